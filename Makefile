@@ -1,0 +1,41 @@
+# Every target installs what is missing first: a .venv with the project, and a Java when there is none.
+PYTHON := .venv/bin/python
+PYTEST := $(PYTHON) -m pytest
+
+# These folders start no Spark, so they may run side by side; the others share one session per run.
+LIGHT := $(wildcard tests/unit tests/golden tests/property tests/interleaving)
+SPARK := $(wildcard tests/spark tests/faults tests/cli tests/docs)
+SIDE_BY_SIDE := -n auto --maxprocesses 4
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench install constraints
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: .venv/.installed ## see rollview work, in the terminal, in under two minutes
+	@$(PYTHON) demo/story.py
+
+test: .venv/.installed ## run all tests
+	$(PYTEST) $(SIDE_BY_SIDE) $(LIGHT)
+	$(if $(SPARK),$(PYTEST) $(SPARK))
+
+check: .venv/.installed ## format, lint, types, import layers and unit tests: about a minute
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m mypy
+	.venv/bin/lint-imports
+	$(PYTEST) $(SIDE_BY_SIDE) tests/unit
+
+bench: .venv/.installed ## measure incremental refresh beside recomputation
+	@$(PYTHON) bench/run.py
+
+install: .venv/.installed ## only install what is missing
+
+constraints: .venv/.installed # pins the newest versions that pyproject.toml allows
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group bench \
+		--no-header --no-annotate --no-emit-index-url --output-file constraints.txt pyproject.toml
+
+.venv/.installed: pyproject.toml constraints.txt .ci/install
+	@.ci/install
+	@touch $@
