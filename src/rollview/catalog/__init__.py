@@ -1,0 +1,47 @@
+"""Definitions, ledger, pins, steps and leases, in SQLite or PostgreSQL.
+
+Law: what is not in the catalog does not exist; one catalog transaction makes things that belong together visible.
+"""
+
+from rollview.catalog.catalog import Catalog
+from rollview.catalog.leases import Lease
+from rollview.catalog.process import Process, this_process
+from rollview.catalog.values import (
+    Change,
+    ChangeCount,
+    Definition,
+    LeaseInfo,
+    LedgerEntry,
+    Moment,
+    Part,
+    Pin,
+    Relation,
+    RelationKind,
+    Snapshot,
+    Step,
+    StepKind,
+    StepStatus,
+)
+from rollview.catalog.writer import CatalogWriter
+
+__all__ = [
+    "Catalog",
+    "CatalogWriter",
+    "Change",
+    "ChangeCount",
+    "Definition",
+    "Lease",
+    "LeaseInfo",
+    "LedgerEntry",
+    "Moment",
+    "Part",
+    "Pin",
+    "Process",
+    "Relation",
+    "RelationKind",
+    "Snapshot",
+    "Step",
+    "StepKind",
+    "StepStatus",
+    "this_process",
+]

@@ -1,0 +1,124 @@
+"""The catalog: what the warehouse knows about itself.
+
+Law: what is not in the catalog does not exist. Readers see one moment; writers come one after another.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+from rollview import errors
+from rollview.catalog import address, leases, migrate, reading
+from rollview.catalog.database import Database, WallClock, system_time
+from rollview.catalog.leases import Lease
+from rollview.catalog.values import ChangeCount, LeaseInfo, LedgerEntry, Snapshot, Step, StepStatus
+from rollview.catalog.writer import CatalogWriter
+from rollview.core.interval import Csn, Interval
+
+LEASE_SECONDS = 30.0
+HEARTBEATS_PER_LEASE = 6
+
+
+class Catalog:
+    """Safe to share between threads. ``url`` is an SQLAlchemy URL or the path of an SQLite file."""
+
+    def __init__(self, database: Database, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        self._database = database
+        self._lease_seconds = lease_seconds
+
+    @classmethod
+    def create(
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        wall_clock: WallClock = system_time,
+    ) -> Self:
+        """A new, empty catalog; AlreadyExists if there is one."""
+        database = Database(address.parse(url), wall_clock)
+        migrate.create(database)
+        return cls(database, lease_seconds=lease_seconds)
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        wall_clock: WallClock = system_time,
+    ) -> Self:
+        """The catalog that is there, brought up to date; NotFound if there is none."""
+        database = Database(address.parse(url), wall_clock)
+        migrate.bring_up_to_date(database)
+        return cls(database, lease_seconds=lease_seconds)
+
+    def __repr__(self) -> str:
+        return f"Catalog({self._database.address.shown!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._database.close()
+
+    def snapshot(self) -> Snapshot:
+        with self._database.read() as connection:
+            return reading.read_snapshot(connection)
+
+    def csn_at(self, moment: datetime) -> Csn:
+        """The newest csn that was committed by then; 0 before the first."""
+        if moment.tzinfo is None:
+            raise errors.UsageError(f"The moment {moment} has no time zone.", hint="Add one, for example +00:00.")
+        with self._database.read() as connection:
+            return reading.read_csn_at(connection, moment)
+
+    def ledger(self, interval: Interval | None = None, limit: int | None = None) -> tuple[LedgerEntry, ...]:
+        """Units of work in the order of their csn; of too many, the newest."""
+        with self._database.read() as connection:
+            return reading.read_ledger(connection, interval, limit)
+
+    def changes(self, relation: str, interval: Interval) -> tuple[ChangeCount, ...]:
+        with self._database.read() as connection:
+            found = reading.read_snapshot(connection).get(relation)
+            return reading.read_changes(connection, found.id, interval)
+
+    def steps(
+        self, relation: str | None = None, limit: int | None = 20, status: StepStatus | None = None
+    ) -> tuple[Step, ...]:
+        """Newest first."""
+        with self._database.read() as connection:
+            return reading.read_steps(connection, relation, limit, status)
+
+    def last_steps(self) -> Mapping[str, Step]:
+        """The newest finished propagate, apply or recompute of each relation, by name."""
+        with self._database.read() as connection:
+            return reading.read_last_steps(connection)
+
+    def leases(self) -> tuple[LeaseInfo, ...]:
+        """What is held now, and by whom."""
+        with self._database.read() as connection:
+            return leases.read_leases(connection, self._database.now(connection))
+
+    def lease(self, *things: str, wait: float = 30.0) -> AbstractContextManager[Lease]:
+        """Hold all of the things while the block runs; Busy if one is still taken after ``wait`` seconds."""
+        ttl = self._lease_seconds
+        return leases.held(self._database, things, wait=wait, ttl=ttl, heartbeat=ttl / HEARTBEATS_PER_LEASE)
+
+    @contextmanager
+    def write(self, lease: Lease | None = None) -> Iterator[CatalogWriter]:
+        """One transaction: all of the block's changes, or none if it raises. LostLease if another took over."""
+        with self._database.write() as connection:
+            writer = CatalogWriter(connection, self._database.wall_clock)
+            if lease is not None:
+                lease.verify(connection)
+            yield writer

@@ -1,0 +1,151 @@
+"""Transactions on the catalog's database, and its errors in our words.
+
+Laws: a read transaction sees one moment. Write transactions that hold the clock happen one after another. No driver's
+exception and no secret of the address leaves this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+from weakref import WeakSet
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from rollview import errors
+from rollview.catalog.address import Address
+
+WallClock = Callable[[], datetime]
+
+_BUSY_MILLISECONDS = 30_000
+_CONNECT_SECONDS = 10
+_RETRYABLE_STATES = {"40001", "40P01", "55P03", "57014"}
+_WRITING = "rollview_writing"
+_SERVER_TIME = sa.func.clock_timestamp(type_=sa.DateTime(timezone=True))
+
+_engines: WeakSet[sa.Engine] = WeakSet()
+
+
+def _forget_parents_connections() -> None:
+    for engine in _engines:
+        engine.dispose(close=False)
+
+
+os.register_at_fork(after_in_child=_forget_parents_connections)
+
+
+def system_time() -> datetime:
+    return datetime.now(UTC)
+
+
+class Database:
+    """Knows the two dialects, so that nobody else has to."""
+
+    def __init__(self, address: Address, wall_clock: WallClock = system_time) -> None:
+        self.address = address
+        self.wall_clock = wall_clock
+        self.engine = _engine(address)
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+
+    def __repr__(self) -> str:
+        return f"Database({self.address.shown!r})"
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with self._translated(), self.engine.connect() as raw, raw.execution_options(**options) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        with self._translated(), self.engine.connect() as raw:
+            connection = raw.execution_options(**{_WRITING: True})
+            with connection.begin():
+                yield connection
+
+    def now(self, connection: sa.Connection) -> datetime:
+        """The time all processes on this database agree on: the server's, or this machine's."""
+        if self.is_sqlite:
+            return self.wall_clock()
+        return connection.execute(sa.select(_SERVER_TIME)).scalar_one()
+
+    def insert_missing(self, connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
+        insert = sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+        connection.execute(insert.on_conflict_do_nothing(), rows)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.SQLAlchemyError as error:
+            text = str(error)
+            cause = None if self.address.holds_secret(text) else error
+            raise _in_our_words(error, self.address) from cause
+
+
+def _engine(address: Address) -> sa.Engine:
+    options: dict[str, Any] = {"hide_parameters": True, "json_serializer": _to_json}
+    if address.file is None:
+        arguments = {} if "connect_timeout" in address.url.query else {"connect_timeout": _CONNECT_SECONDS}
+        options |= {"pool_pre_ping": True, "connect_args": arguments}
+    try:
+        engine = sa.create_engine(address.url, **options)
+    except ModuleNotFoundError as error:
+        raise errors.EnvironmentFault(
+            "A catalog in PostgreSQL needs the package psycopg.", hint="pip install 'rollview[postgres]'"
+        ) from error
+    if address.file is not None:
+        sa.event.listen(engine, "connect", _prepare_sqlite)
+        sa.event.listen(engine, "begin", _begin_sqlite)
+    _engines.add(engine)
+    return engine
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # The driver must not open transactions by itself: it would choose another moment and another lock.
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    writing = connection.get_execution_options().get(_WRITING, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
+
+
+def _in_our_words(error: sa.exc.SQLAlchemyError, address: Address) -> errors.RollviewError:
+    orig = getattr(error, "orig", None)
+    reason = address.without_secrets(str(orig or error).strip().split("\n")[0])
+    where = f"The catalog {address.shown}"
+    if _is_retryable(error, reason):
+        return errors.Retryable(f"{where} is busy: {reason}.", hint="Try again later.")
+    if isinstance(error, sa.exc.DataError) or (orig is not None and not isinstance(error, sa.exc.DBAPIError)):
+        return errors.UsageError(f"{where} cannot store a value: {reason}.")
+    if isinstance(error, sa.exc.IntegrityError) or "malformed" in reason or "not a database" in reason:
+        return errors.Corrupt(f"{where} contradicts itself: {reason}.")
+    return errors.EnvironmentFault(f"{where} cannot be used: {reason}.", hint=_advice(address))
+
+
+def _is_retryable(error: sa.exc.SQLAlchemyError, reason: str) -> bool:
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    locked = isinstance(error, sa.exc.OperationalError) and "database is locked" in reason
+    return isinstance(error, sa.exc.TimeoutError) or locked or state in _RETRYABLE_STATES
+
+
+def _advice(address: Address) -> str:
+    if address.file is None:
+        return "Check that the server runs and accepts this user."
+    return "Check that the folder exists, that this user may write there, and that the disk is not full."

@@ -1,0 +1,176 @@
+"""Leases: one worker at a time per thing.
+
+Laws: a thing's token grows with every acquisition and never goes back, so a holder that was too slow cannot pass for
+the present one. A transaction that checks a token holds the lease's row until it ends: a takeover comes either before
+the check, and is seen, or after everything the transaction wrote. Several things are taken all or none, so nobody
+waits while holding.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from rollview import errors
+from rollview.catalog import tables as t
+from rollview.catalog.database import Database
+from rollview.catalog.process import Process, is_dead, this_process
+from rollview.catalog.values import LeaseInfo, folded
+
+_log = logging.getLogger(__name__)
+
+_NEVER = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+_FREE: dict[str, Any] = {
+    "holder": None,
+    "owner": "",
+    "machine": "",
+    "pid": 0,
+    "pid_started": "",
+    "acquired": _NEVER,
+    "expires": _NEVER,
+}
+
+
+class Lease:
+    """Held things, each with its token, renewed by a thread until it is released."""
+
+    def __init__(self, database: Database, tokens: Mapping[str, int], ttl: float, heartbeat: float) -> None:
+        self.tokens = dict(tokens)
+        self._database = database
+        self._ttl = timedelta(seconds=ttl)
+        self._heartbeat = heartbeat
+        self._stop = threading.Event()
+        self._lost: str | None = None
+        self._thread = threading.Thread(target=self._keep, name="rollview-lease", daemon=True)
+
+    def __repr__(self) -> str:
+        return f"Lease({self.tokens!r})"
+
+    @property
+    def things(self) -> tuple[str, ...]:
+        return tuple(self.tokens)
+
+    def check(self) -> None:
+        """Raise LostLease if a renewal found that another took over. Asks nothing of the database."""
+        if self._lost is not None:
+            raise errors.LostLease(describe(self._lost))
+
+    def verify(self, connection: sa.Connection) -> None:
+        """Raise LostLease unless every token is still the newest; from here to the transaction's end it stays so."""
+        present = {row.thing: row.token for row in lock_rows(connection, self.things)}
+        self._lost = next((thing for thing in self.things if present.get(thing) != self.tokens[thing]), self._lost)
+        self.check()
+        expires = self._database.now(connection) + self._ttl
+        connection.execute(t.lease.update().where(t.lease.c.thing.in_(self.things)).values(expires=expires))
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def release(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        try:
+            with self._database.write() as connection:
+                for row in lock_rows(connection, self.things):
+                    if row.token == self.tokens[row.thing]:
+                        connection.execute(t.lease.update().where(t.lease.c.thing == row.thing).values(**_FREE))
+        # The work is done or has failed already; the lease frees itself when it expires.
+        except errors.RollviewError as error:
+            _log.warning("lease not released: %s", error.message)
+
+    def _keep(self) -> None:
+        while not self._stop.wait(self._heartbeat) and self._lost is None:
+            try:
+                with self._database.write() as connection:
+                    self.verify(connection)
+            except errors.LostLease as error:
+                _log.warning("%s", error.message)
+            except errors.RollviewError as error:
+                _log.warning("lease not renewed: %s", error.message)
+
+
+@contextmanager
+def held(database: Database, things: Sequence[str], *, wait: float, ttl: float, heartbeat: float) -> Iterator[Lease]:
+    """All of the things, or Busy when one is still taken after ``wait`` seconds."""
+    wanted = tuple(sorted({folded(thing) for thing in things}))
+    lease = Lease(database, _acquire(database, wanted, wait, ttl), ttl, heartbeat)
+    lease.start()
+    try:
+        yield lease
+    finally:
+        lease.release()
+
+
+def read_leases(connection: sa.Connection, now: datetime) -> tuple[LeaseInfo, ...]:
+    rows = connection.execute(sa.select(t.lease).where(t.lease.c.holder.is_not(None)).order_by(t.lease.c.thing))
+    return tuple(_info(row) for row in rows if not _is_free(row, now))
+
+
+def lock_rows(connection: sa.Connection, things: Sequence[str]) -> Sequence[sa.Row[Any]]:
+    """Always in the same order, so that two who lock several never wait for each other."""
+    query = sa.select(t.lease).where(t.lease.c.thing.in_(things)).order_by(t.lease.c.thing)
+    return connection.execute(query.with_for_update()).all()
+
+
+def describe(thing: str) -> str:
+    kind, _, name = thing.partition(":")
+    return f"{kind} '{name}'" if name else f"'{kind}'"
+
+
+def _acquire(database: Database, things: Sequence[str], wait: float, ttl: float) -> Mapping[str, int]:
+    deadline = time.monotonic() + wait
+    pause = 0.02
+    while True:
+        got = _try(database, things, ttl)
+        if not isinstance(got, LeaseInfo):
+            return got
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise errors.Busy(describe(got.thing), got.owner, got.acquired.isoformat(" ", "seconds"))
+        time.sleep(min(left, pause))
+        pause = min(pause * 1.5, 0.5)
+
+
+def _try(database: Database, things: Sequence[str], ttl: float) -> Mapping[str, int] | LeaseInfo:
+    """The new tokens, or who holds one of the things."""
+    with database.write() as connection:
+        rows = lock_rows(connection, things)
+        now = database.now(connection)
+        taken = next((row for row in rows if not _is_free(row, now)), None)
+        if taken is not None:
+            return _info(taken)
+        if len(rows) == len(things):
+            return _take(connection, rows, now, now + timedelta(seconds=ttl))
+    # New rows come in a transaction of their own, which locks nothing else.
+    with database.write() as connection:
+        database.insert_missing(connection, t.lease, [{"thing": thing, "token": 0, **_FREE} for thing in things])
+    return _try(database, things, ttl)
+
+
+def _take(
+    connection: sa.Connection, rows: Sequence[sa.Row[Any]], now: datetime, expires: datetime
+) -> Mapping[str, int]:
+    me = this_process()
+    who = {"owner": me.owner, "machine": me.machine, "pid": me.pid, "pid_started": me.started}
+    values = {**who, "holder": uuid.uuid4().hex, "acquired": now, "expires": expires}
+    taken = t.lease.c.thing.in_([row.thing for row in rows])
+    connection.execute(t.lease.update().where(taken).values(token=t.lease.c.token + 1, **values))
+    return {row.thing: row.token + 1 for row in rows}
+
+
+def _is_free(row: sa.Row[Any], now: datetime) -> bool:
+    if row.holder is None or row.expires <= now:
+        return True
+    return is_dead(Process(row.owner, row.machine, row.pid, row.pid_started))
+
+
+def _info(row: sa.Row[Any]) -> LeaseInfo:
+    return LeaseInfo(row.thing, row.owner, row.token, row.acquired, row.expires)

@@ -1,0 +1,152 @@
+"""Rows of the catalog as values. Every function takes an open transaction and asks as few queries as it can."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from rollview.catalog import tables as t
+from rollview.catalog.values import (
+    ChangeCount,
+    Definition,
+    LedgerEntry,
+    Moment,
+    Part,
+    Pin,
+    Relation,
+    RelationKind,
+    Snapshot,
+    Step,
+    folded,
+)
+from rollview.core.interval import Csn, Interval
+from rollview.core.schema import Constraints, Schema
+
+REFRESHING = ("propagate", "apply", "recompute")
+
+_RELATIONS = sa.select(t.relation).where(t.relation.c.folded.is_not(None)).order_by(t.relation.c.id)
+_PINS = sa.select(t.pin)
+_DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.dependency.c.place)
+_CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
+_CHANGES = sa.select(t.change, t.relation.c.name).join(t.relation).order_by(t.change.c.csn, t.relation.c.id)
+
+
+def read_moment(connection: sa.Connection, *, lock: bool = False) -> Moment:
+    row = connection.execute(_CLOCK.with_for_update() if lock else _CLOCK).one()
+    return Moment(row.csn, row.time)
+
+
+def read_snapshot(connection: sa.Connection) -> Snapshot:
+    moment = read_moment(connection)
+    rows = connection.execute(_RELATIONS).all()
+    pins, reads = _pins(connection), _reads(connection)
+    names = {row.id: row.name for row in rows}
+    relations = (_relation(row, pins[row.id], tuple(names[i] for i in reads[row.id])) for row in rows)
+    return Snapshot(moment, {relation.name: relation for relation in relations})
+
+
+def read_csn_at(connection: sa.Connection, moment: datetime) -> Csn:
+    query = sa.select(sa.func.max(t.ledger.c.csn)).where(t.ledger.c.ledger_time <= moment)
+    return connection.execute(query).scalar() or 0
+
+
+def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int | None) -> tuple[LedgerEntry, ...]:
+    query = sa.select(t.ledger).order_by(t.ledger.c.csn.desc()).limit(limit)
+    if interval is not None:
+        query = query.where(t.ledger.c.csn > interval.after, t.ledger.c.csn <= interval.through)
+    rows = connection.execute(query).all()[::-1]
+    if not rows:
+        return ()
+    changes = defaultdict(list)
+    for count in _counts(connection, _CHANGES.where(t.change.c.csn.between(rows[0].csn, rows[-1].csn))):
+        changes[count.csn].append(count)
+    return tuple(LedgerEntry(**row._mapping, changes=tuple(changes[row.csn])) for row in rows)
+
+
+def read_changes(connection: sa.Connection, relation_id: int, interval: Interval) -> tuple[ChangeCount, ...]:
+    of_relation = _CHANGES.where(t.change.c.relation_id == relation_id)
+    return _counts(connection, of_relation.where(t.change.c.csn > interval.after, t.change.c.csn <= interval.through))
+
+
+def read_steps(
+    connection: sa.Connection, relation: str | None, limit: int | None, status: str | None
+) -> tuple[Step, ...]:
+    query = sa.select(t.step).order_by(t.step.c.id.desc()).limit(limit)
+    if relation is not None:
+        query = query.where(t.step.c.folded == folded(relation))
+    if status is not None:
+        query = query.where(t.step.c.status == status)
+    return tuple(_step(row) for row in connection.execute(query))
+
+
+def read_last_steps(connection: sa.Connection) -> Mapping[str, Step]:
+    """The newest finished refresh step of each living relation."""
+    newest = (
+        sa.select(sa.func.max(t.step.c.id))
+        .join(t.relation, t.step.c.relation_id == t.relation.c.id)
+        .where(t.relation.c.folded.is_not(None), t.step.c.status == "done", t.step.c.kind.in_(REFRESHING))
+        .group_by(t.step.c.relation_id)
+    )
+    query = sa.select(t.step, t.relation.c.name).join(t.relation, t.step.c.relation_id == t.relation.c.id)
+    return {row.name: _step(row) for row in connection.execute(query.where(t.step.c.id.in_(newest)))}
+
+
+def _pins(connection: sa.Connection) -> Mapping[int, dict[Part, Pin]]:
+    pins: dict[int, dict[Part, Pin]] = defaultdict(dict)
+    for row in connection.execute(_PINS):
+        part = Part(row.part)
+        pins[row.relation_id][part] = Pin(part, row.version, row.after, row.through, row.rows)
+    return pins
+
+
+def _reads(connection: sa.Connection) -> Mapping[int, list[int]]:
+    reads: dict[int, list[int]] = defaultdict(list)
+    for row in connection.execute(_DEPENDENCIES):
+        reads[row.relation_id].append(row.reads_id)
+    return reads
+
+
+def _counts(connection: sa.Connection, query: sa.Select[Any]) -> tuple[ChangeCount, ...]:
+    return tuple(
+        ChangeCount(row.name, row.csn, row.inserted, row.deleted, row.updated) for row in connection.execute(query)
+    )
+
+
+def _relation(row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...]) -> Relation:
+    return Relation(
+        id=row.id,
+        name=row.name,
+        kind=RelationKind(row.kind),
+        schema=Schema.from_json(row.columns),
+        constraints=Constraints.from_json(row.constraints),
+        definition=_definition(row.definition),
+        depends_on=reads,
+        folder=row.folder,
+        created=row.created,
+        pins=pins,
+        coarse=tuple(Interval(after, through) for after, through in row.coarse),
+        problem=row.problem,
+    )
+
+
+def _definition(data: dict[str, Any] | None) -> Definition | None:
+    return None if data is None else Definition(**{**data, "columns": tuple(data["columns"])})
+
+
+def _step(row: sa.Row[Any]) -> Step:
+    return Step(
+        id=row.id,
+        relation=row.relation,
+        kind=row.kind,
+        interval=Interval(row.after, row.through),
+        status=row.status,
+        started=row.started,
+        finished=row.finished,
+        owner=row.owner,
+        folders=tuple(row.folders),
+        profile=row.profile,
+    )

@@ -1,0 +1,163 @@
+"""The catalog's tables.
+
+Laws: the clock has one row, and the ledger one row per csn, 1, 2, 3 and so on. A relation that is dropped keeps its
+row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
+row is never deleted, so its token never goes back.
+
+All names start with ``rollview_``: the database may be shared with others.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+PREFIX = "rollview_"
+VERSION_TABLE = f"{PREFIX}version"
+HEAD = "0001"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Instant(sa.types.TypeDecorator[datetime]):
+    """A moment in UTC as whole microseconds: the same on every database, and exact."""
+
+    impl = sa.BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> int | None:
+        return None if value is None else (value - _EPOCH) // _MICROSECOND
+
+    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> datetime | None:
+        return None if value is None else _EPOCH + value * _MICROSECOND
+
+
+class FreeText(sa.types.TypeDecorator[str]):
+    """Text from outside. What a database cannot store (NUL, half a surrogate pair) is kept as a visible escape."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
+        if value is None:
+            return None
+        return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _relation_id(**options: Any) -> sa.Column[int]:
+    return sa.Column("relation_id", sa.Integer, sa.ForeignKey(f"{PREFIX}relation.id"), **options)
+
+
+clock = sa.Table(
+    f"{PREFIX}clock",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("csn", sa.BigInteger, nullable=False),
+    sa.Column("time", Instant, nullable=False),
+    sa.CheckConstraint("id = 1", name="one_row"),
+)
+
+relation = sa.Table(
+    f"{PREFIX}relation",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("folded", sa.Text, unique=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("columns", sa.JSON, nullable=False),
+    sa.Column("constraints", sa.JSON, nullable=False),
+    sa.Column("definition", sa.JSON(none_as_null=True)),
+    sa.Column("folder", sa.Text, nullable=False),
+    sa.Column("created", sa.BigInteger, nullable=False),
+    sa.Column("dropped", sa.BigInteger),
+    sa.Column("coarse", sa.JSON, nullable=False),
+    sa.Column("problem", FreeText),
+)
+
+dependency = sa.Table(
+    f"{PREFIX}dependency",
+    metadata,
+    _relation_id(primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("reads_id", sa.Integer, sa.ForeignKey(f"{PREFIX}relation.id"), nullable=False),
+)
+
+pin = sa.Table(
+    f"{PREFIX}pin",
+    metadata,
+    _relation_id(primary_key=True),
+    sa.Column("part", sa.Text, primary_key=True),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("after", sa.BigInteger, nullable=False),
+    sa.Column("through", sa.BigInteger, nullable=False),
+    sa.Column("rows", sa.BigInteger, nullable=False),
+)
+
+ledger = sa.Table(
+    f"{PREFIX}ledger",
+    metadata,
+    sa.Column("csn", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("source", FreeText, nullable=False),
+    sa.Column("position", FreeText, nullable=False),
+    sa.Column("transaction", FreeText, nullable=False),
+    sa.Column("source_time", Instant, nullable=False),
+    sa.Column("ledger_time", Instant, nullable=False, unique=True),
+)
+
+change = sa.Table(
+    f"{PREFIX}change",
+    metadata,
+    _relation_id(primary_key=True),
+    sa.Column("csn", sa.BigInteger, sa.ForeignKey(f"{PREFIX}ledger.csn"), primary_key=True, index=True),
+    sa.Column("inserted", sa.BigInteger, nullable=False),
+    sa.Column("deleted", sa.BigInteger, nullable=False),
+    sa.Column("updated", sa.BigInteger),
+)
+
+step = sa.Table(
+    f"{PREFIX}step",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    _relation_id(index=True),
+    sa.Column("relation", FreeText, nullable=False),
+    sa.Column("folded", FreeText, nullable=False, index=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("after", sa.BigInteger, nullable=False),
+    sa.Column("through", sa.BigInteger, nullable=False),
+    sa.Column("status", sa.Text, nullable=False, index=True),
+    sa.Column("started", Instant, nullable=False),
+    sa.Column("finished", Instant),
+    sa.Column("owner", FreeText, nullable=False),
+    sa.Column("folders", sa.JSON, nullable=False),
+    sa.Column("profile", sa.JSON, nullable=False),
+)
+
+lease = sa.Table(
+    f"{PREFIX}lease",
+    metadata,
+    sa.Column("thing", FreeText, primary_key=True),
+    sa.Column("token", sa.BigInteger, nullable=False),
+    sa.Column("holder", sa.Text),
+    sa.Column("owner", FreeText, nullable=False),
+    sa.Column("machine", FreeText, nullable=False),
+    sa.Column("pid", sa.BigInteger, nullable=False),
+    sa.Column("pid_started", sa.Text, nullable=False),
+    sa.Column("acquired", Instant, nullable=False),
+    sa.Column("expires", Instant, nullable=False),
+)
+
+version = sa.Table(VERSION_TABLE, sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))

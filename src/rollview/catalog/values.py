@@ -1,0 +1,188 @@
+"""What the catalog knows, as plain values.
+
+Law: a ``Snapshot`` is one moment of the whole catalog; two things read from it were true together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Literal, NamedTuple
+
+from rollview import errors
+from rollview.core.interval import Csn, Interval
+from rollview.core.schema import Constraints, Schema
+
+StepKind = Literal["propagate", "apply", "fold", "commit", "create", "recompute"]
+StepStatus = Literal["running", "done", "undone", "failed"]
+
+
+class RelationKind(StrEnum):
+    TABLE = "table"
+    VIEW = "view"
+
+
+class Part(StrEnum):
+    STATE = "state"
+    EXTENT = "extent"
+    DELTA = "delta"
+    GROUPS = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The one version of a part that exists for readers.
+
+    A delta part is complete over ``(after, through]``; for every other part both are the csn of its rows.
+    """
+
+    part: Part
+    version: int
+    after: Csn
+    through: Csn
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A view's text, and facts found when it was created that only the stages understand."""
+
+    query: str
+    columns: tuple[str, ...]
+    comment: str | None
+    properties: Mapping[str, str]
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A base table or a view. It cannot be read strictly inside a ``coarse`` interval; a ``problem`` stops it."""
+
+    id: int
+    name: str
+    kind: RelationKind
+    schema: Schema
+    constraints: Constraints
+    definition: Definition | None
+    depends_on: tuple[str, ...]
+    folder: str
+    created: Csn
+    pins: Mapping[Part, Pin]
+    coarse: tuple[Interval, ...]
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    csn: Csn
+    time: datetime
+
+
+class Change(NamedTuple):
+    """How many rows of one relation a unit of work changed, before it has a csn."""
+
+    relation: str
+    inserted: int
+    deleted: int
+    updated: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCount:
+    """``updated`` counts keys both deleted and inserted; None where the relation has no key."""
+
+    relation: str
+    csn: Csn
+    inserted: int
+    deleted: int
+    updated: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One committed unit of work."""
+
+    csn: Csn
+    source: str
+    position: str
+    transaction: str
+    source_time: datetime
+    ledger_time: datetime
+    changes: tuple[ChangeCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One piece of work of a stage, and the folders it writes to."""
+
+    id: int
+    relation: str
+    kind: StepKind
+    interval: Interval
+    status: StepStatus
+    started: datetime
+    finished: datetime | None
+    owner: str
+    folders: tuple[str, ...]
+    profile: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseInfo:
+    thing: str
+    owner: str
+    token: int
+    acquired: datetime
+    expires: datetime
+
+
+def folded(name: str) -> str:
+    """Names that differ only in case name the same relation, as in Spark."""
+    return name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    moment: Moment
+    relations: Mapping[str, Relation]
+
+    def find(self, name: str) -> Relation | None:
+        exact = self.relations.get(name)
+        if exact is not None:
+            return exact
+        wanted = folded(name)
+        return next((r for r in self.relations.values() if folded(r.name) == wanted), None)
+
+    def get(self, name: str) -> Relation:
+        relation = self.find(name)
+        if relation is None:
+            raise errors.NotFound("table or view", name, hint=self._close_to(name))
+        return relation
+
+    def tables(self) -> tuple[Relation, ...]:
+        return tuple(r for r in self.relations.values() if r.kind is RelationKind.TABLE)
+
+    def views(self) -> tuple[Relation, ...]:
+        """All views, each after everything it reads."""
+        sorter = TopologicalSorter({r.name: r.depends_on for r in self.relations.values()})
+        try:
+            ordered = [self.relations[name] for name in sorter.static_order()]
+        except CycleError as error:
+            raise errors.Corrupt(
+                f"The catalog holds views that read each other: {' → '.join(error.args[1])}."
+            ) from None
+        return tuple(r for r in ordered if r.kind is RelationKind.VIEW)
+
+    def readers(self, name: str) -> tuple[Relation, ...]:
+        """The views whose definitions name this relation."""
+        own = self.get(name).name
+        return tuple(r for r in self.relations.values() if own in r.depends_on)
+
+    def _close_to(self, name: str) -> str | None:
+        known = {folded(own): own for own in self.relations}
+        close = get_close_matches(folded(name), known, n=3)
+        return f"Did you mean {' or '.join(repr(known[c]) for c in close)}?" if close else None

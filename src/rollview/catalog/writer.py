@@ -1,0 +1,209 @@
+"""Changes to the catalog, inside one open write transaction.
+
+Laws: the clock's row is held from the first moment, so csn are given out one after another without a gap, and
+ledger time grows with every csn even when the system's clock does not. Nothing here is visible before the
+transaction ends, and everything is from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from rollview import errors
+from rollview.catalog import graph, reading
+from rollview.catalog import tables as t
+from rollview.catalog.database import WallClock
+from rollview.catalog.values import (
+    Definition,
+    Moment,
+    Pin,
+    Relation,
+    RelationKind,
+    Snapshot,
+    StepKind,
+    StepStatus,
+    folded,
+)
+from rollview.core import names
+from rollview.core.interval import Csn, Interval, merge_overlapping
+from rollview.core.schema import Constraints, Schema
+
+_TICK = timedelta(microseconds=1)
+
+
+class CatalogWriter:
+    def __init__(self, connection: sa.Connection, wall_clock: WallClock) -> None:
+        self._connection = connection
+        self._wall_clock = wall_clock
+        self._moment = reading.read_moment(connection, lock=True)
+
+    def snapshot(self) -> Snapshot:
+        """The catalog as this transaction sees it, its own changes included."""
+        return reading.read_snapshot(self._connection)
+
+    def commit_unit(
+        self,
+        *,
+        source: str,
+        position: str,
+        transaction: str,
+        source_time: datetime,
+        changes: Iterable[tuple[str, int, int, int | None]],
+        expect: Csn | None = None,
+    ) -> Moment:
+        """Give a unit of work the next csn and write it into the ledger."""
+        moment = self._next_moment(expect)
+        unit = {"source": source, "position": position, "transaction": transaction, "source_time": source_time}
+        self._connection.execute(t.ledger.insert().values(csn=moment.csn, ledger_time=moment.time, **unit))
+        self._insert_changes(moment.csn, tuple(changes))
+        self._connection.execute(t.clock.update().values(csn=moment.csn, time=moment.time))
+        self._moment = moment
+        return moment
+
+    def add_relation(
+        self,
+        name: str,
+        kind: RelationKind,
+        schema: Schema,
+        constraints: Constraints,
+        definition: Definition | None,
+        depends_on: Sequence[str],
+        folder: str,
+    ) -> int:
+        """A new table or view, there from the present csn on."""
+        reads = self._check_new(name, kind, depends_on)
+        described = {"columns": schema.to_json(), "constraints": constraints.to_json(), "coarse": []}
+        row = {"name": name, "folded": folded(name), "kind": str(kind), "folder": folder, "created": self._moment.csn}
+        insert = t.relation.insert().values(**row, **described, definition=_definition_json(definition))
+        relation_id = int(self._connection.execute(insert.returning(t.relation.c.id)).scalar_one())
+        self._insert_dependencies(relation_id, reads)
+        return relation_id
+
+    def replace_definition(
+        self,
+        name: str,
+        schema: Schema,
+        definition: Definition,
+        depends_on: Sequence[str],
+        folder: str,
+        constraints: Constraints | None = None,
+    ) -> None:
+        """Give a view another definition. In another folder it starts anew: no pins, nothing coarse, no problem."""
+        snapshot = self.snapshot()
+        view = snapshot.get(name)
+        reads = graph.reads_of(snapshot, view.name, depends_on)
+        values: dict[str, Any] = {"columns": schema.to_json(), "definition": _definition_json(definition)}
+        if constraints is not None:
+            values["constraints"] = constraints.to_json()
+        if folder != view.folder:
+            values |= {"folder": folder, "created": self._moment.csn, "coarse": [], "problem": None}
+            self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == view.id))
+        self._update(view, **values)
+        self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == view.id))
+        self._insert_dependencies(view.id, reads)
+
+    def drop_relation(self, name: str) -> None:
+        """Nothing may read it any more. Its changes stay in the ledger."""
+        snapshot = self.snapshot()
+        relation = snapshot.get(name)
+        users = graph.users_of(snapshot, relation)
+        if users:
+            raise errors.InUse(str(relation.kind), relation.name, users)
+        self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == relation.id))
+        self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == relation.id))
+        self._update(relation, folded=None, dropped=self._moment.csn)
+
+    def set_problem(self, name: str, text: str | None) -> None:
+        self._update(self.snapshot().get(name), problem=text)
+
+    def add_coarse(self, name: str, interval: Interval) -> None:
+        relation = self.snapshot().get(name)
+        merged = merge_overlapping((*relation.coarse, interval))
+        self._update(relation, coarse=[[i.after, i.through] for i in merged])
+
+    def pin(self, name: str, pin: Pin) -> None:
+        """Make this version the one that exists for readers."""
+        key = {"relation_id": self._id(name), "part": str(pin.part)}
+        values = {"version": pin.version, "after": pin.after, "through": pin.through, "rows": pin.rows}
+        update = t.pin.update().where(*(t.pin.c[column] == value for column, value in key.items()))
+        if self._connection.execute(update.values(**values)).rowcount == 0:
+            self._connection.execute(t.pin.insert().values(**key, **values))
+
+    def begin_step(
+        self, relation: str, kind: StepKind, interval: Interval, owner: str, folders: Sequence[str] = ()
+    ) -> int:
+        """Record a step before its first effect. Its relation need not exist yet."""
+        about = {"relation": relation, "folded": folded(relation), "relation_id": self._find_id(relation)}
+        bounds = {"after": interval.after, "through": interval.through}
+        state = {"status": "running", "started": self._wall_clock(), "owner": owner}
+        insert = t.step.insert().values(kind=kind, folders=list(folders), profile={}, **about, **bounds, **state)
+        return int(self._connection.execute(insert.returning(t.step.c.id)).scalar_one())
+
+    def finish_step(self, step_id: int, status: StepStatus, profile: Mapping[str, Any] | None = None) -> None:
+        values = {"status": status, "finished": self._wall_clock(), "profile": dict(profile or {})}
+        update = t.step.update().where(t.step.c.id == step_id).values(**values)
+        if self._connection.execute(update).rowcount == 0:
+            raise errors.NotFound("step", str(step_id))
+
+    def _next_moment(self, expect: Csn | None) -> Moment:
+        csn = self._moment.csn + 1
+        if expect is not None and expect != csn:
+            raise errors.Retryable(
+                f"The next csn is {csn}, not {expect}: others committed in between.",
+                hint="Nothing was changed. Run the transaction again.",
+                expected=expect,
+                next=csn,
+            )
+        return Moment(csn, max(self._wall_clock(), self._moment.time + _TICK))
+
+    def _insert_changes(self, csn: Csn, changes: Sequence[tuple[str, int, int, int | None]]) -> None:
+        ids = self._ids(relation for relation, *_ in changes)
+        rows = [
+            {"relation_id": ids[folded(relation)], "csn": csn, "inserted": new, "deleted": old, "updated": updated}
+            for relation, new, old, updated in changes
+        ]
+        if rows:
+            self._connection.execute(t.change.insert(), rows)
+
+    def _check_new(self, name: str, kind: RelationKind, depends_on: Sequence[str]) -> tuple[int, ...]:
+        fault = names.fault_in_name(name)
+        if fault is not None:
+            raise errors.InvalidName(str(kind), name, fault)
+        snapshot = self.snapshot()
+        present = snapshot.find(name)
+        if present is not None:
+            raise errors.AlreadyExists(str(present.kind), present.name)
+        return graph.reads_of(snapshot, name, depends_on)
+
+    def _insert_dependencies(self, relation_id: int, reads: tuple[int, ...]) -> None:
+        rows = [{"relation_id": relation_id, "place": i, "reads_id": id_} for i, id_ in enumerate(reads)]
+        if rows:
+            self._connection.execute(t.dependency.insert(), rows)
+
+    def _update(self, relation: Relation, **values: Any) -> None:
+        self._connection.execute(t.relation.update().where(t.relation.c.id == relation.id).values(**values))
+
+    def _ids(self, wanted: Iterable[str]) -> Mapping[str, int]:
+        """Ids by folded name; all must exist."""
+        by_name = {folded(name): name for name in wanted}
+        query = sa.select(t.relation.c.folded, t.relation.c.id).where(t.relation.c.folded.in_(by_name))
+        found = {row.folded: row.id for row in self._connection.execute(query)}
+        for missing in by_name.keys() - found.keys():
+            self.snapshot().get(by_name[missing])
+        return found
+
+    def _id(self, name: str) -> int:
+        return self._ids((name,))[folded(name)]
+
+    def _find_id(self, name: str) -> int | None:
+        query = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(name))
+        return self._connection.execute(query).scalar()
+
+
+def _definition_json(definition: Definition | None) -> dict[str, Any] | None:
+    return None if definition is None else asdict(definition)
