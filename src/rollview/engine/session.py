@@ -1,0 +1,149 @@
+"""The Spark session: one of our own, tuned for small refreshes, or the user's.
+
+Law: what decides the meaning of SQL (``MEANING``) is the same in both, so a view means the same in every session.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rollview.engine import archive, java
+from rollview.errors import EnvironmentFault
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MEANING = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    # '${…}' in a user's text is text
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+
+TUNING = {
+    "spark.sql.adaptive.enabled": "true",
+    # small results end in one task; larger ones in pieces of 16 MiB
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
+    # files are always listed by name: never a job to look for them
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+_OURS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.locality.wait": "0s",
+    # nothing reads the history of jobs, so a long-lived session does not keep it
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "5",
+    # the Delta log says which files count: no markers, and no checksum files beside them
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+}
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_GIB = 1024**3
+
+
+def start(conf: Mapping[str, str] | None = None, app: str = "rollview") -> SparkSession:
+    """A local session of our own; ``conf`` has the last word."""
+    with _launch_environment() as found:
+        from pyspark.errors import PySparkRuntimeError
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.appName(app)
+        for key, value in plan_conf(found, conf or {}).items():
+            builder = builder.config(key, value)
+        _quieten()
+        try:
+            return builder.getOrCreate()
+        except PySparkRuntimeError as cause:
+            raise _cannot_start(found) from cause
+
+
+def adopt(spark: SparkSession) -> SparkSession:
+    """A session beside the user's own on the same Spark, with SQL's meaning fixed; theirs stays as it is."""
+    session = spark.newSession() if hasattr(spark, "newSession") else spark
+    for key, value in {**MEANING, **TUNING}.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def plan_conf(found: java.Java, conf: Mapping[str, str]) -> dict[str, str]:
+    """Everything the session is started with. Java options are added up; anything else the user sets wins."""
+    cores = os.cpu_count() or 1
+    sized = {
+        "spark.master": "local[*]",
+        "spark.driver.memory": f"{_memory_gib()}g",
+        "spark.sql.shuffle.partitions": str(max(8, 2 * cores)),
+    }
+    options = [*_java_options(found), conf.get(_JAVA_OPTIONS, "")]
+    return {**_OURS, **TUNING, **sized, **MEANING, **conf, _JAVA_OPTIONS: " ".join(filter(None, options))}
+
+
+def _java_options(found: java.Java) -> Iterator[str]:
+    yield f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+    # the Java machine prints its warnings on stdout, which is for data
+    yield "-Xlog:disable"
+    yield "-XX:+UseParallelGC"
+    stored = archive.find_archive(found)
+    if stored is not None:
+        yield f"-XX:SharedArchiveFile={stored}"
+
+
+def _quieten() -> None:
+    """PySpark logs every failed query before it raises; the exception alone says it."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _memory_gib() -> int:
+    """A quarter of the machine, at least 1 GiB and at most 8."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(8, max(1, pages // 4 // _GIB))
+
+
+@contextmanager
+def _launch_environment() -> Iterator[java.Java]:
+    """What Spark's launcher reads from the environment, there only while it is launched.
+
+    ``PYSPARK_PYTHON`` stays: Spark reads it whenever Python workers start.
+    """
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP")}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    try:
+        yield java.prepare()
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _cannot_start(found: java.Java) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"Spark did not start with Java {found.version} from {found.origin} ({found.command}).",
+        hint="What Java printed is above. Check the 'spark' part of rollview.yaml and JAVA_HOME.",
+    )

@@ -1,0 +1,51 @@
+"""Rows of a large part are kept in files by hash of the columns that lookups use.
+
+Law: equal keys are in one bucket, equal as Spark's GROUP BY means it: 0.0 and -0.0 are one value, NULL is one value.
+So what a delta touches is in the buckets of the delta's own keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rollview.core.schema import Column, Schema
+from rollview.store.types import arrow_type, is_atomic, quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+
+BUCKET = "_rv_bucket"
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    columns: tuple[str, ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or not self.columns:
+            raise ValueError(f"not buckets: {self.count} by {self.columns}")
+
+
+def bucket_expression(buckets: Buckets, schema: Schema) -> SparkColumn:
+    """The bucket of a row with the logical columns of ``schema``, as a Spark INT."""
+    from pyspark.sql import functions as F
+
+    columns = [column for name in buckets.columns if (column := schema.find(name)) is not None]
+    hashed = [_hashed(column) for column in columns if is_atomic(arrow_type(column.type, column.name))]
+    # Any part of a key spreads whole keys; without an atomic column there is one bucket.
+    if not hashed:
+        return F.lit(0)
+    return F.pmod(F.xxhash64(*hashed), F.lit(buckets.count)).cast("int")
+
+
+def _hashed(column: Column) -> SparkColumn:
+    from pyspark.sql import functions as F
+
+    type_ = arrow_type(column.type, column.name)
+    # The hash depends on the type, so a narrower expression is brought to the column's own first.
+    value = F.col(quoted(column.name)).cast(spark_type(type_))
+    return value + F.lit(0.0).cast(spark_type(type_)) if pa.types.is_floating(type_) else value

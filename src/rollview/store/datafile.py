@@ -1,0 +1,122 @@
+"""One Parquet file of a part: where it is, how many rows it has and what bounds its columns.
+
+Law: bounds are true or absent. Columns of floating type have none, because NaN is above every bound; text longer
+than a Delta reader expects and decimals that a JSON number would round have none either.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rollview.errors import Corrupt
+
+_SAFE_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.=+-]*/)*[A-Za-z0-9_][A-Za-z0-9_.=+-]*")
+_BUCKET = re.compile(r"(?:^|/)_rv_bucket=(\d+)/")
+_LONGEST_TEXT = 32
+_EXACT_DIGITS = 15
+
+Bounds = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    path: str
+    """Relative to the folder of the part."""
+    size: int
+    rows: int
+    stats: Mapping[str, Bounds] = field(default_factory=dict, hash=False)
+    """Least and greatest value by physical column, NULL not counted."""
+    nulls: Mapping[str, int] = field(default_factory=dict, hash=False)
+    modified: int = 0
+    """Milliseconds since 1970."""
+
+    @property
+    def bucket(self) -> int | None:
+        found = _BUCKET.search(self.path)
+        return int(found.group(1)) if found else None
+
+    def bounds(self, physical: str) -> Bounds | None:
+        return self.stats.get(physical)
+
+
+def safe_path(root: Path, relative: str) -> Path:
+    """The file's place, proven to be below ``root`` with no symbolic link on the way out."""
+    place = root / relative
+    if not _SAFE_PATH.fullmatch(relative) or not os.path.realpath(place).startswith(os.path.realpath(root) + os.sep):
+        raise Corrupt(f"The Delta log in '{root}' names a file outside its folder: {relative!r}.", path=relative)
+    return place
+
+
+def inspect(root: Path, place: Path, schema: pa.Schema) -> DataFile:
+    """Read a Parquet footer."""
+    footer = pq.read_metadata(place)
+    status = place.stat()
+    stats, nulls = _column_facts(footer, schema)
+    relative = place.relative_to(root).as_posix()
+    return DataFile(relative, status.st_size, footer.num_rows, stats, nulls, int(status.st_mtime * 1000))
+
+
+def stats_json(file: DataFile) -> str:
+    """The statistics of a Delta add action."""
+    return json.dumps(
+        {
+            "numRecords": file.rows,
+            "minValues": {name: _to_json(low) for name, (low, _) in file.stats.items()},
+            "maxValues": {name: _to_json(high) for name, (_, high) in file.stats.items()},
+            "nullCount": dict(file.nulls),
+        }
+    )
+
+
+def _column_facts(footer: pq.FileMetaData, schema: pa.Schema) -> tuple[dict[str, Bounds], dict[str, int]]:
+    stats: dict[str, Bounds] = {}
+    nulls: dict[str, int] = {}
+    places = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
+    for column in schema:
+        if column.name not in places:
+            continue
+        found = [footer.row_group(g).column(places[column.name]).statistics for g in range(footer.num_row_groups)]
+        if found and all(s is not None and s.has_null_count for s in found):
+            nulls[column.name] = sum(s.null_count for s in found)
+        bounds = _bounds(found, column.type) if found else None
+        if bounds is not None:
+            stats[column.name] = bounds
+    return stats, nulls
+
+
+def _bounds(found: list[Any], type_: pa.DataType) -> Bounds | None:
+    if pa.types.is_floating(type_) or pa.types.is_binary(type_):
+        return None
+    if pa.types.is_decimal(type_) and type_.precision > _EXACT_DIGITS:
+        return None
+    known = [s for s in found if s is not None and s.has_min_max]
+    # A row group of NULL only has no bounds and does not widen those of the others.
+    if not known or any(s is None or (not s.has_min_max and s.num_values > 0) for s in found):
+        return None
+    try:
+        low, high = min(s.min for s in known), max(s.max for s in known)
+    except (ValueError, OverflowError):
+        return None
+    if isinstance(low, str) and max(len(low), len(high)) > _LONGEST_TEXT:
+        return None
+    return low, high
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        text = value.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return text + ("Z" if value.tzinfo else "")
+    if isinstance(value, date):
+        return value.isoformat()
+    return float(value) if isinstance(value, Decimal) else value

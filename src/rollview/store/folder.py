@@ -1,0 +1,101 @@
+"""One part of one relation: a folder of Parquet files with a Delta log.
+
+Law: ``commit(base, add, remove)`` makes a version whose files are ``files(base) - remove + add``, whatever was left
+in the log by a process that died. Staged files that no version names do not exist for any reader.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pyarrow as pa
+
+from rollview.core import names
+from rollview.core.schema import Schema
+from rollview.errors import Corrupt
+from rollview.store import parquet
+from rollview.store.buckets import Buckets
+from rollview.store.datafile import DataFile, safe_path
+from rollview.store.log import DeltaLog
+from rollview.store.types import arrow_schema, arrow_type, quoted, spark_schema, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FOLDER = re.compile(r"s-[0-9a-f]{32}")
+_READ_OPTIONS = {"__globPaths__": "false", "mergeSchema": "false", "datetimeRebaseMode": "CORRECTED"}
+
+
+class DeltaFolder:
+    """``schema`` has the logical columns of the part, with ``_count`` and ``_csn`` where it is a delta."""
+
+    def __init__(self, root: Path, schema: Schema) -> None:
+        self.root = root.absolute()
+        self.schema = schema
+        self._log = DeltaLog(self.root, arrow_schema(schema))
+
+    @staticmethod
+    def new_folder() -> str:
+        return f"s-{uuid4().hex}"
+
+    def files(self, version: int) -> tuple[DataFile, ...]:
+        return self._log.files(version)
+
+    def stage(
+        self,
+        data: DataFrame | pa.Table,
+        folder: str,
+        *,
+        buckets: Buckets | None = None,
+        sort: tuple[str, ...] = (),
+    ) -> tuple[DataFile, ...]:
+        """Write rows below ``folder``; they are on disk when this returns, and in no version."""
+        place = self._staging(folder)
+        self.root.mkdir(parents=True, exist_ok=True)
+        if isinstance(data, pa.Table):
+            parquet.write_table(data, place, self.schema, buckets, sort)
+        else:
+            parquet.write_frame(data, place, self.schema, buckets, sort)
+        return parquet.collect_staged(self.root, place, self.schema)
+
+    def commit(
+        self, base: int | None, add: Iterable[DataFile], remove: Iterable[DataFile], note: Mapping[str, str]
+    ) -> int:
+        target = {file.path: file for file in (() if base is None else self.files(base))}
+        for file in remove:
+            if target.pop(file.path, None) is None:
+                raise Corrupt(f"Version {base} of '{self.root}' has no file {file.path!r} to remove.", path=file.path)
+        target.update({file.path: file for file in add})
+        return self._log.reconcile(tuple(target.values()), note, base)
+
+    def read(self, spark: SparkSession, files: Iterable[DataFile]) -> DataFrame:
+        """The rows of these files under their logical names."""
+        from pyspark.sql import functions as F
+
+        places = [parquet.uri(safe_path(self.root, file.path)) for file in files]
+        if not places:
+            return empty(spark, self.schema)
+        data = spark.read.schema(spark_schema(self.schema)).options(**_READ_OPTIONS).parquet(*places)
+        return data.select(*(F.col(quoted(names.physical(name))).alias(name) for name in self.schema.names))
+
+    def discard(self, folder: str) -> None:
+        """Take staged files away that no version names."""
+        shutil.rmtree(self._staging(folder), ignore_errors=True)
+
+    def _staging(self, folder: str) -> Path:
+        if not _FOLDER.fullmatch(folder):
+            raise ValueError(f"not a staging folder: {folder!r}")
+        return self.root / folder
+
+
+def empty(spark: SparkSession, schema: Schema) -> DataFrame:
+    """No rows, in a form that Spark's optimiser sees through."""
+    from pyspark.sql import functions as F
+
+    columns = [F.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name) for c in schema]
+    return spark.range(1).where(F.lit(False)).select(*columns)

@@ -1,0 +1,185 @@
+"""The Delta log of one part.
+
+Law: after ``reconcile(target)`` returns v, the live files of version v are exactly ``target``. It does not matter
+what the log held before: a version that nobody pinned is undone by the difference that the next commit writes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable
+from deltalake import Schema as DeltaSchema
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from rollview.errors import Corrupt, Retryable
+from rollview.store import durable
+from rollview.store.datafile import DataFile, safe_path, stats_json
+
+_ATTEMPTS = 12
+_CACHED_VERSIONS = 512
+
+# Versions stay as long as a catalog may pin them; what is taken away is decided by rollview, not by a reader.
+_CONFIGURATION: Mapping[str, str | None] = {
+    "delta.checkpointInterval": "50",
+    "delta.enableExpiredLogCleanup": "false",
+    "delta.logRetentionDuration": "interval 36500 days",
+    "delta.deletedFileRetentionDuration": "interval 30 days",
+}
+
+Files = tuple[DataFile, ...]
+
+
+class _Raced(Exception):
+    """Another process wrote the version we wanted."""
+
+
+class DeltaLog:
+    _known: OrderedDict[tuple[str, int], Files] = OrderedDict()
+    _lock = Lock()
+
+    def __init__(self, root: Path, schema: pa.Schema) -> None:
+        self._root = root
+        self._schema = schema
+
+    def files(self, version: int) -> Files:
+        """The live files of a version, which never change."""
+        with self._lock:
+            known = self._known.get((str(self._root), version))
+        return self._remember(version, self._listed(self._open(version))) if known is None else known
+
+    def reconcile(self, target: Files, note: Mapping[str, str], keep: int | None) -> int:
+        """Make ``target`` the newest version's files and return that version. Versions up to ``keep`` are pinned."""
+        policy = Retrying(
+            retry=retry_if_exception_type(_Raced),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random_exponential(multiplier=0.01, max=0.5),
+        )
+        try:
+            version = policy(self._attempt, target, note, -1 if keep is None else keep)
+        except RetryError as error:
+            raise Retryable(
+                f"Other processes kept committing to '{self._root}'.", hint="Try again later."
+            ) from error.last_attempt.exception()
+        self._remember(version, target)
+        return version
+
+    def _attempt(self, target: Files, note: Mapping[str, str], keep: int) -> int:
+        properties = CommitProperties(
+            custom_metadata={f"rollview.{key}": value for key, value in note.items()}, max_commit_retries=0
+        )
+        newest = self._newest(keep)
+        if newest is None:
+            return self._create(target, properties)
+        live = self._listed(newest)
+        actions = _difference(live, target)
+        if not actions:
+            return newest.version()
+        return self._write(newest, actions, properties)
+
+    def _create(self, target: Files, properties: CommitProperties) -> int:
+        self._root.mkdir(parents=True, exist_ok=True)
+        try:
+            create_table_with_add_actions(
+                self._root.as_uri(),
+                self._delta_schema,
+                [_add(file) for file in target],
+                mode="error",
+                configuration=_CONFIGURATION,
+                commit_properties=properties,
+            )
+        except DeltaError as error:
+            raise _Raced from error
+        self._sync(0)
+        durable.sync([self._root, self._root.parent])
+        return 0
+
+    def _write(self, newest: DeltaTable, actions: list[AddAction | RemoveAction], properties: CommitProperties) -> int:
+        version = newest.version() + 1
+        try:
+            newest.create_write_transaction(actions, "append", self._delta_schema, commit_properties=properties)
+        except CommitFailedError as error:
+            raise _Raced from error
+        self._sync(version)
+        return version
+
+    @property
+    def _delta_schema(self) -> DeltaSchema:
+        return DeltaSchema.from_arrow(self._schema)
+
+    def _newest(self, keep: int) -> DeltaTable | None:
+        self._drop_torn(keep)
+        if not self._folder.is_dir():
+            return None
+        try:
+            return DeltaTable(self._root.as_uri())
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise self._corrupt("cannot be opened", error) from error
+
+    def _open(self, version: int) -> DeltaTable:
+        try:
+            return DeltaTable(self._root.as_uri(), version=version)
+        except (DeltaError, OSError, ValueError) as error:
+            raise self._corrupt(f"has no readable version {version}", error) from error
+
+    def _listed(self, table: DeltaTable) -> Files:
+        rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        return tuple(self._listed_file(row) for row in rows)
+
+    def _listed_file(self, row: Mapping[str, Any]) -> DataFile:
+        safe_path(self._root, row["path"])
+        columns = [name for name in self._schema.names if row.get(f"min.{name}") is not None]
+        return DataFile(
+            path=row["path"],
+            size=row["size_bytes"],
+            rows=row["num_records"],
+            stats={name: (row[f"min.{name}"], row[f"max.{name}"]) for name in columns},
+            nulls={n: row[f"null_count.{n}"] for n in self._schema.names if row.get(f"null_count.{n}") is not None},
+            modified=row["modification_time"],
+        )
+
+    @property
+    def _folder(self) -> Path:
+        return self._root / "_delta_log"
+
+    def _sync(self, version: int) -> None:
+        made = (f"{version:020d}.json", f"{version:020d}.checkpoint.parquet", "_last_checkpoint")
+        durable.sync(path for name in made if (path := self._folder / name).exists())
+        durable.sync([self._folder])
+
+    def _drop_torn(self, keep: int) -> None:
+        """A loss of power may leave empty files behind; none of them is pinned, and a checkpoint is only a copy."""
+        for path in self._folder.glob("*.json"):
+            if path.stat().st_size == 0 and path.stem.isdigit() and int(path.stem) > keep:
+                path.unlink()
+
+    def _corrupt(self, what: str, error: Exception) -> Corrupt:
+        return Corrupt(f"The Delta log in '{self._root}' {what}: {error}", path=str(self._root))
+
+    def _remember(self, version: int, files: Files) -> Files:
+        with self._lock:
+            self._known[(str(self._root), version)] = files
+            if len(self._known) > _CACHED_VERSIONS:
+                self._known.popitem(last=False)
+        return files
+
+
+def _difference(live: Files, target: Files) -> list[AddAction | RemoveAction]:
+    have, want = {file.path for file in live}, {file.path for file in target}
+    now = int(time.time() * 1000)
+    removes = [RemoveAction(file.path, True, now) for file in live if file.path not in want]
+    return [*removes, *(_add(file) for file in target if file.path not in have)]
+
+
+def _add(file: DataFile) -> AddAction:
+    return AddAction(file.path, file.size, {}, file.modified, True, stats_json(file))

@@ -1,0 +1,107 @@
+"""Staging: rows into Parquet files that nothing refers to yet, by Spark or, for small results, in this process.
+
+Law: when ``write_*`` returns, every file it names is whole, on disk, and holds at least one row.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rollview.core import names
+from rollview.core.schema import Schema
+from rollview.store import durable
+from rollview.store.buckets import BUCKET, Buckets, bucket_expression
+from rollview.store.datafile import DataFile, inspect
+from rollview.store.types import arrow_schema, quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+_WRITE_OPTIONS = {
+    "compression": "zstd",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+}
+
+
+def write_frame(data: DataFrame, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:
+    """One Spark job. With ``buckets``: one file per bucket."""
+    from pyspark.sql import functions as F
+
+    physical = arrow_schema(schema)
+    if any(pa.types.is_timestamp(field.type) for field in physical):
+        _use_microseconds(data)
+    columns = [
+        F.col(quoted(column.name)).cast(spark_type(field.type)).alias(field.name)
+        for column, field in zip(schema, physical, strict=True)
+    ]
+    order = [quoted(names.physical(name)) for name in sort]
+    if buckets is not None:
+        data = data.select(*columns, bucket_expression(buckets, schema).alias(BUCKET)).repartition(BUCKET)
+        data.sortWithinPartitions(BUCKET, *order).write.options(**_WRITE_OPTIONS).partitionBy(BUCKET).parquet(uri(place))
+        return
+    data = data.select(*columns)
+    (data.sortWithinPartitions(*order) if order else data).write.options(**_WRITE_OPTIONS).parquet(uri(place))
+
+
+def write_table(data: pa.Table, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:
+    """In this process. With ``buckets`` the table brings its rows' buckets in a column ``_rv_bucket``."""
+    physical = arrow_schema(schema)
+    table = data.select(list(schema.names)).rename_columns(physical.names).cast(physical)
+    if buckets is None:
+        return _write_sorted(table, place, sort)
+    bucket = data.column(BUCKET)
+    for value in pc.unique(bucket).to_pylist():
+        _write_sorted(table.filter(pc.equal(bucket, value)), place / f"{BUCKET}={value}", sort)
+
+
+def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, ...]:
+    """The files below ``place`` with their facts, synced; files without rows are taken away."""
+    found: list[DataFile] = []
+    folders: set[Path] = set()
+    for path in sorted(Path(folder, name) for folder, _, files in os.walk(place) for name in files):
+        file = inspect(root, path, arrow_schema(schema)) if _is_data(path) else None
+        if file is None or file.rows == 0:
+            path.unlink()
+            continue
+        found.append(file)
+        folders.update((path.parent, place))
+    durable.sync(root / file.path for file in found)
+    durable.sync([*folders, root] if found else ())
+    if not found:
+        shutil.rmtree(place, ignore_errors=True)
+    return tuple(found)
+
+
+def uri(place: Path) -> str:
+    """Hadoop takes the rest of such a text as it is, without decoding."""
+    return f"file://{place}"
+
+
+def _is_data(path: Path) -> bool:
+    return path.suffix == ".parquet" and not path.name.startswith((".", "_"))
+
+
+def _write_sorted(table: pa.Table, place: Path, sort: tuple[str, ...]) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    if table.num_rows == 0:
+        return
+    if sort:
+        table = table.sort_by([(names.physical(name), "ascending") for name in sort])
+    target = place / f"part-{uuid4().hex}.zstd.parquet"
+    pq.write_table(table, target, compression="zstd", store_schema=False, store_decimal_as_integer=True)
+
+
+def _use_microseconds(data: DataFrame) -> None:
+    conf = data.sparkSession.conf
+    if conf.get(_TIMESTAMPS) != "TIMESTAMP_MICROS":
+        conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")

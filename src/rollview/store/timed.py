@@ -1,0 +1,248 @@
+"""A relation read at a csn, before or after the csn of its snapshot.
+
+Law: with the snapshot at s and the signed delta Δ,
+    state(t) = snapshot + Δ(s, t]  for t >= s,      state(t) = snapshot - Δ(t, s]  for t < s.
+Rows are added up as Spark's GROUP BY compares them. No row is ever there fewer than zero times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from pyspark.sql import functions as F
+
+from rollview.core.interval import Csn, Interval
+from rollview.core.names import COUNT, CSN
+from rollview.core.schema import Column, Schema
+from rollview.errors import Corrupt, OutOfReach
+from rollview.store.datafile import DataFile
+from rollview.store.folder import DeltaFolder
+from rollview.store.types import arrow_type, holds_map, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+_SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
+_COPY = "_rv_copy"
+_GONE = "_rv_gone"
+_BROADCAST_ROWS = 1_000_000
+_MARK = "rollview: negative multiplicity"
+
+
+class PinLike(Protocol):
+    """A pinned version of a part, and the csns that it covers: (after, through]."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def after(self) -> Csn: ...
+    @property
+    def through(self) -> Csn: ...
+    @property
+    def rows(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Where a relation's parts are. ``hidden``: a summary view's group keys and accumulators; its delta is of those."""
+
+    name: str
+    schema: Schema
+    root: Path
+    pins: Mapping[str, PinLike]
+    hidden: Schema | None = None
+
+    @property
+    def columns(self) -> Schema:
+        """The columns that the delta is about."""
+        return self.schema if self.hidden is None else self.hidden
+
+    @property
+    def snapshot_part(self) -> str:
+        return "state" if "state" in self.pins else "extent" if self.hidden is None else "groups"
+
+    @property
+    def snapshot_csn(self) -> Csn:
+        return self.pins[self.snapshot_part].through
+
+    def folder(self, part: str) -> DeltaFolder:
+        schema = self.schema if part in ("state", "extent") else self.columns
+        return DeltaFolder(self.root / part, Schema(schema.columns + _SIGNED) if part == "delta" else schema)
+
+    def files(self, part: str) -> tuple[DataFile, ...]:
+        return self.folder(part).files(self.pins[part].version) if part in self.pins else ()
+
+
+def delta_files(stored: Stored, interval: Interval) -> tuple[DataFile, ...]:
+    """The files of the delta that may hold changes of the interval."""
+    return tuple(file for file in stored.files("delta") if _meets(file, interval))
+
+
+def changes(spark: SparkSession, stored: Stored, interval: Interval) -> DataFrame:
+    """The columns with ``_count`` and ``_csn``, for every change in the interval."""
+    _check_covered(stored, interval)
+    files = delta_files(stored, interval)
+    data = stored.folder("delta").read(spark, files)
+    if all(_inside(file, interval) for file in files):
+        return data
+    return data.where((F.col(CSN) > interval.after) & (F.col(CSN) <= interval.through))
+
+
+def snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
+    part = stored.snapshot_part
+    return stored.folder(part).read(spark, stored.files(part))
+
+
+def signed_state(spark: SparkSession, stored: Stored, at: Csn) -> DataFrame:
+    """The columns with ``_count``: rows of the snapshot once each, and the signed delta between it and ``at``."""
+    way = _way(stored, at)
+    state = snapshot(spark, stored).withColumn(COUNT, F.lit(1).cast("bigint"))
+    if not delta_files(stored, way.interval):
+        _check_covered(stored, way.interval)
+        return state
+    return state.unionAll(_signed_changes(spark, stored, way))
+
+
+def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()) -> DataFrame:
+    """The plain rows at ``at``. ``key``: columns that are unique in the relation at every csn."""
+    way = _way(stored, at)
+    _check_covered(stored, way.interval)
+    files = delta_files(stored, way.interval)
+    state = snapshot(spark, stored)
+    if not files:
+        return state
+    if not way.back and all(_only_inserts(file) for file in files):
+        return state.unionAll(expand(_signed_changes(spark, stored, way), stored.columns))
+    if any(holds_map(arrow_type(c.type, c.name)) for c in stored.columns):
+        return expand(net(signed_state(spark, stored, at), stored.columns), stored.columns)
+    change = net(_signed_changes(spark, stored, way), stored.columns)
+    small = sum(file.rows for file in files) <= _BROADCAST_ROWS
+    merge = _merge_keyed if key else _merge_rows
+    return merge(state, change, stored.columns, key or stored.columns.names, small)
+
+
+def net(data: DataFrame, schema: Schema) -> DataFrame:
+    """The columns with ``_count``: one row for each different row, its counts added, none with zero."""
+    grouped = data.groupBy(*(_col(name) for name in schema.names)).agg(F.sum(COUNT).alias(COUNT))
+    return grouped.where(F.col(COUNT) != 0)
+
+
+def expand(data: DataFrame, schema: Schema) -> DataFrame:
+    """Every row as often as its ``_count`` says; the query fails if that is less than zero."""
+    copies = F.array_repeat(F.lit(True), F.when(F.col(COUNT) < 0, _refuse(schema)).otherwise(F.col(COUNT)).cast("int"))
+    return data.select(*(_col(name) for name in schema.names), F.explode(copies).alias(_COPY)).drop(_COPY)
+
+
+def negative_multiplicity(error: BaseException) -> Corrupt | None:
+    """The error to raise in place of Spark's, if that came from a row deleted more often than it was there."""
+    text = str(error)
+    if _MARK not in text:
+        return None
+    row = text.split(_MARK, 1)[1].splitlines()[0].strip(" :")
+    return Corrupt(f"A row was deleted more often than it was there: {row}", hint="Recompute the view.", row=row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """From the snapshot to a csn."""
+
+    interval: Interval
+    back: bool
+
+
+def _way(stored: Stored, at: Csn) -> _Way:
+    start = stored.snapshot_csn
+    return _Way(Interval(min(start, at), max(start, at)), at < start)
+
+
+def _signed_changes(spark: SparkSession, stored: Stored, way: _Way) -> DataFrame:
+    data = changes(spark, stored, way.interval).drop(CSN)
+    return data.withColumn(COUNT, -F.col(COUNT)) if way.back else data
+
+
+def _check_covered(stored: Stored, interval: Interval) -> None:
+    """A table's delta is complete up to the clock, so only its lower end is a limit; a view's has two ends."""
+    pin = stored.pins.get("delta")
+    after = stored.snapshot_csn if pin is None else pin.after
+    through = stored.snapshot_csn if pin is None else pin.through
+    if not interval or (after <= interval.after and ("state" in stored.pins or interval.through <= through)):
+        return
+    raise OutOfReach(
+        f"Cannot read '{stored.name}' over {interval}: its delta covers {Interval(after, through)}.",
+        hint="Choose a csn in reach, or refresh the view first.",
+        name=stored.name,
+        after=after,
+        through=through,
+    )
+
+
+def _merge_keyed(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], small: bool) -> DataFrame:
+    """Rows whose key the delta deletes go, rows it inserts come: one pass over the snapshot.
+
+    A deleted row must be the one that has its key; whether the key is there at all is for apply to see.
+    """
+    gone = _gone(change, schema, small)
+    kept = F.when(F.col(_GONE).isNull(), True).when(_same(schema, schema.names), False)
+    joined = state.join(gone, _same(schema, key), "left").where(kept.otherwise(_refuse(schema).cast("boolean")))
+    return joined.select(*map(_col, schema.names)).unionAll(_come(change, schema))
+
+
+def _merge_rows(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], small: bool) -> DataFrame:
+    """As many copies go as the delta deletes: only rows that it names are counted."""
+    gone, same = _gone(change, schema, small), _same(schema, key)
+    touched = state.join(gone, same, "left_semi").withColumn(COUNT, F.lit(1).cast("bigint"))
+    rest = expand(net(touched.unionAll(change.where(F.col(COUNT) < 0)), schema), schema)
+    return state.join(gone, same, "left_anti").unionAll(rest).unionAll(_come(change, schema))
+
+
+def _gone(change: DataFrame, schema: Schema, small: bool) -> DataFrame:
+    """What the delta deletes, under names of their own so that a join can tell the sides apart."""
+    columns = [_col(name).alias(f"{_GONE}_{place}") for place, name in enumerate(schema.names)]
+    data = change.where(F.col(COUNT) < 0).select(*columns, F.lit(True).alias(_GONE))
+    return F.broadcast(data) if small else data
+
+
+def _come(change: DataFrame, schema: Schema) -> DataFrame:
+    return expand(change.where(F.col(COUNT) > 0), schema)
+
+
+def _same(schema: Schema, key: tuple[str, ...]) -> SparkColumn:
+    wanted = {name.lower() for name in key}
+    pairs = [(name, place) for place, name in enumerate(schema.names) if name.lower() in wanted]
+    return reduce(and_, (_col(name).eqNullSafe(F.col(f"{_GONE}_{place}")) for name, place in pairs))
+
+
+def _refuse(schema: Schema) -> SparkColumn:
+    return F.raise_error(F.concat(F.lit(f"{_MARK}: "), F.to_json(F.struct(*map(_col, schema.names)))))
+
+
+def _col(name: str) -> SparkColumn:
+    return F.col(quoted(name))
+
+
+def _csns(file: DataFile) -> tuple[Csn, Csn]:
+    bounds = file.bounds(CSN)
+    if bounds is None:
+        raise Corrupt(f"The delta file {file.path!r} does not say which csns it holds.", path=file.path)
+    return bounds
+
+
+def _meets(file: DataFile, interval: Interval) -> bool:
+    first, last = _csns(file)
+    return last > interval.after and first <= interval.through
+
+
+def _inside(file: DataFile, interval: Interval) -> bool:
+    first, last = _csns(file)
+    return first > interval.after and last <= interval.through
+
+
+def _only_inserts(file: DataFile) -> bool:
+    bounds = file.bounds(COUNT)
+    return bounds is not None and bounds[0] > 0
