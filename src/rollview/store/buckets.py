@@ -32,20 +32,20 @@ class Buckets:
 
 def bucket_expression(buckets: Buckets, schema: Schema) -> SparkColumn:
     """The bucket of a row with the logical columns of ``schema``, as a Spark INT."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
     columns = [column for name in buckets.columns if (column := schema.find(name)) is not None]
     hashed = [_hashed(column) for column in columns if is_atomic(arrow_type(column.type, column.name))]
     # Any part of a key spreads whole keys; without an atomic column there is one bucket.
     if not hashed:
-        return F.lit(0)
-    return F.pmod(F.xxhash64(*hashed), F.lit(buckets.count)).cast("int")
+        return sf.lit(0)
+    return sf.pmod(sf.xxhash64(*hashed), sf.lit(buckets.count)).cast("int")
 
 
 def _hashed(column: Column) -> SparkColumn:
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
     type_ = arrow_type(column.type, column.name)
     # The hash depends on the type, so a narrower expression is brought to the column's own first.
-    value = F.col(quoted(column.name)).cast(spark_type(type_))
-    return value + F.lit(0.0).cast(spark_type(type_)) if pa.types.is_floating(type_) else value
+    value = sf.col(quoted(column.name)).cast(spark_type(type_))
+    return value + sf.lit(0.0).cast(spark_type(type_)) if pa.types.is_floating(type_) else value

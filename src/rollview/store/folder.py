@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FOLDER = re.compile(r"s-[0-9a-f]{32}")
-_READ_OPTIONS = {"__globPaths__": "false", "mergeSchema": "false", "datetimeRebaseMode": "CORRECTED"}
+
+# The paths are exact: no pattern, no partition columns read out of them, each file once.
+_READ_OPTIONS = {
+    "__globPaths__": "false",
+    "recursiveFileLookup": "true",
+    "mergeSchema": "false",
+    "datetimeRebaseMode": "CORRECTED",
+}
 
 
 class DeltaFolder:
@@ -75,13 +82,13 @@ class DeltaFolder:
 
     def read(self, spark: SparkSession, files: Iterable[DataFile]) -> DataFrame:
         """The rows of these files under their logical names."""
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sf
 
         places = [parquet.uri(safe_path(self.root, file.path)) for file in files]
         if not places:
             return empty(spark, self.schema)
         data = spark.read.schema(spark_schema(self.schema)).options(**_READ_OPTIONS).parquet(*places)
-        return data.select(*(F.col(quoted(names.physical(name))).alias(name) for name in self.schema.names))
+        return data.select(*(sf.col(quoted(names.physical(name))).alias(name) for name in self.schema.names))
 
     def discard(self, folder: str) -> None:
         """Take staged files away that no version names."""
@@ -95,7 +102,7 @@ class DeltaFolder:
 
 def empty(spark: SparkSession, schema: Schema) -> DataFrame:
     """No rows, in a form that Spark's optimiser sees through."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
-    columns = [F.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name) for c in schema]
-    return spark.range(1).where(F.lit(False)).select(*columns)
+    columns = [sf.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name) for c in schema]
+    return spark.range(1).where(sf.lit(False)).select(*columns)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable
@@ -20,7 +20,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from rollview.errors import Corrupt, Retryable
+from rollview.errors import Corrupt, EngineFailed, Retryable
 from rollview.store import durable
 from rollview.store.datafile import DataFile, safe_path, stats_json
 
@@ -38,13 +38,13 @@ _CONFIGURATION: Mapping[str, str | None] = {
 Files = tuple[DataFile, ...]
 
 
-class _Raced(Exception):
+class _RacedError(Exception):
     """Another process wrote the version we wanted."""
 
 
 class DeltaLog:
-    _known: OrderedDict[tuple[str, int], Files] = OrderedDict()
-    _lock = Lock()
+    _known: ClassVar[OrderedDict[tuple[str, int], Files]] = OrderedDict()
+    _lock: ClassVar[Lock] = Lock()
 
     def __init__(self, root: Path, schema: pa.Schema) -> None:
         self._root = root
@@ -59,7 +59,7 @@ class DeltaLog:
     def reconcile(self, target: Files, note: Mapping[str, str], keep: int | None) -> int:
         """Make ``target`` the newest version's files and return that version. Versions up to ``keep`` are pinned."""
         policy = Retrying(
-            retry=retry_if_exception_type(_Raced),
+            retry=retry_if_exception_type(_RacedError),
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_random_exponential(multiplier=0.01, max=0.5),
         )
@@ -97,7 +97,9 @@ class DeltaLog:
                 commit_properties=properties,
             )
         except DeltaError as error:
-            raise _Raced from error
+            if self._made(0).exists():
+                raise _RacedError from error
+            raise EngineFailed(f"Cannot make a Delta table in '{self._root}': {error}", path=str(self._root)) from error
         self._sync(0)
         durable.sync([self._root, self._root.parent])
         return 0
@@ -107,7 +109,7 @@ class DeltaLog:
         try:
             newest.create_write_transaction(actions, "append", self._delta_schema, commit_properties=properties)
         except CommitFailedError as error:
-            raise _Raced from error
+            raise _RacedError from error
         self._sync(version)
         return version
 
@@ -153,9 +155,12 @@ class DeltaLog:
         return self._root / "_delta_log"
 
     def _sync(self, version: int) -> None:
-        made = (f"{version:020d}.json", f"{version:020d}.checkpoint.parquet", "_last_checkpoint")
-        durable.sync(path for name in made if (path := self._folder / name).exists())
-        durable.sync([self._folder])
+        made = self._made(version)
+        beside = (made.with_suffix(".checkpoint.parquet"), self._folder / "_last_checkpoint")
+        durable.sync([made, *(path for path in beside if path.exists()), self._folder])
+
+    def _made(self, version: int) -> Path:
+        return self._folder / f"{version:020d}.json"
 
     def _drop_torn(self, keep: int) -> None:
         """A loss of power may leave empty files behind; none of them is pinned, and a checkpoint is only a copy."""

@@ -23,7 +23,7 @@ from rollview.store.datafile import DataFile, inspect
 from rollview.store.types import arrow_schema, quoted, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, DataFrameWriter
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 _WRITE_OPTIONS = {
@@ -35,22 +35,18 @@ _WRITE_OPTIONS = {
 
 def write_frame(data: DataFrame, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:
     """One Spark job. With ``buckets``: one file per bucket."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
     physical = arrow_schema(schema)
     if any(pa.types.is_timestamp(field.type) for field in physical):
         _use_microseconds(data)
     columns = [
-        F.col(quoted(column.name)).cast(spark_type(field.type)).alias(field.name)
+        sf.col(quoted(column.name)).cast(spark_type(field.type)).alias(field.name)
         for column, field in zip(schema, physical, strict=True)
     ]
-    order = [quoted(names.physical(name)) for name in sort]
     if buckets is not None:
-        data = data.select(*columns, bucket_expression(buckets, schema).alias(BUCKET)).repartition(BUCKET)
-        data.sortWithinPartitions(BUCKET, *order).write.options(**_WRITE_OPTIONS).partitionBy(BUCKET).parquet(uri(place))
-        return
-    data = data.select(*columns)
-    (data.sortWithinPartitions(*order) if order else data).write.options(**_WRITE_OPTIONS).parquet(uri(place))
+        columns.append(bucket_expression(buckets, schema).alias(BUCKET))
+    _arranged(data.select(*columns), buckets is not None, sort).parquet(uri(place))
 
 
 def write_table(data: pa.Table, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:
@@ -58,7 +54,8 @@ def write_table(data: pa.Table, place: Path, schema: Schema, buckets: Buckets | 
     physical = arrow_schema(schema)
     table = data.select(list(schema.names)).rename_columns(physical.names).cast(physical)
     if buckets is None:
-        return _write_sorted(table, place, sort)
+        _write_sorted(table, place, sort)
+        return
     bucket = data.column(BUCKET)
     for value in pc.unique(bucket).to_pylist():
         _write_sorted(table.filter(pc.equal(bucket, value)), place / f"{BUCKET}={value}", sort)
@@ -85,6 +82,14 @@ def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, .
 def uri(place: Path) -> str:
     """Hadoop takes the rest of such a text as it is, without decoding."""
     return f"file://{place}"
+
+
+def _arranged(data: DataFrame, bucketed: bool, sort: tuple[str, ...]) -> DataFrameWriter:
+    order = [quoted(names.physical(name)) for name in sort]
+    if bucketed:
+        sorted_ = data.repartition(BUCKET).sortWithinPartitions(BUCKET, *order)
+        return sorted_.write.options(**_WRITE_OPTIONS).partitionBy(BUCKET)
+    return (data.sortWithinPartitions(*order) if order else data).write.options(**_WRITE_OPTIONS)
 
 
 def _is_data(path: Path) -> bool:

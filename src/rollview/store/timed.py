@@ -14,7 +14,7 @@ from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
@@ -91,7 +91,7 @@ def changes(spark: SparkSession, stored: Stored, interval: Interval) -> DataFram
     data = stored.folder("delta").read(spark, files)
     if all(_inside(file, interval) for file in files):
         return data
-    return data.where((F.col(CSN) > interval.after) & (F.col(CSN) <= interval.through))
+    return data.where((sf.col(CSN) > interval.after) & (sf.col(CSN) <= interval.through))
 
 
 def snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
@@ -102,7 +102,7 @@ def snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
 def signed_state(spark: SparkSession, stored: Stored, at: Csn) -> DataFrame:
     """The columns with ``_count``: rows of the snapshot once each, and the signed delta between it and ``at``."""
     way = _way(stored, at)
-    state = snapshot(spark, stored).withColumn(COUNT, F.lit(1).cast("bigint"))
+    state = snapshot(spark, stored).withColumn(COUNT, sf.lit(1).cast("bigint"))
     if not delta_files(stored, way.interval):
         _check_covered(stored, way.interval)
         return state
@@ -129,14 +129,14 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
 
 def net(data: DataFrame, schema: Schema) -> DataFrame:
     """The columns with ``_count``: one row for each different row, its counts added, none with zero."""
-    grouped = data.groupBy(*(_col(name) for name in schema.names)).agg(F.sum(COUNT).alias(COUNT))
-    return grouped.where(F.col(COUNT) != 0)
+    grouped = data.groupBy(*(_col(name) for name in schema.names)).agg(sf.sum(COUNT).alias(COUNT))
+    return grouped.where(sf.col(COUNT) != 0)
 
 
 def expand(data: DataFrame, schema: Schema) -> DataFrame:
     """Every row as often as its ``_count`` says; the query fails if that is less than zero."""
-    copies = F.array_repeat(F.lit(True), F.when(F.col(COUNT) < 0, _refuse(schema)).otherwise(F.col(COUNT)).cast("int"))
-    return data.select(*(_col(name) for name in schema.names), F.explode(copies).alias(_COPY)).drop(_COPY)
+    copies = sf.array_repeat(sf.lit(True), sf.when(sf.col(COUNT) < 0, _refuse(schema)).otherwise(sf.col(COUNT)).cast("int"))
+    return data.select(*(_col(name) for name in schema.names), sf.explode(copies).alias(_COPY)).drop(_COPY)
 
 
 def negative_multiplicity(error: BaseException) -> Corrupt | None:
@@ -144,7 +144,7 @@ def negative_multiplicity(error: BaseException) -> Corrupt | None:
     text = str(error)
     if _MARK not in text:
         return None
-    row = text.split(_MARK, 1)[1].splitlines()[0].strip(" :")
+    row = text.split(_MARK, 1)[1].splitlines()[0].partition(" SQLSTATE")[0].strip(" :")
     return Corrupt(f"A row was deleted more often than it was there: {row}", hint="Recompute the view.", row=row)
 
 
@@ -163,7 +163,7 @@ def _way(stored: Stored, at: Csn) -> _Way:
 
 def _signed_changes(spark: SparkSession, stored: Stored, way: _Way) -> DataFrame:
     data = changes(spark, stored, way.interval).drop(CSN)
-    return data.withColumn(COUNT, -F.col(COUNT)) if way.back else data
+    return data.withColumn(COUNT, -sf.col(COUNT)) if way.back else data
 
 
 def _check_covered(stored: Stored, interval: Interval) -> None:
@@ -188,7 +188,7 @@ def _merge_keyed(state: DataFrame, change: DataFrame, schema: Schema, key: tuple
     A deleted row must be the one that has its key; whether the key is there at all is for apply to see.
     """
     gone = _gone(change, schema, small)
-    kept = F.when(F.col(_GONE).isNull(), True).when(_same(schema, schema.names), False)
+    kept = sf.when(sf.col(_GONE).isNull(), True).when(_same(schema, schema.names), False)
     joined = state.join(gone, _same(schema, key), "left").where(kept.otherwise(_refuse(schema).cast("boolean")))
     return joined.select(*map(_col, schema.names)).unionAll(_come(change, schema))
 
@@ -196,34 +196,34 @@ def _merge_keyed(state: DataFrame, change: DataFrame, schema: Schema, key: tuple
 def _merge_rows(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], small: bool) -> DataFrame:
     """As many copies go as the delta deletes: only rows that it names are counted."""
     gone, same = _gone(change, schema, small), _same(schema, key)
-    touched = state.join(gone, same, "left_semi").withColumn(COUNT, F.lit(1).cast("bigint"))
-    rest = expand(net(touched.unionAll(change.where(F.col(COUNT) < 0)), schema), schema)
+    touched = state.join(gone, same, "left_semi").withColumn(COUNT, sf.lit(1).cast("bigint"))
+    rest = expand(net(touched.unionAll(change.where(sf.col(COUNT) < 0)), schema), schema)
     return state.join(gone, same, "left_anti").unionAll(rest).unionAll(_come(change, schema))
 
 
 def _gone(change: DataFrame, schema: Schema, small: bool) -> DataFrame:
     """What the delta deletes, under names of their own so that a join can tell the sides apart."""
     columns = [_col(name).alias(f"{_GONE}_{place}") for place, name in enumerate(schema.names)]
-    data = change.where(F.col(COUNT) < 0).select(*columns, F.lit(True).alias(_GONE))
-    return F.broadcast(data) if small else data
+    data = change.where(sf.col(COUNT) < 0).select(*columns, sf.lit(True).alias(_GONE))
+    return sf.broadcast(data) if small else data
 
 
 def _come(change: DataFrame, schema: Schema) -> DataFrame:
-    return expand(change.where(F.col(COUNT) > 0), schema)
+    return expand(change.where(sf.col(COUNT) > 0), schema)
 
 
 def _same(schema: Schema, key: tuple[str, ...]) -> SparkColumn:
     wanted = {name.lower() for name in key}
     pairs = [(name, place) for place, name in enumerate(schema.names) if name.lower() in wanted]
-    return reduce(and_, (_col(name).eqNullSafe(F.col(f"{_GONE}_{place}")) for name, place in pairs))
+    return reduce(and_, (_col(name).eqNullSafe(sf.col(f"{_GONE}_{place}")) for name, place in pairs))
 
 
 def _refuse(schema: Schema) -> SparkColumn:
-    return F.raise_error(F.concat(F.lit(f"{_MARK}: "), F.to_json(F.struct(*map(_col, schema.names)))))
+    return sf.raise_error(sf.concat(sf.lit(f"{_MARK}: "), sf.to_json(sf.struct(*map(_col, schema.names)))))
 
 
 def _col(name: str) -> SparkColumn:
-    return F.col(quoted(name))
+    return sf.col(quoted(name))
 
 
 def _csns(file: DataFile) -> tuple[Csn, Csn]:
