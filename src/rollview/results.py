@@ -1,0 +1,199 @@
+"""What the warehouse answers: frozen values, each of which can be written as JSON.
+
+Law: ``to_json`` holds nothing but what JSON has; an interval is ``{"after", "through"}``, a time is ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from rollview.core.interval import Csn, Interval
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value.value if isinstance(value, Enum) else value
+    if isinstance(value, datetime):
+        return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list | set | frozenset):
+        return [plain(item) for item in value]
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, bytes | bytearray):
+        return value.hex()
+    return str(value)
+
+
+class Result:
+    """Base of all answers."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(plain(self))
+
+
+@dataclass(frozen=True, slots=True)
+class StatementResult(Result):
+    """What one SQL statement did; ``rows`` is there for a query only, and ``updated`` where a key tells it."""
+
+    kind: str
+    sql: str
+    table: str | None = None
+    inserted: int = 0
+    deleted: int = 0
+    updated: int | None = None
+    csn: Csn | None = None
+    rows: DataFrame | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self) if field.name != "rows"}
+
+
+@dataclass(frozen=True, slots=True)
+class ViewCreated(Result):
+    name: str
+    csn: Csn
+    rows: int
+    mode: str
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Result):
+    """A sign of life during long work: ``done`` of ``total`` relations are finished, this one is in ``stage``."""
+
+    stage: str
+    relation: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRefreshed(Result):
+    """``mode`` is incremental or whole, with the reason; ``rows`` is the extent's size afterwards."""
+
+    name: str
+    interval: Interval
+    mode: str
+    reason: str
+    delta_rows: int
+    rows: int
+    actions: int
+    seconds: float
+    files_written: int
+    bytes_written: int
+    files_read: int
+    bytes_read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed(Result):
+    csn: Csn
+    views: tuple[ViewRefreshed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRolled(Result):
+    name: str
+    before: Csn
+    after: Csn
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled(Result):
+    csn: Csn
+    views: tuple[ViewRolled, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorNote(Result):
+    """How one operator of a definition is maintained: linear, keyed or whole."""
+
+    operator: str
+    how: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TermNote(Result):
+    """Whether the term that starts at this relation's delta is needed, and why."""
+
+    relation: str
+    kept: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Result):
+    name: str
+    mode: str
+    operators: tuple[OperatorNote, ...]
+    terms: tuple[TermNote, ...]
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification(Result):
+    """The extent beside recomputation at the same csn; ``missing`` and ``surplus`` show the first differing rows."""
+
+    name: str
+    csn: Csn
+    equal: bool
+    rows: int
+    missing: tuple[dict[str, Any], ...] = ()
+    surplus: tuple[dict[str, Any], ...] = ()
+    missing_count: int = 0
+    surplus_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus(Result):
+    name: str
+    rows: int
+    state_csn: Csn
+    through: Csn
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStatus(Result):
+    """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet."""
+
+    name: str
+    csn: Csn
+    high_water_mark: Csn
+    staleness_commits: int
+    staleness_seconds: float
+    policy: str
+    rows: int
+    last_refresh: datetime | None
+    last_mode: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Result):
+    csn: Csn
+    time: datetime
+    tables: tuple[TableStatus, ...]
+    views: tuple[ViewStatus, ...]
