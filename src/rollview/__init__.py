@@ -1,0 +1,1 @@
+"""Incremental materialized views for Apache Spark."""

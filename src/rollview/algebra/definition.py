@@ -1,0 +1,81 @@
+"""``CREATE [OR REPLACE] MATERIALIZED VIEW name [(columns)] [COMMENT …] [TBLPROPERTIES (…)] AS query``, in Spark's spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from rollview.algebra.text import parse_one, place_of, render
+from rollview.core.names import fault_in_name
+from rollview.errors import InvalidName, SqlError, Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A view as its author wrote it."""
+
+    name: str
+    columns: tuple[str, ...]
+    comment: str | None
+    properties: Mapping[str, str]
+    query: str
+    replace: bool
+
+
+def declare(text: str | exp.Expression) -> Declared:
+    tree = parse_one(text) if isinstance(text, str) else text
+    if not is_view_declaration(tree):
+        raise SqlError("Expected CREATE MATERIALIZED VIEW name AS SELECT …")
+    name, columns = _name_and_columns(tree)
+    query = tree.expression
+    if not isinstance(query, exp.Query):
+        raise SqlError(f"View '{name}' has no query.", hint="Write AS SELECT … after the name.")
+    return Declared(name, columns, _comment(tree), _properties(tree), render(query, pretty=True), bool(tree.args.get("replace")))
+
+
+def is_view_declaration(tree: exp.Expression) -> bool:
+    return isinstance(tree, exp.Create) and tree.kind == "VIEW" and tree.find(exp.MaterializedProperty) is not None
+
+
+def relation_name(reference: exp.Expression, what: str) -> str:
+    """The one-part name of a table or view; anything that could point elsewhere is refused."""
+    table = reference.this if isinstance(reference, exp.Schema) else reference
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier) or table.db or table.catalog:
+        line, column = place_of(reference)
+        raise Unsupported(f"'{reference.sql('spark')}' is not a plain {what} name.", line=line, column=column)
+    return checked_name(table.name, what)
+
+
+def checked_name(name: str, what: str) -> str:
+    fault = fault_in_name(name)
+    if fault is not None:
+        raise InvalidName(what, name, fault)
+    return name
+
+
+def _name_and_columns(tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
+    target = tree.this
+    name = relation_name(target, "view")
+    if not isinstance(target, exp.Schema):
+        return name, ()
+    columns = []
+    for item in target.expressions:
+        if isinstance(item, exp.ColumnDef) and item.args.get("kind") is not None:
+            line, column = place_of(item)
+            raise SqlError(f"Column '{item.name}' of view '{name}' cannot declare a type.", line=line, column=column)
+        columns.append(checked_name(item.name, "column"))
+    return name, tuple(columns)
+
+
+def _comment(tree: exp.Expression) -> str | None:
+    properties = tree.args.get("properties")
+    found = properties.find(exp.SchemaCommentProperty) if properties is not None else None
+    return found.name if found is not None else None
+
+
+def _properties(tree: exp.Expression) -> dict[str, str]:
+    properties = tree.args.get("properties")
+    listed = properties.expressions if properties is not None else []
+    return {item.this.name: item.args["value"].name for item in listed if type(item) is exp.Property}

@@ -1,0 +1,105 @@
+"""The few words in which propagation SQL is written: quoted columns, conjunctions, unions, casts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from rollview.core import names
+
+AT = f"{names.RESERVED_PREFIX}at"
+UNTIL = f"{names.RESERVED_PREFIX}until"
+
+
+def identifier(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def column(table: str | None, name: str) -> exp.Column:
+    return exp.Column(this=identifier(name), table=identifier(table) if table else None)
+
+
+def table(name: str, alias: str | None = None) -> exp.Table:
+    reference = exp.Table(this=identifier(name))
+    if alias:
+        reference.set("alias", exp.TableAlias(this=identifier(alias)))
+    return reference
+
+
+def named(expression: exp.Expression, name: str) -> exp.Alias:
+    return exp.Alias(this=expression, alias=identifier(name))
+
+
+def number(value: int) -> exp.Expression:
+    return exp.Literal.number(value) if value >= 0 else exp.Neg(this=exp.Literal.number(-value))
+
+
+def big(value: int) -> exp.Expression:
+    """A BIGINT constant."""
+    return cast(number(value), "bigint")
+
+
+def cast(expression: exp.Expression, type_: str) -> exp.Expression:
+    return exp.cast(expression.copy(), type_, dialect="spark")
+
+
+def call(name: str, *arguments: exp.Expression) -> exp.Expression:
+    return exp.func(name, *arguments, dialect="spark")
+
+
+def case(*branches: tuple[exp.Expression, exp.Expression], otherwise: exp.Expression | None = None) -> exp.Case:
+    made = exp.Case(ifs=[exp.If(this=condition, true=value) for condition, value in branches])
+    if otherwise is not None:
+        made.set("default", otherwise)
+    return made
+
+
+def not_null(expression: exp.Expression) -> exp.Expression:
+    return exp.Not(this=exp.Is(this=expression.copy(), expression=exp.null()))
+
+
+def all_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
+    """Conjunction; true of nothing."""
+    listed = [condition.copy() for condition in conditions]
+    return exp.and_(*listed) if listed else exp.true()
+
+
+def any_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
+    return exp.or_(*[condition.copy() for condition in conditions])
+
+
+def same_value(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    """NULL equals NULL: the only equality that internal matching may use."""
+    return exp.NullSafeEQ(this=left.copy(), expression=right.copy())
+
+
+def same_values(left: str, right: str, columns: Iterable[str]) -> exp.Expression:
+    return all_of(same_value(column(left, name), column(right, name)) for name in columns)
+
+
+def conjuncts(expression: exp.Expression) -> list[exp.Expression]:
+    bare = expression.unnest()
+    return [part for side in bare.flatten() for part in conjuncts(side)] if isinstance(bare, exp.And) else [bare]
+
+
+def identifiers(expression: exp.Expression) -> set[str]:
+    """The table aliases that an expression names."""
+    return {node.table for node in expression.find_all(exp.Column)}
+
+
+def bag_union(queries: Sequence[exp.Query]) -> exp.Query:
+    first, *rest = queries
+    for query in rest:
+        first = exp.union(first, query, distinct=False, copy=False)
+    return first
+
+
+def select(*items: exp.Expression) -> exp.Select:
+    return exp.Select(expressions=[item.copy() for item in items])
+
+
+def broadcast(query: exp.Select, alias: str) -> exp.Select:
+    """Ask Spark to send the small side to the large one; other engines do not see it."""
+    query.set("hint", exp.Hint(expressions=[exp.Anonymous(this="BROADCAST", expressions=[exp.to_identifier(alias)])]))
+    return query

@@ -1,0 +1,137 @@
+"""Which functions a view may call: Spark's own, whose value the arguments determine.
+
+Law: recomputing a view on the same rows must give the same rows. A function that reads a clock, a random generator, the place of a row
+or the order in which rows arrive breaks that, and is refused at the definition with the reason.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from sqlglot import exp
+
+from rollview.algebra.text import place_of
+from rollview.errors import NotDeterministic, Unsupported
+
+_CLOCK = "its value is the time at which it runs"
+_CHANCE = "its value is random"
+_PLACE = "its value depends on where a row is stored or processed"
+_ORDER = "its value depends on the order in which rows arrive"
+_SESSION = "its value depends on who runs it"
+_OUTSIDE = "it runs code or reads state that rollview cannot see"
+
+_REFUSED: dict[str, str] = {
+    **dict.fromkeys(
+        ["current_timestamp", "now", "current_date", "curdate", "localtimestamp", "current_time", "localtime"], _CLOCK
+    ),
+    **dict.fromkeys(["rand", "randn", "random", "uuid", "randstr", "uniform", "shuffle"], _CHANCE),
+    **dict.fromkeys(
+        ["input_file_name", "input_file_block_start", "input_file_block_length", "monotonically_increasing_id"], _PLACE
+    ),
+    "spark_partition_id": _PLACE,
+    **dict.fromkeys(
+        ["first", "first_value", "last", "last_value", "any_value", "collect_list", "collect_set", "array_agg"], _ORDER
+    ),
+    **dict.fromkeys(
+        ["listagg", "string_agg", "max_by", "min_by", "mode", "nth_value", "collect_union", "approx_top_k"], _ORDER
+    ),
+    **dict.fromkeys(["row_number", "ntile", "lag", "lead", "histogram_numeric", "counter_diff"], _ORDER),
+    **dict.fromkeys(["approx_percentile", "percentile_approx", "schema_of_variant_agg"], _ORDER),
+    **dict.fromkeys(["current_user", "user", "session_user", "current_catalog", "current_database"], _SESSION),
+    **dict.fromkeys(["current_schema", "current_path", "current_timezone", "version"], _SESSION),
+    **dict.fromkeys(["java_method", "reflect", "try_reflect", "python_worker_logs", "raise_error"], _OUTSIDE),
+}
+
+_AGGREGATES = frozenset(
+    """
+    any approx_count_distinct avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or corr
+    count count_if count_min_sketch covar_pop covar_samp every kurtosis max mean median min percentile percentile_cont
+    percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness some std
+    stddev stddev_pop stddev_samp sum try_avg try_sum var_pop var_samp variance vector_avg vector_sum measure
+    hll_sketch_agg hll_union_agg theta_sketch_agg theta_union_agg theta_intersection_agg approx_top_k_accumulate
+    approx_top_k_combine kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kll_merge_agg_bigint kll_merge_agg_double
+    kll_merge_agg_float tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
+    tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer grouping grouping_id
+    """.split()
+)
+_SORTED = ("sort_array", "array_sort")
+_ORDERED_BY_CONTENT = ("collect_list", "collect_set", "array_agg")
+
+
+@cache
+def builtin() -> frozenset[str]:
+    """The names of Spark's built-in functions."""
+    return frozenset((files("rollview.algebra") / "spark_functions.txt").read_text().split())
+
+
+def function_name(node: exp.Expression) -> str | None:
+    """The Spark name of a function call, folded; None if the node is no call."""
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return str(node.name).lower()
+    if isinstance(node, exp.Func):
+        return node.sql("spark").split("(", 1)[0].strip("` ").lower()
+    return None
+
+
+def is_aggregate_call(node: exp.Expression) -> bool:
+    if isinstance(node, exp.AggFunc | exp.WithinGroup):
+        return True
+    return isinstance(node, exp.Anonymous) and str(node.name).lower() in _AGGREGATES
+
+
+def is_aggregate(expression: exp.Expression) -> bool:
+    """Whether an aggregate is called here, outside of any window."""
+    return any(is_aggregate_call(node) and node.find_ancestor(exp.Window) is None for node in expression.walk())
+
+
+def check_determined(query: exp.Expression) -> None:
+    """Refuse what the rows do not determine, with the reason and the place."""
+    for node in query.walk():
+        name = function_name(node)
+        if name is not None:
+            _check_call(node, name)
+        elif isinstance(node, exp.TableSample):
+            raise _refusal(NotDeterministic, node, "TABLESAMPLE", "which rows it takes is random")
+    for limited in query.find_all(exp.Limit, exp.Offset, exp.Fetch):
+        _check_limit(limited)
+
+
+def _check_call(node: exp.Expression, name: str) -> None:
+    reason = _REFUSED.get(name)
+    if name == "unix_timestamp" and not list(node.iter_expressions()):
+        reason = _CLOCK
+    if reason is not None and not (name in _ORDERED_BY_CONTENT and _is_sorted(node)):
+        hint = "Write sort_array(collect_list(x))." if name in _ORDERED_BY_CONTENT else None
+        raise _refusal(NotDeterministic, node, name, reason, hint)
+    if isinstance(node, exp.Anonymous) and name not in builtin():
+        raise _refusal(
+            Unsupported, node, name, "it is not one of Spark's own functions, so nothing is known of its value"
+        )
+
+
+def _is_sorted(node: exp.Expression) -> bool:
+    return node.parent is not None and function_name(node.parent) in _SORTED
+
+
+def _check_limit(limited: exp.Expression) -> None:
+    query = limited.parent
+    assert query is not None
+    order = query.args.get("order")
+    ordered = {item.this.sql("spark") for item in order.expressions} if order is not None else set()
+    outputs = query.selects if isinstance(query, exp.Query) else []
+    if not all(_is_ordered(output, i, ordered) for i, output in enumerate(outputs, 1)):
+        hint = "Order by every column of the result."
+        raise _refusal(NotDeterministic, limited, "LIMIT", "without a total order, which rows it takes is chance", hint)
+
+
+def _is_ordered(output: exp.Expression, position: int, ordered: set[str]) -> bool:
+    spellings = {output.unalias().sql("spark"), exp.column(exp.to_identifier(output.alias_or_name, quoted=True)).sql("spark")}
+    return bool(spellings & ordered) or output.alias_or_name in ordered or str(position) in ordered
+
+
+def _refusal(
+    kind: type[NotDeterministic] | type[Unsupported], node: exp.Expression, name: str, reason: str, hint: str | None = None
+) -> NotDeterministic | Unsupported:
+    line, column = place_of(node)
+    return kind(f"A view cannot use {name}: {reason}.", line=line, column=column, hint=hint, function=name)

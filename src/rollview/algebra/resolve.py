@@ -1,0 +1,162 @@
+"""Names in a query become what they mean: each table a known relation, each column qualified, each output named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import traverse_scope
+from sqlglot.schema import MappingSchema
+
+from rollview.algebra.definition import checked_name
+from rollview.algebra.expressions import identifier, named
+from rollview.algebra.text import DIALECT, parse_one, place_of, resolution_error
+from rollview.core.names import fault_in_name
+from rollview.core.schema import Constraints, Schema
+from rollview.errors import InvalidName, NotFound, SqlError, Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A relation that a query may read."""
+
+    name: str
+    schema: Schema
+    constraints: Constraints = Constraints()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A query with nothing left to guess."""
+
+    query: exp.Query
+    reads: tuple[Known, ...]
+    outputs: tuple[str, ...]
+
+
+def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = (), what: str = "The view") -> Resolved:
+    """``known`` is keyed by folded name. ``columns`` rename the outputs by position."""
+    tree = parse_one(text)
+    if not isinstance(tree, exp.Query):
+        raise SqlError("Expected a query.")
+    reads = _reads(tree, known)
+    if not columns:
+        _demand_names(tree)
+    spelled = _spelled_outputs(tree)
+    query = _qualify(tree, reads)
+    outputs = _outputs(query, columns, spelled, what)
+    return Resolved(_rename(query, outputs), tuple(reads.values()), outputs)
+
+
+def _reads(tree: exp.Query, known: Mapping[str, Known]) -> dict[str, Known]:
+    """The relations the query names, by folded name; refuses everything that is not one plain name of ours."""
+    found: dict[str, Known] = {}
+    for scope in traverse_scope(tree):
+        for table in scope.tables:
+            if table.name.lower() in {name.lower() for name in scope.cte_sources} and not table.db:
+                continue
+            relation = _relation(table, known)
+            found[relation.name.lower()] = relation
+    return found
+
+
+def _relation(table: exp.Table, known: Mapping[str, Known]) -> Known:
+    line, column = place_of(table)
+    if not isinstance(table.this, exp.Identifier) or table.db or table.catalog:
+        raise Unsupported(
+            f"'{table.sql('spark')}' is not a table or view of this warehouse.",
+            line=line,
+            column=column,
+            hint="Views read tables and views by their plain names; files and other catalogs come in as tables.",
+        )
+    if table.args.get("version") or table.args.get("when"):
+        raise Unsupported("A view always reads the newest state; time travel has no place in it.", line=line, column=column)
+    relation = known.get(table.name.lower())
+    if relation is None:
+        close = get_close_matches(table.name.lower(), known, n=3)
+        hint = f"Close names: {', '.join(known[name].name for name in close)}." if close else "Create it first."
+        raise NotFound("table or view", table.name, hint=hint, line=line, column=column)
+    return relation
+
+
+def _demand_names(tree: exp.Query) -> None:
+    first = tree
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    for item in first.selects:
+        if not isinstance(item, exp.Alias | exp.Column | exp.Star | exp.Dot | exp.Aliases):
+            line, column = place_of(item)
+            raise SqlError(
+                f"The expression {item.sql('spark')} has no name.", line=line, column=column, hint="Write AS name after it."
+            )
+
+
+def _spelled_outputs(tree: exp.Query) -> dict[str, str]:
+    """How the author spelled the outputs; resolving folds them."""
+    first = tree
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    return {item.alias_or_name.lower(): item.alias_or_name for item in first.selects if item.alias_or_name}
+
+
+def _qualify(tree: exp.Query, reads: Mapping[str, Known]) -> exp.Query:
+    columns = {
+        name: {column.name.lower(): "unknown" for column in relation.schema} for name, relation in reads.items()
+    }
+    schema = MappingSchema(columns, dialect=DIALECT, normalize=False)  # type: ignore[arg-type]
+    try:
+        query = qualify(
+            tree.copy(), schema=schema, dialect=DIALECT, validate_qualify_columns=True, identify=True
+        )
+    except SqlglotError as error:
+        candidates = [(relation.name, relation.schema.names) for relation in reads.values()]
+        raise resolution_error(error, candidates) from error
+    assert isinstance(query, exp.Query)
+    return query
+
+
+def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, str], what: str) -> tuple[str, ...]:
+    names = [item.alias_or_name for item in query.selects]
+    if columns and len(columns) != len(names):
+        raise SqlError(f"{what} names {len(columns)} columns, but its query has {len(names)}.")
+    outputs = columns or tuple(spelled.get(name, name) for name in names)
+    seen: set[str] = set()
+    for name in outputs:
+        if fault_in_name(name) is not None and not columns:
+            raise InvalidName("column", name, str(fault_in_name(name)))
+        checked_name(name, "column")
+        if name.lower() in seen:
+            raise SqlError(f"{what} has two columns named '{name}'.", hint="Give one of them another name with AS.")
+        seen.add(name.lower())
+    return outputs
+
+
+def _rename(query: exp.Query, outputs: tuple[str, ...]) -> exp.Query:
+    """The outputs' final names; in a set operation the first side names them."""
+    first = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    if isinstance(first, exp.Select):
+        items = [named(item.unalias().copy(), name) for item, name in zip(first.selects, outputs, strict=True)]
+        first.set("expressions", items)
+    order = query.args.get("order")
+    if order is not None and not any(query.args.get(name) for name in ("limit", "offset", "fetch")):
+        query.set("order", None)
+    return query
+
+
+def rebind(query: exp.Query, reads: tuple[Known, ...], rename: Mapping[str, str]) -> exp.Query:
+    """The query with each relation replaced by another name; what the query calls it stays as it is."""
+    bound = query.copy()
+    names = {relation.name.lower() for relation in reads}
+    for scope in traverse_scope(bound):
+        for table in scope.tables:
+            if table.name.lower() in names and table.name.lower() not in {n.lower() for n in scope.cte_sources}:
+                alias = table.alias_or_name
+                table.set("this", identifier(rename[table.name.lower()]))
+                table.set("alias", exp.TableAlias(this=identifier(alias)))
+    return bound

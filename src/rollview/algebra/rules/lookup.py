@@ -1,0 +1,261 @@
+"""What a term reads of the input it joins next: all of it, or only what declared keys leave in doubt.
+
+Laws, for a parent P with key k and a child C whose foreign key refers to it; both constraints hold at every csn:
+
+* by key: for k touched in (a, b], P@a[k] is the row that the first change of k deletes, or nothing if that only inserts.
+  So P@a is read for untouched keys alone.
+* by foreign key: where ΔP starts the term, C@a[k] is empty if the first change of k only inserts; it is −ΔC(a, c][k] if the first
+  change, at c, only deletes, because C@c[k] is empty; C@a is read only for keys whose first change is an update.
+
+When no key was updated in the interval the second law reads no base rows at all (002 §5.1, 003 [9]).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from rollview.algebra.expressions import (
+    all_of,
+    bag_union,
+    big,
+    broadcast,
+    column,
+    named,
+    number,
+    select,
+    table,
+)
+from rollview.algebra.tree import Input, Leaf
+from rollview.core.names import COUNT, CSN, same
+
+if TYPE_CHECKING:
+    from rollview.algebra.script import Script
+
+_FIRST = "_rv_first"
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """The rows to join next. ``timed``: they carry a csn of their own."""
+
+    queries: tuple[exp.Query, ...]
+    timed: bool
+    reasons: tuple[str, ...] = ()
+    name: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        return self.name is None and not self.queries
+
+    def rows(self, alias: str) -> exp.Expression:
+        if self.name is not None:
+            return table(self.name, alias)
+        return bag_union(self.queries).subquery(alias)
+
+
+def flat_name(alias: str, name: str) -> str:
+    """What ``alias.name`` is called in the rows joined so far."""
+    return f"{alias}.{name}"
+
+
+def plan(
+    script: Script, start: Input, source: Input, ready: Sequence[exp.Expression], so_far: str, *, is_later: bool
+) -> Partner:
+    changed = script.changed(source.rel)
+    timed = is_later and changed
+    changes = (_changes(script, source),) if timed else ()
+    if isinstance(source.rel, Leaf):
+        equalities = _equalities(ready, source.alias)
+        by_foreign_key = _by_foreign_key(script, start, source, equalities)
+        if by_foreign_key is not None:
+            queries, reason = by_foreign_key
+            return Partner(tuple(_with_csn(q, timed) for q in queries) + changes, timed, (reason,))
+        key = _key_compared(script, source.rel.relation, equalities)
+        if key and changed:
+            queries = _by_key(script, source, key, equalities, so_far)
+            reason = f"{source.alias} by key: base rows only of keys the delta does not touch"
+            return Partner(tuple(_with_csn(q, timed) for q in queries) + changes, timed, (reason,))
+    if not timed:
+        return Partner((), False, name=script.old(source.rel))
+    state = select(*_columns(source), column(None, COUNT)).from_(table(script.old(source.rel)))
+    return Partner((_with_csn(state, timed), *changes), timed)
+
+
+def _changes(script: Script, source: Input) -> exp.Query:
+    return select(*_columns(source), column(None, COUNT), column(None, CSN)).from_(table(script.delta(source.rel)))
+
+
+def _with_csn(query: exp.Select, timed: bool) -> exp.Select:
+    return query.select(named(big(0), CSN), copy=False) if timed else query
+
+
+def _columns(source: Input, alias: str | None = None) -> list[exp.Expression]:
+    return [column(alias, name) for name in source.rel.columns]
+
+
+Equalities = dict[str, exp.Column]
+"""Column of the next input (folded) to the column already there that it must equal."""
+
+
+def _equalities(ready: Sequence[exp.Expression], alias: str) -> Equalities:
+    found: Equalities = {}
+    for condition in ready:
+        if not isinstance(condition, exp.EQ):
+            continue
+        left, right = condition.this, condition.expression
+        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+            if left.table == alias and right.table != alias:
+                found.setdefault(left.name.lower(), right)
+            elif right.table == alias and left.table != alias:
+                found.setdefault(right.name.lower(), left)
+    return found
+
+
+def _key_compared(script: Script, relation: str, equalities: Equalities) -> tuple[str, ...] | None:
+    """A declared key all of whose columns the join compares; its columns are never NULL."""
+    declared = script.constraints_of(relation)
+    not_null = {name.lower() for name in (*declared.not_null, *declared.primary_key)}
+    for key in declared.keys:
+        folded = [name.lower() for name in key]
+        if all(name in equalities for name in folded) and set(folded) <= not_null:
+            return key
+    return None
+
+
+def _by_key(
+    script: Script, source: Input, key: tuple[str, ...], equalities: Equalities, so_far: str
+) -> tuple[exp.Select, ...]:
+    delta, old = script.delta(source.rel), script.old(source.rel)
+    wanted = [named(column("t", flat_name(equalities[name.lower()].table, equalities[name.lower()].name)), name) for name in key]
+    touched = select(number(1)).from_(table(delta, "d"))
+    touched = touched.where(
+        *[exp.EQ(this=column("d", name), expression=item.this.copy()) for name, item in zip(key, wanted, strict=True)], copy=False
+    )
+    missing = select(*wanted).distinct().from_(table(so_far, "t")).where(exp.Not(this=exp.Exists(this=touched)), copy=False)
+    needed = script.add(f"keys_of_{source.alias}", missing)
+    matches = all_of(exp.EQ(this=column("o", name), expression=column("k", name)) for name in key)
+    untouched = (
+        select(*_columns(source, "o"), column("o", COUNT))
+        .from_(table(old, "o"))
+        .join(table(needed, "k"), on=matches, copy=False)
+    )
+    if script.small:
+        broadcast(untouched, "k")
+    assert isinstance(source.rel, Leaf)
+    if not script.motion_of(source.rel.relation).deletes:
+        return (untouched,)
+    return (_first_images(script, source, key), untouched)
+
+
+def _first_images(script: Script, source: Input, key: tuple[str, ...]) -> exp.Select:
+    """P@a of the touched keys: what their first change deletes."""
+    first = exp.Window(this=exp.Min(this=column(None, CSN)), partition_by=[column(None, name) for name in key])
+    ranked = select(*_columns(source), column(None, COUNT), column(None, CSN), named(first, _FIRST))
+    ranked = ranked.from_(table(script.delta(source.rel)))
+    return (
+        select(*_columns(source), named(big(1), COUNT))
+        .from_(ranked.subquery("f"))
+        .where(
+            exp.EQ(this=column(None, CSN), expression=column(None, _FIRST)),
+            exp.LT(this=column(None, COUNT), expression=number(0)),
+            copy=False,
+        )
+    )
+
+
+def _by_foreign_key(
+    script: Script, start: Input, source: Input, equalities: Equalities
+) -> tuple[tuple[exp.Select, ...], str] | None:
+    if not isinstance(start.rel, Leaf) or not isinstance(source.rel, Leaf):
+        return None
+    pairs = _foreign_key_compared(script, start, source, equalities)
+    if pairs is None:
+        return None
+    motion = script.motion_of(start.rel.relation)
+    what = f"foreign key {source.rel.relation} → {start.rel.relation}"
+    queries: list[exp.Select] = []
+    if motion.deletes and script.changed(source.rel):
+        queries.append(_children_deleted_too(script, start, source, pairs))
+    if motion.updates:
+        queries.append(_children_of_updated(script, start, source, pairs))
+        return tuple(queries), f"{what}: base rows only of keys that were updated"
+    if queries:
+        return tuple(queries), f"{what} and no key updated: no base rows read"
+    return (), f"{what} and only new keys: no old row can match"
+
+
+def _foreign_key_compared(
+    script: Script, start: Input, source: Input, equalities: Equalities
+) -> list[tuple[str, str]] | None:
+    """Pairs (child column, parent key column) if the join compares a whole declared foreign key to the starting delta."""
+    assert isinstance(start.rel, Leaf) and isinstance(source.rel, Leaf)
+    for foreign in script.constraints_of(source.rel.relation).foreign_keys:
+        pairs = list(zip(foreign.columns, foreign.referenced, strict=True))
+        if same(foreign.table, start.rel.relation) and all(
+            (ours := equalities.get(child.lower())) is not None
+            and ours.table == start.alias
+            and same(ours.name, parent)
+            for child, parent in pairs
+        ):
+            return pairs
+    return None
+
+
+def _first_changes(script: Script, start: Input, pairs: list[tuple[str, str]]) -> str:
+    """Per touched key of the parent: the csn of its first change, and whether that deletes and inserts."""
+    key = ("first changes", script.delta(start.rel), *(parent for _, parent in pairs))
+    return script.once(key, f"first_changes_of_{start.alias}", lambda: _first_changes_query(script, start, pairs))
+
+
+def _first_changes_query(script: Script, start: Input, pairs: list[tuple[str, str]]) -> exp.Query:
+    keys = [column(None, parent) for _, parent in pairs]
+    first = exp.Window(this=exp.Min(this=column(None, CSN)), partition_by=[key.copy() for key in keys])
+    ranked = select(*keys, column(None, COUNT), column(None, CSN), named(first, _FIRST))
+    ranked = ranked.from_(table(script.delta(start.rel)))
+    count = column(None, COUNT)
+    return (
+        select(*keys, column(None, CSN), named(exp.Min(this=count.copy()), "lowest"), named(exp.Max(this=count), "highest"))
+        .from_(ranked.subquery("r"))
+        .where(exp.EQ(this=column(None, CSN), expression=column(None, _FIRST)), copy=False)
+        .group_by(*keys, column(None, CSN), copy=False)
+    )
+
+
+def _children_deleted_too(script: Script, start: Input, source: Input, pairs: list[tuple[str, str]]) -> exp.Select:
+    first = _first_changes(script, start, pairs)
+    undone = exp.Neg(this=column("c", COUNT))
+    return (
+        select(*_columns(source, "c"), named(undone, COUNT))
+        .from_(table(script.delta(source.rel), "c"))
+        .join(table(first, "f"), on=_child_matches("c", "f", pairs), copy=False)
+        .where(
+            exp.LT(this=column("f", "highest"), expression=number(0)),
+            exp.LTE(this=column("c", CSN), expression=column("f", CSN)),
+            copy=False,
+        )
+    )
+
+
+def _children_of_updated(script: Script, start: Input, source: Input, pairs: list[tuple[str, str]]) -> exp.Select:
+    first = _first_changes(script, start, pairs)
+    updated = select(*[column(None, parent) for _, parent in pairs]).from_(table(first))
+    updated = updated.where(
+        exp.LT(this=column(None, "lowest"), expression=number(0)),
+        exp.GT(this=column(None, "highest"), expression=number(0)),
+        copy=False,
+    )
+    name = script.add(f"updated_keys_of_{start.alias}", updated)
+    query = (
+        select(*_columns(source, "c"), column("c", COUNT))
+        .from_(table(script.old(source.rel), "c"))
+        .join(table(name, "f"), on=_child_matches("c", "f", pairs), copy=False)
+    )
+    return broadcast(query, "f") if script.small else query
+
+
+def _child_matches(child: str, parent: str, pairs: list[tuple[str, str]]) -> exp.Expression:
+    return all_of(exp.EQ(this=column(child, ours), expression=column(parent, theirs)) for ours, theirs in pairs)

@@ -1,0 +1,108 @@
+"""Writing one propagation query: each node's delta and old state become named subqueries, written once.
+
+Law (003 Def. 4.2): over an interval (a, b], ``delta(rel)`` is the timed delta of ``rel``, ``old(rel)`` is its state at a as
+signed rows. Inputs are the stored relations' ``name@delta``, rows of (a, b] with ``_count`` ±1 and ``_csn``, and ``name@old``,
+the state at a with ``_count`` ±1. A row that was there at a carries csn 0 wherever a csn is needed, so the text does not
+depend on the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from rollview.algebra.expressions import identifier
+from rollview.algebra.tree import Leaf, Rel, leaves
+from rollview.core.schema import Constraints
+
+DELTA_SUFFIX = "@delta"
+OLD_SUFFIX = "@old"
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """What is known of a relation's changes in the interval, before looking at them."""
+
+    changed: bool = True
+    deletes: bool = True
+    updates: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TermNote:
+    """One term of a join's delta: the relation whose delta starts it, and what became of it."""
+
+    relation: str
+    kept: bool
+    reason: str
+
+
+@dataclass(slots=True)
+class Script:
+    """The subqueries written so far."""
+
+    motion: Mapping[str, Motion] = field(default_factory=dict)
+    constraints: Mapping[str, Constraints] = field(default_factory=dict)
+    small: bool = True
+    subqueries: dict[str, exp.Query] = field(default_factory=dict)
+    notes: list[TermNote] = field(default_factory=list)
+    inputs: set[tuple[str, str]] = field(default_factory=set)
+    _written: dict[object, str] = field(default_factory=dict)
+
+    def motion_of(self, relation: str) -> Motion:
+        return self.motion.get(relation, Motion())
+
+    def constraints_of(self, relation: str) -> Constraints:
+        return self.constraints.get(relation, Constraints())
+
+    def changed(self, rel: Rel) -> bool:
+        return any(self.motion_of(leaf.relation).changed for leaf in leaves(rel))
+
+    def delta(self, rel: Rel) -> str:
+        """Name of the timed delta: the node's columns, ``_count`` and ``_csn``."""
+        from rollview.algebra.rules import delta_of
+
+        if isinstance(rel, Leaf):
+            self.inputs.add((rel.relation, "delta"))
+            return rel.relation + DELTA_SUFFIX
+        return self.once((id(rel), "delta"), f"{_kind(rel)}_delta", lambda: delta_of(self, rel))
+
+    def old(self, rel: Rel) -> str:
+        """Name of the state at the interval's start: the node's columns and ``_count``."""
+        from rollview.algebra.rules import old_of
+
+        if isinstance(rel, Leaf):
+            self.inputs.add((rel.relation, "old"))
+            return rel.relation + OLD_SUFFIX
+        return self.once((id(rel), "old"), f"{_kind(rel)}_old", lambda: old_of(self, rel))
+
+    def add(self, name: str, query: exp.Query) -> str:
+        """Keep a subquery under a name no other has."""
+        name = name.replace("@", "_")
+        unique, n = name, 1
+        while unique in self.subqueries:
+            n += 1
+            unique = f"{name}_{n}"
+        self.subqueries[unique] = query
+        return unique
+
+    def finish(self, query: exp.Query) -> exp.Query:
+        """The query with all subqueries in front."""
+        for name, subquery in reversed(self.subqueries.items()):
+            query = query.with_(identifier(name), as_=subquery, append=True, copy=False)
+        with_ = query.args.get("with_")
+        if with_ is not None:
+            with_.set("expressions", list(reversed(with_.expressions)))
+        return query
+
+    def once(self, key: object, name: str, write: Callable[[], exp.Query]) -> str:
+        """The name of a subquery that is written at the first call with this key."""
+        if key not in self._written:
+            self._written[key] = self.add(name, write())
+        return self._written[key]
+
+
+def _kind(rel: Rel) -> str:
+    return type(rel).__name__.lower()

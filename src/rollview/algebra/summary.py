@@ -1,0 +1,193 @@
+"""A view whose top is GROUP BY with linear aggregates, or DISTINCT: kept as groups with accumulators.
+
+Law (summary delta, 000 §5 and 003 [8]): a group's accumulators at csn t are those at a plus the increments of (a, t]. The group is
+visible iff it has rows (a grand total always is). The view's rows are a projection and selection of the groups, so:
+
+    Δgroups = Σ_i  [ group at ci at ci ] − [ group at c(i-1) at ci ],     Δview = π(σ_having(Δgroups))
+
+Only the delta of the input and the touched groups are read; never a base row for the group's sake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from rollview.algebra.accumulators import ROWS, Accumulated, accumulate
+from rollview.algebra.expressions import (
+    all_of,
+    any_of,
+    bag_union,
+    big,
+    broadcast,
+    cast,
+    column,
+    named,
+    not_null,
+    number,
+    same_value,
+    select,
+    table,
+)
+from rollview.algebra.script import OLD_SUFFIX, Script
+from rollview.algebra.tree import Aggregate, Block, Distinct, Output, Rel
+from rollview.core.names import COUNT, CSN
+from rollview.core.schema import Column, Schema
+
+GROUPS = f"_rv_groups{OLD_SUFFIX}"
+_UNTIL = "_rv_until"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The groups: their keys and accumulators, and how the view's columns are read off them."""
+
+    input: Rel
+    keys: tuple[str, ...]
+    key_types: tuple[str, ...]
+    accumulated: Accumulated
+    outputs: tuple[Output, ...]
+    having: tuple[exp.Expression, ...]
+
+    @property
+    def sums(self) -> tuple[tuple[str, str], ...]:
+        return ((ROWS, "bigint"), *((a.name, a.type) for a in self.accumulated.accumulators))
+
+    @property
+    def schema(self) -> Schema:
+        """The hidden columns, as stored."""
+        keys = [Column(name, type_) for name, type_ in zip(self.keys, self.key_types, strict=True)]
+        return Schema((*keys, *(Column(name, type_) for name, type_ in self.sums)))
+
+
+def find_aggregate(rel: Rel) -> tuple[Aggregate, tuple[Output, ...], tuple[exp.Expression, ...]] | None:
+    """The aggregate at the top of the view, the outputs over it and HAVING; None if the top is something else."""
+    if isinstance(rel, Distinct):
+        outputs = tuple(Output(name, column("g", name)) for name in rel.columns)
+        return Aggregate(rel.input, rel.columns, ()), outputs, ()
+    if isinstance(rel, Aggregate):
+        return rel, tuple(Output(name, column("g", name)) for name in rel.columns), ()
+    if isinstance(rel, Block) and len(rel.sources) == 1 and isinstance(rel.sources[0].rel, Aggregate):
+        return rel.sources[0].rel, rel.outputs, rel.where
+    return None
+
+
+def summarise(
+    top: tuple[Aggregate, tuple[Output, ...], tuple[exp.Expression, ...]],
+    types: Mapping[str, str],
+    results: Mapping[str, str],
+) -> Summary:
+    """Raises NotLinear when an aggregate cannot be kept by adding up."""
+    aggregate, outputs, having = top
+    accumulated = accumulate(aggregate, types, results)
+    key_types = tuple(types[key] for key in aggregate.keys)
+    return Summary(aggregate.input, aggregate.keys, key_types, accumulated, outputs, having)
+
+
+def visible(summary: Summary, groups: str, extra: tuple[str, ...] = ()) -> exp.Select:
+    """The view's rows over stored groups; ``extra`` columns are carried along."""
+
+    def over_groups(expression: exp.Expression) -> exp.Expression:
+        def value(node: exp.Expression) -> exp.Expression:
+            if not isinstance(node, exp.Column):
+                return node
+            final = summary.accumulated.values.get(node.name)
+            return exp.Paren(this=final.copy()) if final is not None else column(None, node.name)
+
+        return expression.copy().transform(value)
+
+    items = [named(over_groups(output.expression), output.name) for output in summary.outputs]
+    query = select(*items, *[column(None, name) for name in extra]).from_(table(groups))
+    return query.where(all_of(over_groups(c) for c in summary.having), copy=False) if summary.having else query
+
+
+def first_groups(summary: Summary, script: Script) -> exp.Query:
+    """All groups of the input's old state."""
+    query = _increments(summary, script.old(summary.input), ())
+    return script.finish(_there(summary, query))
+
+
+def groups_delta(summary: Summary, script: Script) -> exp.Query:
+    """The timed delta of the groups. Input ``GROUPS`` holds the groups at a, one row each."""
+    totals = script.add("totals", _increments(summary, script.delta(summary.input), (CSN,)))
+    increments = script.add("increments", _that_move(summary, totals))
+    held = script.add("held", _held(summary, increments, small=script.small))
+    running = script.add("running", _running(summary, increments, held))
+    columns = [column(None, name) for name in summary.schema.names]
+    begins = select(*columns, named(big(1), COUNT), column(None, CSN)).from_(table(running))
+    ends = select(*columns, named(big(-1), COUNT), named(column(None, _UNTIL), CSN)).from_(table(running))
+    begins = begins.where(exp.GT(this=column(None, CSN), expression=number(0)), copy=False)
+    ends = ends.where(not_null(column(None, _UNTIL)), copy=False)
+    return script.finish(bag_union([_there(summary, begins), _there(summary, ends)]))
+
+
+def _there(summary: Summary, query: exp.Select) -> exp.Select:
+    """A group without rows is gone, except the one group of a grand total."""
+    if not summary.keys:
+        return query
+    condition = exp.NEQ(this=column(None, ROWS), expression=number(0))
+    if query.args.get("group"):
+        return query.having(exp.NEQ(this=_rows(), expression=number(0)), copy=False)
+    return query.where(condition, copy=False)
+
+
+def _rows() -> exp.Expression:
+    return exp.Coalesce(this=exp.Sum(this=column(None, COUNT)), expressions=[big(0)])
+
+
+def _increments(summary: Summary, rows: str, extra: tuple[str, ...]) -> exp.Select:
+    groups = [column(None, name) for name in (*summary.keys, *extra)]
+    sums = [named(_rows(), ROWS), *(named(a.increment, a.name) for a in summary.accumulated.accumulators)]
+    query = select(*groups, *sums).from_(table(rows))
+    return query.group_by(*groups, copy=False) if groups else query
+
+
+def _that_move(summary: Summary, totals: str) -> exp.Select:
+    """Increments that change nothing are no change."""
+    columns = [column(None, name) for name in (*summary.schema.names, CSN)]
+    moves = any_of(exp.NEQ(this=column(None, name), expression=number(0)) for name, _ in summary.sums)
+    return select(*columns).from_(table(totals)).where(moves, copy=False)
+
+
+def _held(summary: Summary, increments: str, *, small: bool) -> exp.Select:
+    columns = [column("h", name) for name in summary.schema.names]
+    query = select(*columns).from_(table(GROUPS, "h"))
+    if not summary.keys:
+        return query
+    touched = select(*[column(None, key) for key in summary.keys]).distinct().from_(table(increments))
+    matches = all_of(same_value(column("h", key), column("i", key)) for key in summary.keys)
+    query = query.join(touched.subquery("i"), on=matches, copy=False)
+    return broadcast(query, "i") if small else query
+
+
+def _running(summary: Summary, increments: str, held: str) -> exp.Select:
+    """Each touched group at a (csn 0) and after each csn that touched it, and until when that holds."""
+    names = [name for name, _ in summary.sums]
+    keys = [column(None, key) for key in summary.keys]
+    sums = [column(None, name) for name in names]
+    steps = bag_union(
+        [
+            select(*keys, *sums, column(None, CSN)).from_(table(increments)),
+            select(*keys, *sums, named(big(0), CSN)).from_(table(held)),
+        ]
+    )
+    totals = [
+        named(cast(_over(exp.Sum(this=column(None, name)), summary, frame=True), type_), name)
+        for name, type_ in summary.sums
+    ]
+    until = named(_over(exp.Lead(this=column(None, CSN)), summary), _UNTIL)
+    return select(*keys, *totals, column(None, CSN), until).from_(steps.subquery("u"))
+
+
+def _over(function: exp.Expression, summary: Summary, *, frame: bool = False) -> exp.Window:
+    window = exp.Window(
+        this=function,
+        partition_by=[column(None, key) for key in summary.keys],
+        order=exp.Order(expressions=[exp.Ordered(this=column(None, CSN), nulls_first=True)]),
+    )
+    if frame:
+        spec = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+        window.set("spec", spec)
+    return window

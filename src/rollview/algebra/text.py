@@ -1,0 +1,84 @@
+"""Parsing: SQL text in, sqlglot trees out, with every failure told as a place in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import OptimizeError, ParseError, SqlglotError, TokenError
+
+from rollview.errors import SqlError
+
+DIALECT = "spark"
+_PLACE = re.compile(r"Line:? (\d+), Col:? (\d+)", re.IGNORECASE)
+_UNDERLINE = re.compile(r"\x1b\[\d+m")
+
+
+def parse_statements(text: str) -> tuple[exp.Expression, ...]:
+    """All statements of a text; empty ones are passed over."""
+    try:
+        trees = sqlglot.parse(text, dialect=DIALECT)
+    except (ParseError, TokenError) as error:
+        raise _syntax_error(error) from error
+    return tuple(tree for tree in trees if tree is not None)
+
+
+def parse_one(text: str) -> exp.Expression:
+    trees = parse_statements(text)
+    if len(trees) != 1:
+        raise SqlError(f"Expected one statement, found {len(trees)}.")
+    return trees[0]
+
+
+def render(tree: exp.Expression, *, pretty: bool = False) -> str:
+    return tree.sql(DIALECT, pretty=pretty)
+
+
+def place_of(node: exp.Expression) -> tuple[int | None, int | None]:
+    """Line and column of the first word below the node that remembers where it stood."""
+    for part in node.walk():
+        line, end = part.meta.get("line"), part.meta.get("col")
+        if line is not None and end is not None:
+            width = part.meta["end"] - part.meta["start"] if "start" in part.meta else 0
+            return int(line), max(int(end) - int(width), 1)
+    return None, None
+
+
+def resolution_error(error: SqlglotError, candidates: Sequence[tuple[str, Sequence[str]]]) -> SqlError:
+    """Names that do not resolve, told as unknown or ambiguous. ``candidates``: relations and their columns."""
+    message = str(error)
+    line, column = _place_in(message)
+    quoted = re.search(r"[Cc]olumn '?\"?([^'\"]+)'?\"?", message)
+    if quoted is None or not isinstance(error, OptimizeError):
+        return SqlError(f"The query does not resolve: {_PLACE.sub('', message).strip(' .,')}.", line=line, column=column)
+    name = quoted.group(1)
+    holders = [relation for relation, columns in candidates if name.lower() in {c.lower() for c in columns}]
+    if len(holders) > 1:
+        listed = " and ".join(f"'{holder}'" for holder in holders)
+        return SqlError(
+            f"Column '{name}' is ambiguous: it is in {listed}.",
+            line=line,
+            column=column,
+            hint="Write the table's name or alias before it.",
+        )
+    known = sorted({column for _, columns in candidates for column in columns})
+    return SqlError(f"There is no column '{name}'.", line=line, column=column, hint=f"Columns here: {', '.join(known)}.")
+
+
+def _syntax_error(error: ParseError | TokenError) -> SqlError:
+    if isinstance(error, ParseError) and error.errors:
+        first = error.errors[0]
+        near = f"{first.get('highlight') or ''}".strip()
+        said = str(first.get("description") or "it cannot be parsed").rstrip(".")
+        at = f" near '{near}'" if near else ""
+        return SqlError(f"The SQL is not right{at}: {said}.", line=first.get("line"), column=first.get("col"))
+    line, column = _place_in(str(error))
+    said = _UNDERLINE.sub("", str(error)).splitlines()[0]
+    return SqlError(f"The SQL is not right: {said}", line=line, column=column)
+
+
+def _place_in(message: str) -> tuple[int | None, int | None]:
+    found = _PLACE.search(message)
+    return (int(found.group(1)), int(found.group(2))) if found else (None, None)

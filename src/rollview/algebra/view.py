@@ -1,0 +1,205 @@
+"""A view's plan: how it is maintained, and the SQL that does it.
+
+Three ways, best first: *summary* (groups with accumulators, no base rows read for a group's sake), *incremental* (the
+timed delta of its rows), *whole* (recomputed and compared; the reason is kept).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlglot import exp
+
+from rollview.algebra import build as building
+from rollview.algebra.accumulators import NotLinear
+from rollview.algebra.definition import Declared
+from rollview.algebra.expressions import column, named, number, select, table
+from rollview.algebra.functions import check_determined
+from rollview.algebra.resolve import Known, Resolved, rebind, resolve
+from rollview.algebra.script import Motion, Script, TermNote
+from rollview.algebra.summary import Summary, find_aggregate, first_groups, groups_delta, summarise, visible
+from rollview.algebra.text import place_of
+from rollview.algebra.tree import Aggregate, Block, Distinct, Leaf, OuterJoin, Rel, Union
+from rollview.core.names import COUNT, CSN
+from rollview.core.schema import Schema
+
+ROWS_SUFFIX = "@rows"
+
+
+class Mode(StrEnum):
+    SUMMARY = "summary"
+    INCREMENTAL = "incremental"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorNote:
+    operator: str
+    how: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Propagation:
+    """A query and the inputs it names: (relation, "delta" | "old" | "rows"); ``groups`` if it reads the view's groups."""
+
+    query: exp.Query
+    inputs: frozenset[tuple[str, str]]
+    terms: tuple[TermNote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the text alone says. ``probes`` are the queries whose types Spark must tell before the plan is made."""
+
+    resolved: Resolved
+    rel: Rel | None
+    whole_because: str | None
+
+    @property
+    def probes(self) -> tuple[Propagation, Propagation] | None:
+        top = find_aggregate(self.rel) if self.rel is not None else None
+        return None if top is None else _probes(top[0])
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPlan:
+    outline: Outline
+    mode: Mode
+    summary: Summary | None
+    operators: tuple[OperatorNote, ...]
+
+    @property
+    def reads(self) -> tuple[Known, ...]:
+        return self.outline.resolved.reads
+
+    @property
+    def hidden(self) -> Schema | None:
+        """Columns of the stored view delta where they are not the view's own."""
+        return self.summary.schema if self.summary is not None else None
+
+    def recomputation(self) -> Propagation:
+        """The definition itself, over ``name@rows``."""
+        rename = {relation.name.lower(): relation.name + ROWS_SUFFIX for relation in self.reads}
+        query = rebind(self.outline.resolved.query, self.reads, rename)
+        return Propagation(query, frozenset((relation.name, "rows") for relation in self.reads))
+
+    def first_groups(self) -> Propagation:
+        assert self.summary is not None
+        script = Script()
+        return Propagation(first_groups(self.summary, script), frozenset(script.inputs))
+
+    def visible(self, groups: str, extra: tuple[str, ...] = ()) -> exp.Select:
+        assert self.summary is not None
+        return visible(self.summary, groups, extra)
+
+    def propagation(self, motion: Mapping[str, Motion] | None = None, *, small: bool = True) -> Propagation:
+        """The timed delta (of the groups, for a summary) over an interval in which the relations moved as told."""
+        assert self.outline.rel is not None
+        constraints = {relation.name: relation.constraints for relation in self.reads}
+        script = Script(motion=dict(motion or {}), constraints=constraints, small=small)
+        if self.summary is not None:
+            query = groups_delta(self.summary, script)
+        else:
+            query = script.finish(_net(script.delta(self.outline.rel), self.outline.rel.columns))
+        return Propagation(query, frozenset(script.inputs), tuple(script.notes))
+
+
+def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
+    """Resolve the query and find its incremental form, or the reason why there is none."""
+    resolved = resolve(declared.query, known, declared.columns, f"View '{declared.name}'")
+    check_determined(resolved.query)
+    leaves = {relation.name.lower(): Leaf(relation.name, relation.schema.names) for relation in resolved.reads}
+    try:
+        rel = building.build(resolved.query, building.Known(leaves))
+    except building.NotIncremental as refusal:
+        line, _ = place_of(refusal.node)
+        where = f" (line {line})" if line else ""
+        return Outline(resolved, None, f"{refusal.operator}{where}: {refusal.reason}")
+    return Outline(resolved, rel, None)
+
+
+def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
+    """``facts``: the types Spark gave to the probes, ``{"input": {column: type}, "results": {column: type}}``."""
+    if outline.rel is None:
+        note = OperatorNote("query", "whole", outline.whole_because or "")
+        return ViewPlan(outline, Mode.WHOLE, None, (note,))
+    top = find_aggregate(outline.rel)
+    if top is None:
+        return ViewPlan(outline, Mode.INCREMENTAL, None, _notes(outline.rel, None))
+    try:
+        summary = summarise(top, facts["input"], facts["results"])
+    except NotLinear as refusal:
+        return ViewPlan(outline, Mode.INCREMENTAL, None, _notes(outline.rel, str(refusal)))
+    return ViewPlan(outline, Mode.SUMMARY, summary, _notes(outline.rel, None, summary))
+
+
+def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:
+    script = Script()
+    columns = [column(None, name) for name in aggregate.input.columns]
+    inputs = script.finish(select(*columns).from_(table(script.old(aggregate.input))))
+    script_of_results = Script()
+    calls = [named(output.expression.copy(), output.name) for output in aggregate.aggregates] or [named(number(1), "_rv_one")]
+    results = select(*calls).from_(table(script_of_results.old(aggregate.input)))
+    if aggregate.keys:
+        results = results.group_by(*[column(None, key) for key in aggregate.keys], copy=False)
+    return (
+        Propagation(inputs, frozenset(script.inputs)),
+        Propagation(script_of_results.finish(results), frozenset(script_of_results.inputs)),
+    )
+
+
+def _net(rows: str, columns: tuple[str, ...]) -> exp.Select:
+    """Net effect per csn: counts added, zeroes gone."""
+    kept = [column(None, name) for name in columns]
+    total = exp.Sum(this=column(None, COUNT))
+    return (
+        select(*kept, named(total, COUNT), column(None, CSN))
+        .from_(table(rows))
+        .group_by(*kept, column(None, CSN), copy=False)
+        .having(exp.NEQ(this=total.copy(), expression=number(0)), copy=False)
+    )
+
+
+def _notes(rel: Rel, not_linear: str | None, summary: Summary | None = None) -> tuple[OperatorNote, ...]:
+    notes: list[OperatorNote] = []
+    top = find_aggregate(rel)
+    is_top = summary is not None
+
+    def visit(node: Rel, depth: int) -> None:
+        nonlocal is_top
+        if isinstance(node, Block):
+            if len(node.sources) > 1:
+                names = ", ".join(source.alias for source in node.sources)
+                notes.append(OperatorNote(f"join of {names}", "linear", f"{len(node.sources)} terms, one per input"))
+            elif not isinstance(node.sources[0].rel, Aggregate):
+                notes.append(OperatorNote("select and project", "linear", "row by row"))
+        elif isinstance(node, Union):
+            notes.append(OperatorNote("UNION ALL", "linear", "the deltas of both sides"))
+        elif isinstance(node, Distinct):
+            how = ("linear", "rows with their counts") if is_top else ("keyed", "each touched row is looked at again")
+            is_top = False
+            notes.append(OperatorNote("DISTINCT", *how))
+        elif isinstance(node, OuterJoin):
+            pairs = ", ".join(f"{left} = {right}" for left, right in node.keys)
+            notes.append(OperatorNote(f"{node.kind} JOIN", "keyed", f"the rows of each touched key are joined again ({pairs})"))
+        elif isinstance(node, Aggregate):
+            notes.append(_aggregate_note(node, is_top, not_linear if top and node is top[0] else None))
+            is_top = False
+        for child in node.inputs:
+            visit(child, depth + 1)
+
+    visit(rel, 0)
+    return tuple(notes)
+
+
+def _aggregate_note(node: Aggregate, is_summary: bool, not_linear: str | None) -> OperatorNote:
+    calls = ", ".join(output.expression.sql("spark") for output in node.aggregates)
+    what = f"GROUP BY ({len(node.keys)} keys)" if node.keys else "grand total"
+    if is_summary:
+        return OperatorNote(what, "linear", f"accumulators per group for {calls or 'the keys'}")
+    reason = not_linear or "below another operator, where no groups are stored"
+    return OperatorNote(what, "keyed", f"each touched group is aggregated again: {reason}")

@@ -1,0 +1,1 @@
+"""Values the whole project speaks in: csn, interval, schema, names. Standard library only."""

@@ -1,0 +1,51 @@
+"""Named steps at which a test may stop the process dead.
+
+Every stage calls ``reach`` between two effects. In normal life that is one dictionary look-up.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+_VARIABLE = "ROLLVIEW_FAULT"
+
+STEPS: dict[str, str] = {
+    "commit.staged": "the transaction's rows are in files, nothing refers to them",
+    "commit.checked": "constraints and conflicts are checked",
+    "commit.logged": "the Delta log of the first changed table has the new version",
+    "commit.all_logged": "the Delta logs of all changed tables have their new versions",
+    "commit.published": "the ledger has the transaction",
+    "propagate.begun": "the step is recorded",
+    "propagate.computed": "the view delta is in files, nothing refers to them",
+    "propagate.logged": "the Delta log of the view delta has the new version",
+    "propagate.published": "the high-water mark has moved",
+    "apply.begun": "the step is recorded",
+    "apply.computed": "the new extent is in files, nothing refers to them",
+    "apply.logged": "the Delta log of the extent has the new version",
+    "publish.begun": "all extents of the set are written",
+    "publish.pinned": "the set is pinned inside the open catalog transaction",
+    "publish.published": "the set is visible",
+    "fold.computed": "the new state is in files, nothing refers to them",
+    "fold.logged": "the Delta log of the state has the new version",
+    "fold.published": "the state is pinned at its new csn",
+    "create.computed": "a new view's first extent is in files",
+    "create.logged": "a new view's Delta tables exist",
+    "create.published": "the catalog has the view",
+}
+
+
+def reach(step: str) -> None:
+    """Die here if ``ROLLVIEW_FAULT`` names this step (``name`` or ``name:k`` for the k-th time it is reached)."""
+    wanted = os.environ.get(_VARIABLE)
+    if wanted is None:
+        return
+    if step not in STEPS:
+        raise LookupError(f"no such step: {step}")
+    name, _, nth = wanted.partition(":")
+    if name != step:
+        return
+    left = int(nth or "1") - 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.environ[_VARIABLE] = f"{name}:{left}"

@@ -1,0 +1,168 @@
+"""Every error rollview raises.
+
+RollviewError                 root: code, retryable, facts, hint
+├── UsageError                the request itself is wrong
+│   ├── NotFound              no such table, view, warehouse or csn
+│   ├── AlreadyExists
+│   ├── InvalidName
+│   ├── SqlError              the text is wrong; says where
+│   │   ├── NotDeterministic  a value that the rows do not determine
+│   │   └── Unsupported       right SQL that rollview does not take
+│   ├── InUse                 others depend on it
+│   └── OutOfReach            a csn or moment that cannot be read or rolled to
+├── ConstraintViolated        a transaction broke a declared constraint
+├── Retryable                 try again later
+│   ├── Conflict              another transaction committed first
+│   └── Busy                  another process holds the lease
+├── LostLease                 this process was too slow and another took over
+├── Corrupt                   what is stored contradicts itself; the view is stopped
+├── EnvironmentFault          Java, Spark or the disk is not as needed
+└── EngineFailed              Spark or storage refused a step
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class RollviewError(Exception):
+    """A sentence about one thing, and what to do next."""
+
+    code = "error"
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str | None = None, **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.facts = facts
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "retryable": self.retryable,
+            "facts": self.facts,
+        }
+
+
+class UsageError(RollviewError):
+    code = "usage"
+
+
+class NotFound(UsageError):
+    code = "not_found"
+
+    def __init__(self, what: str, name: str, *, hint: str | None = None, **facts: Any) -> None:
+        super().__init__(f"There is no {what} '{name}'.", hint=hint, what=what, name=name, **facts)
+
+
+class AlreadyExists(UsageError):
+    code = "already_exists"
+
+    def __init__(self, what: str, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f"There is a {what} '{name}' already.", hint=hint, what=what, name=name)
+
+
+class InvalidName(UsageError):
+    code = "invalid_name"
+
+    def __init__(self, what: str, name: str, reason: str) -> None:
+        super().__init__(f"{name!r} cannot be the name of a {what}: {reason}.", what=what, name=name)
+
+
+class SqlError(UsageError):
+    code = "sql"
+
+    def __init__(
+        self, message: str, *, line: int | None = None, column: int | None = None, hint: str | None = None, **facts: Any
+    ) -> None:
+        place = f" (line {line}, column {column})" if line is not None else ""
+        super().__init__(message + place, hint=hint, line=line, column=column, **facts)
+
+
+class NotDeterministic(SqlError):
+    code = "not_deterministic"
+
+
+class Unsupported(SqlError):
+    code = "unsupported"
+
+
+class InUse(UsageError):
+    code = "in_use"
+
+    def __init__(self, what: str, name: str, by: tuple[str, ...]) -> None:
+        users = ", ".join(f"'{user}'" for user in by)
+        super().__init__(
+            f"Cannot drop {what} '{name}': {users} read it.", hint="Drop those first.", what=what, name=name, by=by
+        )
+
+
+class OutOfReach(UsageError):
+    code = "out_of_reach"
+
+
+class ConstraintViolated(RollviewError):
+    code = "constraint"
+
+    def __init__(self, table: str, constraint: str, example: str) -> None:
+        super().__init__(
+            f"Table '{table}' would violate {constraint}: {example}.",
+            hint="Nothing was changed: the whole transaction was undone.",
+            table=table,
+            constraint=constraint,
+        )
+
+
+class Retryable(RollviewError):
+    code = "retryable"
+    retryable = True
+
+
+class Conflict(Retryable):
+    code = "conflict"
+
+    def __init__(self, table: str, detail: str) -> None:
+        super().__init__(
+            f"Another transaction changed the same rows of table '{table}' first: {detail}.",
+            hint="Nothing was changed. Run the transaction again.",
+            table=table,
+        )
+
+
+class Busy(Retryable):
+    code = "busy"
+
+    def __init__(self, thing: str, holder: str, since: str) -> None:
+        super().__init__(
+            f"{thing} is being changed by {holder} since {since}.",
+            hint="Wait for it, or try again later.",
+            thing=thing,
+            holder=holder,
+        )
+
+
+class LostLease(RollviewError):
+    code = "lost_lease"
+    retryable = True
+
+    def __init__(self, thing: str) -> None:
+        super().__init__(
+            f"This process held {thing} for too long without a sign of life, and another took over.",
+            hint="Nothing it wrote since then is visible. Run the command again.",
+            thing=thing,
+        )
+
+
+class Corrupt(RollviewError):
+    code = "corrupt"
+
+
+class EnvironmentFault(RollviewError):
+    code = "environment"
+
+
+class EngineFailed(RollviewError):
+    code = "engine"

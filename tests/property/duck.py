@@ -1,0 +1,222 @@
+"""The same propagation SQL on an in-process engine, and the oracle: recomputation at every csn."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+from sqlglot import ErrorLevel, exp
+
+from rollview.algebra.definition import Declared
+from rollview.algebra.expressions import identifier
+from rollview.algebra.resolve import Known
+from rollview.algebra.script import Motion
+from rollview.algebra.summary import GROUPS
+from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline, plan
+from rollview.core.schema import Column, Schema
+from tests.property.histories import Row, Transaction
+
+_TYPES = {"INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "bigint", "VARCHAR": "string", "DOUBLE": "double", "BOOLEAN": "boolean"}
+
+
+def declare_query(name: str, query: str) -> Declared:
+    return Declared(name, (), None, {}, query, False)
+
+
+def quoted(name: str) -> str:
+    return identifier(name).sql("duckdb")
+
+
+def canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Equal values get equal spellings: 1.50 and 1.5, NaN and NaN, -0.0 and 0.0; doubles to nine digits."""
+
+    def spell(value: Any) -> Any:
+        if isinstance(value, Decimal):
+            return value.normalize() + 0
+        if isinstance(value, float):
+            if math.isnan(value):
+                return "NaN"
+            return float(f"{value:.9g}") + 0.0
+        return value
+
+    return tuple(spell(value) for value in row)
+
+
+class Duck:
+    """Timed relations as tables ``name@changes``; the csn to read at is a variable."""
+
+    def __init__(self, tables: tuple[Known, ...]) -> None:
+        self.db = duckdb.connect(":memory:", config={"threads": 1})
+        self.known: dict[str, Known] = {}
+        for table in tables:
+            self.add_relation(table)
+        self.transactions: dict[int, Transaction] = {}
+
+    def add_relation(self, known: Known, stored: Schema | None = None) -> None:
+        self.known[known.name] = known
+        columns = ", ".join(f"{quoted(c.name)} {_duck_type(c.type)}" for c in known.schema)
+        self.db.execute(f"CREATE TABLE {quoted(known.name + '@changes')} ({columns}, _count BIGINT, _csn BIGINT)")
+        names = ", ".join(quoted(name) for name in known.schema.names)
+        changes = quoted(known.name + "@changes")
+        self.db.execute("SET VARIABLE a = 0; SET VARIABLE b = 0; SET VARIABLE t = 0")
+        signed = "CASE WHEN _count < 0 THEN -1 ELSE 1 END AS _count"
+        one_each = f"(SELECT *, UNNEST(GENERATE_SERIES(1, ABS(_count))) AS _i FROM {changes})"
+        self.db.execute(
+            f"CREATE VIEW {quoted(known.name + '@delta')} AS SELECT {names}, {signed}, _csn FROM {one_each} "
+            "WHERE _csn > getvariable('a') AND _csn <= getvariable('b')"
+        )
+        self.db.execute(
+            f"CREATE VIEW {quoted(known.name + '@old')} AS SELECT {names}, {signed} FROM {one_each} "
+            "WHERE _csn <= getvariable('a')"
+        )
+        self.db.execute(
+            f"CREATE VIEW {quoted(known.name + '@rows')} AS SELECT {names} FROM "
+            f"(SELECT {names}, UNNEST(GENERATE_SERIES(1, n)) FROM (SELECT {names}, CAST(SUM(_count) AS BIGINT) AS n "
+            f"FROM {changes} WHERE _csn <= getvariable('t') GROUP BY {names}) WHERE n > 0)"
+        )
+
+    def commit(self, csn: int, transaction: Transaction) -> None:
+        self.transactions[csn] = transaction
+        for name, changes in transaction.items():
+            self.append(name, [(*row, count, csn) for row, count in changes])
+
+    def append(self, name: str, rows: list[Row]) -> None:
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self.db.executemany(f"INSERT INTO {quoted(name + '@changes')} VALUES ({marks})", rows)
+
+    def set(self, **variables: int) -> None:
+        self.db.execute("; ".join(f"SET VARIABLE {name} = {value}" for name, value in variables.items()))
+
+    def run(self, query: exp.Query) -> list[Row]:
+        return self.db.execute(query.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)).fetchall()
+
+    def types(self, probe: Propagation) -> dict[str, str]:
+        described = self.db.execute("DESCRIBE " + probe.query.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)).fetchall()
+        return {name: _spark_type(type_) for name, type_, *_ in described}
+
+    def compile(self, name: str, query: str) -> ViewPlan:
+        made: Outline = outline(declare_query(name, query), self.known)
+        probes = made.probes
+        facts = {} if probes is None else {"input": self.types(probes[0]), "results": self.types(probes[1])}
+        return plan(made, facts)
+
+    def motion(self, after: int, through: int) -> Mapping[str, Motion]:
+        return {name: self._motion(name, after, through) for name in self.known}
+
+    def _motion(self, name: str, after: int, through: int) -> Motion:
+        if not any(name in t for t in self.transactions.values()):
+            (n,) = self.db.execute(
+                f"SELECT COUNT(*) FROM {quoted(name + '@changes')} WHERE _csn > {after} AND _csn <= {through}"
+            ).fetchone() or (0,)
+            return Motion(changed=n > 0)
+        inside = [t.get(name, []) for csn, t in self.transactions.items() if after < csn <= through]
+        deletes = any(count < 0 for changes in inside for _, count in changes)
+        keyed = bool(self.known[name].constraints.primary_key)
+        updates = deletes and (not keyed or any(_updates(changes) for changes in inside))
+        return Motion(any(inside), deletes, updates)
+
+
+def _updates(changes: list[tuple[Row, int]]) -> bool:
+    deleted = {row[0] for row, count in changes if count < 0}
+    return any(row[0] in deleted for row, count in changes if count > 0)
+
+
+class View:
+    """A view kept by propagation alone: its first rows, and its timed delta."""
+
+    def __init__(self, duck: Duck, name: str, plan: ViewPlan, at: int) -> None:
+        self.duck, self.name, self.plan = duck, name, plan
+        self.recomputation = plan.recomputation().query.sql("duckdb")
+        self.high_water_mark = at
+        self.first = self.recompute(at)
+        self.deltas: list[tuple[Row, int, int]] = []
+        self.groups: Counter[Row] = Counter()
+        if self.plan.mode is Mode.SUMMARY:
+            duck.set(a=at)
+            self.groups = Counter(duck.run(self.plan.first_groups().query))
+            columns = self.plan.hidden
+            assert columns is not None
+            spelled = ", ".join(f"{quoted(c.name)} {_duck_type(c.type)}" for c in columns)
+            duck.db.execute(f"CREATE TABLE {quoted(self._groups)} ({spelled})")
+
+    @property
+    def _groups(self) -> str:
+        return f"{self.name} groups"
+
+    def recompute(self, at: int) -> Counter[Row]:
+        self.duck.set(t=at)
+        return Counter(canonical(row) for row in self.duck.db.execute(self.recomputation).fetchall())
+
+    def propagate(self, through: int) -> None:
+        after, self.high_water_mark = self.high_water_mark, through
+        self.duck.set(a=after, b=through)
+        motion = self.duck.motion(after, through)
+        if not any(motion[known.name].changed for known in self.plan.reads):
+            return
+        query = self.plan.propagation(motion).query
+        if self.plan.mode is Mode.SUMMARY:
+            self.deltas += self._visible(self._fold(query))
+        else:
+            self.deltas += [(canonical(row[:-2]), row[-2], row[-1]) for row in self.duck.run(query)]
+
+    def at(self, csn: int) -> Counter[Row]:
+        state = Counter(self.first)
+        for row, count, at in self.deltas:
+            if at <= csn:
+                state[row] += count
+        assert all(count >= 0 for count in state.values()), f"negative count in {self.name} at {csn}"
+        return +state
+
+    def _fold(self, query: exp.Query) -> list[Row]:
+        """Run the groups' delta over the groups held, and take it in."""
+        table = quoted(self._groups)
+        self.duck.db.execute(f"DELETE FROM {table}")
+        held = list(self.groups.elements())
+        if held:
+            self.duck.db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(held[0]))})", held)
+        rows = self.duck.run(_bound(query, {GROUPS: self._groups}))
+        for row in rows:
+            self.groups[row[:-2]] += row[-2]
+        assert all(count in (0, 1) for count in self.groups.values()), "a group must be there once"
+        self.groups = +self.groups
+        return rows
+
+    def _visible(self, rows: list[Row]) -> list[tuple[Row, int, int]]:
+        if not rows:
+            return []
+        table = quoted(f"{self.name} delta")
+        columns = self.plan.hidden
+        assert columns is not None
+        spelled = ", ".join(f"{quoted(c.name)} {_duck_type(c.type)}" for c in columns)
+        self.duck.db.execute(f"CREATE OR REPLACE TABLE {table} ({spelled}, _count BIGINT, _csn BIGINT)")
+        self.duck.db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+        seen = self.duck.run(self.plan.visible(f"{self.name} delta", ("_count", "_csn")))
+        return [(canonical(row[:-2]), row[-2], row[-1]) for row in seen]
+
+
+def _bound(query: exp.Query, rename: Mapping[str, str]) -> exp.Query:
+    bound = query.copy()
+    for table in bound.find_all(exp.Table):
+        if table.name in rename:
+            table.set("this", identifier(rename[table.name]))
+    return bound
+
+
+def _duck_type(spark: str) -> str:
+    return {"string": "VARCHAR", "int": "INTEGER", "bigint": "HUGEINT"}.get(spark, spark.upper())
+
+
+def _spark_type(duck: str) -> str:
+    found = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", duck)
+    return f"decimal({found.group(1)},{found.group(2)})" if found else _TYPES[duck]
+
+
+def schema_of(duck: Duck, query: exp.Query) -> Schema:
+    described = duck.db.execute("DESCRIBE " + query.sql("duckdb")).fetchall()
+    return Schema(tuple(Column(name, _spark_type(type_)) for name, type_, *_ in described))
