@@ -6,7 +6,7 @@ Law: what is not in the catalog does not exist. Readers see one moment; writers 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -22,6 +22,7 @@ from rollview.core.interval import Csn, Interval
 
 LEASE_SECONDS = 30.0
 HEARTBEATS_PER_LEASE = 6
+SHORTEST_HEARTBEAT = 0.05
 
 
 class Catalog:
@@ -40,9 +41,7 @@ class Catalog:
         wall_clock: WallClock = system_time,
     ) -> Self:
         """A new, empty catalog; AlreadyExists if there is one."""
-        database = Database(address.parse(url), wall_clock)
-        migrate.create(database)
-        return cls(database, lease_seconds=lease_seconds)
+        return cls(_prepared(url, wall_clock, migrate.create), lease_seconds=lease_seconds)
 
     @classmethod
     def open(
@@ -53,9 +52,7 @@ class Catalog:
         wall_clock: WallClock = system_time,
     ) -> Self:
         """The catalog that is there, brought up to date; NotFound if there is none."""
-        database = Database(address.parse(url), wall_clock)
-        migrate.bring_up_to_date(database)
-        return cls(database, lease_seconds=lease_seconds)
+        return cls(_prepared(url, wall_clock, migrate.bring_up_to_date), lease_seconds=lease_seconds)
 
     def __repr__(self) -> str:
         return f"Catalog({self._database.address.shown!r})"
@@ -112,7 +109,8 @@ class Catalog:
     def lease(self, *things: str, wait: float = 30.0) -> AbstractContextManager[Lease]:
         """Hold all of the things while the block runs; Busy if one is still taken after ``wait`` seconds."""
         ttl = self._lease_seconds
-        return leases.held(self._database, things, wait=wait, ttl=ttl, heartbeat=ttl / HEARTBEATS_PER_LEASE)
+        heartbeat = max(ttl / HEARTBEATS_PER_LEASE, SHORTEST_HEARTBEAT)
+        return leases.held(self._database, things, wait=wait, ttl=ttl, heartbeat=heartbeat)
 
     @contextmanager
     def write(self, lease: Lease | None = None) -> Iterator[CatalogWriter]:
@@ -122,3 +120,13 @@ class Catalog:
             if lease is not None:
                 lease.verify(connection)
             yield writer
+
+
+def _prepared(url: str | os.PathLike[str], wall_clock: WallClock, prepare: Callable[[Database], None]) -> Database:
+    database = Database(address.parse(url), wall_clock)
+    try:
+        prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -11,16 +11,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakSet
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from rollview import errors
 from rollview.catalog.address import Address
 
 WallClock = Callable[[], datetime]
+IsolationLevel = Literal["REPEATABLE READ", "READ COMMITTED"]
 
 _BUSY_MILLISECONDS = 30_000
 _CONNECT_SECONDS = 10
@@ -57,14 +57,15 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        with self._translated(), self.engine.connect() as raw, raw.execution_options(**options) as connection:
+        with self._translated(), self.engine.connect() as connection:
+            self._choose(connection, "REPEATABLE READ")
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        with self._translated(), self.engine.connect() as raw:
-            connection = raw.execution_options(**{_WRITING: True})
+        with self._translated(), self.engine.connect() as connection:
+            # A statement that waited for a lock must see what its holder wrote.
+            self._choose(connection, "READ COMMITTED", **{_WRITING: True})
             with connection.begin():
                 yield connection
 
@@ -75,11 +76,16 @@ class Database:
         return connection.execute(sa.select(_SERVER_TIME)).scalar_one()
 
     def insert_missing(self, connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
-        insert = sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
-        connection.execute(insert.on_conflict_do_nothing(), rows)
+        """Add the rows whose keys are not there yet."""
+        connection.execute(_insert(self.is_sqlite, table).on_conflict_do_nothing(), rows)
 
     def close(self) -> None:
         self.engine.dispose()
+
+    def _choose(self, connection: sa.Connection, isolation: IsolationLevel, **options: Any) -> None:
+        if not self.is_sqlite:
+            options["isolation_level"] = isolation
+        connection.execution_options(**options)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -102,15 +108,31 @@ def _engine(address: Address) -> sa.Engine:
         raise errors.EnvironmentFault(
             "A catalog in PostgreSQL needs the package psycopg.", hint="pip install 'rollview[postgres]'"
         ) from error
-    if address.file is not None:
+    if address.file is None:
+        sa.event.listen(engine, "connect", _prepare_postgresql)
+    else:
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
     _engines.add(engine)
     return engine
 
 
+def _insert(is_sqlite: bool, table: sa.Table) -> Any:
+    # Loading a dialect costs time that the other one should not pay.
+    if is_sqlite:
+        from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+        return sqlite_insert(table)
+    from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+
+    return postgresql_insert(table)
+
+
 def _to_json(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise errors.UsageError(f"The catalog cannot store a value: {error}.") from error
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -121,6 +143,13 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
+def _prepare_postgresql(connection: Any, _record: Any) -> None:
+    # A writer that was stopped inside its transaction must not hold the others for ever.
+    connection.execute(f"SET lock_timeout = {_BUSY_MILLISECONDS}")
+    connection.execute(f"SET idle_in_transaction_session_timeout = {2 * _BUSY_MILLISECONDS}")
+    connection.commit()
+
+
 def _begin_sqlite(connection: sa.Connection) -> None:
     writing = connection.get_execution_options().get(_WRITING, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
@@ -128,6 +157,8 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 def _in_our_words(error: sa.exc.SQLAlchemyError, address: Address) -> errors.RollviewError:
     orig = getattr(error, "orig", None)
+    if isinstance(orig, errors.RollviewError):
+        return orig
     reason = address.without_secrets(str(orig or error).strip().split("\n")[0])
     where = f"The catalog {address.shown}"
     if _is_retryable(error, reason):

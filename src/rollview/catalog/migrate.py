@@ -73,9 +73,13 @@ def _upgrade(connection: sa.Connection) -> None:
     # Alembic takes longer to load than an up-to-date catalog takes to open.
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
 
     config = Config()
     folder = Path(__file__).parent / "migrations"
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise errors.EnvironmentFault(f"The catalog cannot be brought up to date: {error}.") from error
