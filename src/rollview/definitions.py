@@ -32,9 +32,9 @@ class PythonDefinition:
     comment: str | None = None
     table_properties: Mapping[str, str] = field(default_factory=dict)
 
-    def to_sql(self) -> str:
-        """The same definition as one CREATE OR REPLACE MATERIALIZED VIEW statement."""
-        parts = [f"CREATE OR REPLACE MATERIALIZED VIEW {_identifier(self.name)}"]
+    def to_sql(self, *, replace: bool = False) -> str:
+        """The same definition as one statement."""
+        parts = [f"CREATE {'OR REPLACE ' if replace else ''}MATERIALIZED VIEW {_identifier(self.name)}"]
         if self.comment is not None:
             parts.append(f"COMMENT {_literal(self.comment)}")
         if self.table_properties:

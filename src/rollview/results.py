@@ -6,11 +6,12 @@ Law: ``to_json`` holds nothing but what JSON has; an interval is ``{"after", "th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rollview.core.interval import Csn, Interval
 
@@ -20,10 +21,16 @@ if TYPE_CHECKING:
 
 def plain(value: Any) -> Any:
     """The value in JSON's own types."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value.value if isinstance(value, Enum) else value
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if value is None or isinstance(value, int | str):
+        return value
     if isinstance(value, datetime):
         return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
+    if isinstance(value, Result):
+        return value.to_json()
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -44,12 +51,13 @@ def _scalar(value: Any) -> Any:
 
 
 class Result:
-    """Base of all answers."""
+    """Base of all answers, each a frozen dataclass."""
 
     __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def to_json(self) -> dict[str, Any]:
-        return dict(plain(self))
+        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class StatementResult(Result):
     rows: DataFrame | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {field.name: plain(getattr(self, field.name)) for field in fields(self) if field.name != "rows"}
+        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "rows"}
 
 
 @dataclass(frozen=True, slots=True)

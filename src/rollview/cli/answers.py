@@ -1,0 +1,146 @@
+"""What commands show beyond the warehouse's own results: lists, one relation, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from rollview.core.schema import Column
+from rollview.results import Result, Verification, ViewCreated, plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from rollview.catalog import LedgerEntry, Relation, Snapshot
+
+Kind = Literal["table", "view"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowSet(Result):
+    """Rows of a table or query. ``rows`` may be read once only; ``more`` tells that the limit cut some off."""
+
+    columns: tuple[Column, ...]
+    rows: Iterable[tuple[Any, ...]]
+    more: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        names = self.keys()
+        rows = [dict(zip(names, plain(row), strict=True)) for row in self.rows]
+        return {"columns": plain(self.columns), "rows": rows, "more": self.more}
+
+    def keys(self) -> tuple[str, ...]:
+        """The columns' names, made different where a query gave two the same."""
+        seen: dict[str, int] = {}
+        return tuple(_numbered(column.name, seen) for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementAnswer(Result):
+    """One statement's effect, or its rows."""
+
+    kind: str
+    table: str | None
+    inserted: int
+    deleted: int
+    updated: int | None
+    csn: int | None
+    rows: RowSet | None
+
+    def to_json(self) -> dict[str, Any]:
+        effect = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "rows"}
+        return effect | (self.rows.to_json() if self.rows else {})
+
+
+@dataclass(frozen=True, slots=True)
+class StatementAnswers(Result):
+    statements: tuple[StatementAnswer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsCreated(Result):
+    views: tuple[ViewCreated, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped(Result):
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger(Result):
+    entries: tuple[LedgerEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified(Result):
+    views: tuple[Verification, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationLine(Result):
+    name: str
+    columns: int
+    rows: int
+    csn: int
+    reads: tuple[str, ...]
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationList(Result):
+    kind: Kind
+    relations: tuple[RelationLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationDetail(Result):
+    """All that is known of one table or view; ``folder`` holds its Delta tables, one per part."""
+
+    relation: Relation
+    read_by: tuple[str, ...]
+    folder: str
+
+    def to_json(self) -> dict[str, Any]:
+        own: dict[str, Any] = plain(self.relation)
+        own["schema"] = own["schema"]["columns"]
+        return own | {"read_by": plain(self.read_by), "folder": self.folder}
+
+
+def list_relations(kind: Kind, relations: Iterable[Relation]) -> RelationList:
+    return RelationList(kind, tuple(_line(relation) for relation in relations))
+
+
+def describe(snapshot: Snapshot, relation: Relation, folder: str) -> RelationDetail:
+    readers = tuple(reader.name for reader in snapshot.readers(relation.name))
+    return RelationDetail(relation, readers, folder)
+
+
+def fetch(frame: DataFrame, limit: int | None) -> RowSet:
+    """The frame's rows: at most ``limit`` at once, or all of them one partition at a time."""
+    columns = tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
+    if limit is None:
+        return RowSet(columns, (tuple(row) for row in frame.toLocalIterator(prefetchPartitions=True)))
+    rows = list(_arrow_rows(frame.limit(limit + 1)))
+    return RowSet(columns, rows[:limit], more=len(rows) > limit)
+
+
+def _arrow_rows(frame: DataFrame) -> Iterator[tuple[Any, ...]]:
+    table = frame.toArrow()
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+def _line(relation: Relation) -> RelationLine:
+    from rollview.catalog import Part
+
+    pin = relation.pins.get(Part.EXTENT) or relation.pins.get(Part.STATE)
+    comment = relation.definition.comment if relation.definition else None
+    rows, csn = (pin.rows, pin.through) if pin else (0, relation.created)
+    return RelationLine(relation.name, len(relation.schema), rows, csn, relation.depends_on, comment)
+
+
+def _numbered(name: str, seen: dict[str, int]) -> str:
+    seen[name] = seen.get(name, 0) + 1
+    return name if seen[name] == 1 else f"{name}:{seen[name]}"

@@ -1,0 +1,141 @@
+"""init, sql, shell, refresh, status, log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rollview.cli.answers import Ledger, StatementAnswer, StatementAnswers, fetch
+from rollview.cli.files import read_text
+from rollview.cli.invocation import Invocation, command
+from rollview.cli.statements import split_statements
+from rollview.core.interval import Interval
+from rollview.errors import UsageError
+from rollview.results import Progress, StatementResult
+
+if TYPE_CHECKING:
+    from rollview.warehouse import Warehouse
+
+app = typer.Typer()
+
+Limit = Annotated[
+    int | None, typer.Option("--limit", "-n", min=0, help="Show at most this many rows of a query; 0 shows all.")
+]
+
+
+@command(app, "init")
+def init(run: Invocation, folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> None:
+    """Start a project: a folder with rollview.yaml, views/ and an empty warehouse.
+
+    Example: rollview init shop && cd shop
+    """
+    from rollview.project import start_project
+
+    base = run.project_dir or Path()
+    run.output.show(start_project((base / folder).resolve()))
+
+
+@command(app, "sql")
+def sql(
+    run: Invocation,
+    statements: Annotated[list[str] | None, typer.Argument(help="SQL text; '-' reads it from stdin.")] = None,
+    file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="Read statements from a file.")] = None,
+    limit: Limit = None,
+) -> None:
+    """Run SQL. Changes of several statements are one transaction: all of them or none.
+
+    Examples:
+
+      rollview sql "CREATE TABLE orders (id BIGINT PRIMARY KEY, amount DECIMAL(12,2))"
+
+      rollview sql "INSERT INTO orders VALUES (1, 9.90)" "DELETE FROM orders WHERE id = 7"
+
+      rollview sql -f changes.sql
+
+      rollview sql "SELECT * FROM orders" --output json
+    """
+    texts = [*(read_text(path) for path in file or ()), *(_given(text) for text in statements or ())]
+    pieces = tuple(piece for text in texts for piece in split_statements(text))
+    if not pieces:
+        raise UsageError("There is no SQL to run.", hint="Give statements, or a file with -f.")
+    with run.warehouse() as warehouse, run.working("Running SQL"):
+        answers = run_statements(warehouse, pieces, run.limit(limit))
+    run.output.show(answers)
+
+
+@command(app, "shell")
+def shell(run: Invocation, limit: Limit = None) -> None:
+    """Type SQL statement by statement in one warm Spark session.
+
+    Each statement ends with a semicolon and is a transaction of its own, unless BEGIN; and COMMIT; hold several
+    together.
+    """
+    from rollview.cli.shell import run_shell
+
+    with run.warehouse() as warehouse:
+        run_shell(run, warehouse, run.limit(limit))
+
+
+@command(app, "refresh")
+def refresh(
+    run: Invocation,
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", "-s", help="Only these views: v, +v with what it reads, v+ with what reads it."),
+    ] = None,
+    to: Annotated[str, typer.Option("--to", help="Refresh up to this csn or time.")] = "latest",
+) -> None:
+    """Bring views up to date: propagate what changed and apply it, in dependency order.
+
+    Examples:
+
+      rollview refresh
+
+      rollview refresh --select +revenue_by_state
+    """
+    point = run.point(to).at
+    with run.warehouse() as warehouse, run.working("Refreshing views") as working:
+
+        def tell(progress: Progress) -> None:
+            working.now(f"{progress.done}/{progress.total} {progress.stage} {progress.relation}")
+
+        target = None if point == "latest" else point
+        answer = warehouse.refresh(tuple(select or ()), to=target, on_progress=tell)
+    run.output.show(answer)
+
+
+@command(app, "status")
+def status(run: Invocation) -> None:
+    """Show the views: csn, high-water mark, staleness, policy, last refresh. Starts no Spark."""
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.status())
+
+
+@command(app, "log")
+def log(
+    run: Invocation,
+    after: Annotated[int, typer.Option("--after", min=0, help="Only commits after this csn.")] = 0,
+    through: Annotated[int | None, typer.Option("--through", help="Only commits up to this csn.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="The newest so many; 0 shows all.")] = 20,
+) -> None:
+    """Show the ledger: every committed transaction, its csn, time and changes. Starts no Spark."""
+    with run.warehouse() as warehouse:
+        end = warehouse.snapshot().moment.csn if through is None else through
+        if end < after:
+            raise UsageError(f"There is no commit after {after} and up to {end}.")
+        run.output.show(Ledger(warehouse.catalog.ledger(Interval(after, end), limit or None)))
+
+
+def run_statements(warehouse: Warehouse, statements: tuple[str, ...], limit: int | None) -> StatementAnswers:
+    return StatementAnswers(tuple(_answer(result, limit) for result in warehouse.sql(*statements)))
+
+
+def _answer(result: StatementResult, limit: int | None) -> StatementAnswer:
+    rows = None if result.rows is None else fetch(result.rows, limit)
+    return StatementAnswer(result.kind, result.table, result.inserted, result.deleted, result.updated, result.csn, rows)
+
+
+def _given(text: str) -> str:
+    return typer.get_text_stream("stdin").read() if text == "-" else text

@@ -1,0 +1,76 @@
+"""A sign of life on stderr for work that takes over a second.
+
+Law: quick work says nothing; a spinner turns only where somebody can see it turn.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import TracebackType
+from typing import Self
+
+from rollview.cli.output import Form, Output
+
+PATIENCE = 1.0
+
+
+class Working:
+    """Holds what is being done now; speaks up when it takes long, and then whenever it changes."""
+
+    def __init__(self, output: Output, form: Form, doing: str) -> None:
+        self._output = output
+        self._spinner = _Spinner() if form is Form.TEXT and sys.stderr.isatty() else None
+        self._doing = doing
+        self._speaking = False
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(PATIENCE, self._speak_up)
+        self._timer.daemon = True
+
+    def now(self, doing: str) -> None:
+        with self._lock:
+            changed, self._doing = doing != self._doing, doing
+            if self._speaking and changed:
+                self._show()
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._speaking = False
+            if self._spinner is not None:
+                self._spinner.stop()
+
+    def _speak_up(self) -> None:
+        with self._lock:
+            if not self._timer.finished.is_set():
+                self._speaking = True
+                self._show()
+
+    def _show(self) -> None:
+        if self._spinner is not None:
+            self._spinner.show(self._doing)
+        else:
+            self._output.progress(f"{self._doing} …")
+
+
+class _Spinner:
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.status import Status
+
+        self._status = Status("", console=Console(stderr=True))
+
+    def show(self, doing: str) -> None:
+        from rich.text import Text
+
+        self._status.update(Text(f"{doing} …"))
+        self._status.start()
+
+    def stop(self) -> None:
+        self._status.stop()

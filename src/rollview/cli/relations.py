@@ -1,0 +1,20 @@
+"""Looking one table or view up for the commands that show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rollview.cli.answers import Kind, RelationDetail, describe
+from rollview.errors import NotFound
+
+if TYPE_CHECKING:
+    from rollview.warehouse import Warehouse
+
+
+def show_relation(warehouse: Warehouse, name: str, kind: Kind) -> RelationDetail:
+    snapshot = warehouse.snapshot()
+    relation = snapshot.get(name)
+    if relation.kind != kind:
+        hint = f"'{relation.name}' is a {relation.kind}: see 'rollview {relation.kind} show'."
+        raise NotFound(kind, name, hint=hint)
+    return describe(snapshot, relation, str(warehouse.root / "data" / relation.folder))

@@ -1,0 +1,233 @@
+"""One function per kind of answer: how it reads as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import singledispatch
+from typing import Any
+
+from rollview import results
+from rollview.cli import answers
+from rollview.cli.text import TextOutput
+from rollview.project import ProjectStarted
+from rollview.results import Result
+
+
+@singledispatch
+def render(answer: Result, to: TextOutput) -> None:
+    for name, value in answer.to_json().items():
+        to.say(f"{name}: {value}")
+
+
+def _renders(kind: type[Any]) -> Callable[[Callable[[Any, TextOutput], None]], Callable[[Any, TextOutput], None]]:
+    return render.register(kind)
+
+
+@_renders(ProjectStarted)
+def _(answer: ProjectStarted, to: TextOutput) -> None:
+    to.say(f"Project in {answer.folder}: settings in {answer.file}, data in {answer.warehouse}.")
+
+
+@_renders(answers.RowSet)
+def _(answer: answers.RowSet, to: TextOutput) -> None:
+    to.rows(answer.columns, answer.rows)
+    if answer.more:
+        to.note("There are more rows. Show them with --limit N, or all with --limit 0.")
+
+
+@_renders(answers.StatementAnswers)
+def _(answer: answers.StatementAnswers, to: TextOutput) -> None:
+    for statement in answer.statements:
+        if statement.rows is not None:
+            render(statement.rows, to)
+        else:
+            to.say(_effect(statement))
+
+
+def _effect(statement: answers.StatementAnswer) -> str:
+    subject = " ".join(filter(None, (statement.kind, statement.table)))
+    counts = {"inserted": statement.inserted, "deleted": statement.deleted, "updated": statement.updated}
+    changed = ", ".join(f"{count} {verb}" for verb, count in counts.items() if count)
+    commit = f"csn {statement.csn}" if statement.csn is not None else "nothing committed"
+    return f"{subject}: {', '.join(filter(None, (changed, commit)))}"
+
+
+@_renders(answers.ViewsCreated)
+def _(answer: answers.ViewsCreated, to: TextOutput) -> None:
+    for view in answer.views:
+        verb = "Replaced" if view.replaced else "Created"
+        to.say(f"{verb} view '{view.name}': {_rows(view.rows)} at csn {view.csn}, maintained {_how(view.mode)}.")
+
+
+@_renders(answers.Dropped)
+def _(answer: answers.Dropped, to: TextOutput) -> None:
+    to.say(f"Dropped {answer.kind} '{answer.name}'.")
+
+
+@_renders(results.Refreshed)
+def _(answer: results.Refreshed, to: TextOutput) -> None:
+    if not answer.views:
+        to.say(f"Nothing to refresh at csn {answer.csn}.")
+        return
+    headings = ("view", "interval", "how", "delta rows", "rows", "jobs", "read", "written", "seconds")
+    right = ("delta rows", "rows", "jobs", "read", "written", "seconds")
+    to.table(headings, [_refreshed(view) for view in answer.views], right)
+    for view in answer.views:
+        if view.reason:
+            to.note(f"{view.name}: {view.reason}")
+
+
+def _refreshed(view: results.ViewRefreshed) -> tuple[Any, ...]:
+    sizes = (_size(view.bytes_read), _size(view.bytes_written))
+    return (
+        view.name,
+        str(view.interval),
+        view.mode,
+        view.delta_rows,
+        view.rows,
+        view.actions,
+        *sizes,
+        f"{view.seconds:.2f}",
+    )
+
+
+@_renders(results.Rolled)
+def _(answer: results.Rolled, to: TextOutput) -> None:
+    to.table(("view", "from csn", "to csn", "rows"), _values(answer.views, "name", "before", "after", "rows"), _ROLLED)
+
+
+_ROLLED = ("from csn", "to csn", "rows")
+
+
+@_renders(results.Explanation)
+def _(answer: results.Explanation, to: TextOutput) -> None:
+    to.say(f"View '{answer.name}' is maintained {_how(answer.mode)}.\n")
+    to.table(("operator", "how", "why"), _values(answer.operators, "operator", "how", "reason"))
+    if answer.terms:
+        rows = [(term.relation, "yes" if term.kept else "no", term.reason) for term in answer.terms]
+        to.say("")
+        to.table(("changes of", "term needed", "why"), rows)
+    to.say(f"\n{answer.sql}")
+
+
+@_renders(answers.Verified)
+def _(answer: answers.Verified, to: TextOutput) -> None:
+    for view in answer.views:
+        render(view, to)
+
+
+@_renders(results.Verification)
+def _(answer: results.Verification, to: TextOutput) -> None:
+    if answer.equal:
+        to.say(f"View '{answer.name}' at csn {answer.csn}: equal to recomputation, {_rows(answer.rows)}.")
+        return
+    counts = f"{_rows(answer.missing_count)} missing, {_rows(answer.surplus_count)} too many"
+    to.say(f"View '{answer.name}' at csn {answer.csn} differs from recomputation: {counts}.", style="red")
+    for title, sample in (("missing", answer.missing), ("too many", answer.surplus)):
+        if sample:
+            to.say(f"\n{title}:")
+            to.table(tuple(sample[0]), [tuple(row.values()) for row in sample])
+
+
+@_renders(results.Status)
+def _(answer: results.Status, to: TextOutput) -> None:
+    to.say(f"csn {answer.csn} at {_time(answer.time)}; {_count(len(answer.tables), 'table')}.\n")
+    if not answer.views:
+        to.say("No views yet.")
+        return
+    headings = ("view", "csn", "high-water mark", "stale by", "policy", "last refresh", "rows", "problem")
+    to.table(headings, [_view_status(view) for view in answer.views], ("csn", "high-water mark", "rows"))
+
+
+def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
+    stale = f"{_count(view.staleness_commits, 'commit')}, {_duration(view.staleness_seconds)}"
+    last = f"{_time(view.last_refresh)} {view.last_mode or ''}".strip() if view.last_refresh else "never"
+    shown = stale if view.staleness_commits else "fresh"
+    return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, view.problem or "")
+
+
+@_renders(answers.Ledger)
+def _(answer: answers.Ledger, to: TextOutput) -> None:
+    rows = [(e.csn, _time(e.ledger_time), e.source, e.transaction, _changes(e)) for e in answer.entries]
+    to.table(("csn", "committed", "source", "transaction", "changes"), rows, ("csn",))
+
+
+def _changes(entry: Any) -> str:
+    return ", ".join(f"{change.relation} +{change.inserted} −{change.deleted}" for change in entry.changes)
+
+
+@_renders(answers.RelationList)
+def _(answer: answers.RelationList, to: TextOutput) -> None:
+    if not answer.relations:
+        to.say(f"No {answer.kind}s yet.")
+    elif answer.kind == "table":
+        to.table(("table", "columns", "rows", "state csn"), _values(answer.relations, *_TABLE), ("rows", "state csn"))
+    else:
+        rows = [(v.name, v.rows, v.csn, ", ".join(v.reads), v.comment or "") for v in answer.relations]
+        to.table(("view", "rows", "csn", "reads", "comment"), rows, ("rows", "csn"))
+
+
+_TABLE = ("name", "columns", "rows", "csn")
+
+
+@_renders(answers.RelationDetail)
+def _(answer: answers.RelationDetail, to: TextOutput) -> None:
+    relation = answer.relation
+    to.say(f"{relation.kind.value} {relation.name}\n")
+    to.table(("column", "type", "constraints"), [(c.name, c.type, _marks(c.name, relation)) for c in relation.schema])
+    for key in relation.constraints.foreign_keys:
+        to.say(f"foreign key ({', '.join(key.columns)}) → {key.table} ({', '.join(key.referenced)})")
+    to.say("")
+    pins = [(p.part.value, p.version, p.through, p.rows) for p in relation.pins.values()]
+    to.table(("part", "Delta version", "through csn", "rows"), pins, ("Delta version", "through csn", "rows"))
+    to.say(f"\nfolder   {answer.folder}")
+    to.say(f"reads    {', '.join(relation.depends_on) or '–'}")
+    to.say(f"read by  {', '.join(answer.read_by) or '–'}")
+    if relation.problem:
+        to.say(f"problem  {relation.problem}", style="red")
+    if relation.definition:
+        to.say(f"\n{relation.definition.query}")
+
+
+def _marks(column: str, relation: Any) -> str:
+    rules = relation.constraints
+    unique = any(column in key for key in rules.unique)
+    marks = {"primary key": column in rules.primary_key, "unique": unique, "not null": column in rules.not_null}
+    return ", ".join(mark for mark, holds in marks.items() if holds)
+
+
+def _values(items: Any, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(getattr(item, name) for name in names) for item in items]
+
+
+def _how(mode: str) -> str:
+    return "by recomputing it whole" if mode == "whole" else "incrementally"
+
+
+def _rows(count: int) -> str:
+    return _count(count, "row")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,175 @@
+"""view create, list, show, drop, roll, read, delta, explain, verify."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rollview.cli.answers import Dropped, Verified, ViewsCreated, fetch, list_relations
+from rollview.cli.exits import ExitCode
+from rollview.cli.files import read_text
+from rollview.cli.general import Limit
+from rollview.cli.invocation import Invocation, command
+from rollview.cli.points import Point
+from rollview.cli.relations import show_relation
+from rollview.cli.statements import split_statements
+from rollview.core.interval import Csn
+from rollview.definitions import read_definitions
+from rollview.errors import UsageError
+
+if TYPE_CHECKING:
+    from rollview.warehouse import Warehouse
+
+app = typer.Typer(no_args_is_help=True, help="Materialized views.")
+
+Name = Annotated[str, typer.Argument(help="The view's name.")]
+
+
+@command(app, "create")
+def create(
+    run: Invocation,
+    files: Annotated[list[Path], typer.Argument(help="SQL or Python files with definitions.")],
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace views that Python files define again; in SQL write CREATE OR REPLACE."),
+    ] = False,
+) -> None:
+    """Create views from .sql files, or from .py files that use @rollview.materialized_view.
+
+    Example: rollview view create views/revenue_by_state.sql
+
+    where the file says: CREATE MATERIALIZED VIEW revenue_by_state AS SELECT state, SUM(amount) AS revenue FROM ...
+    """
+    statements = [text for path in files for text in _definitions(path, replace)]
+    if not statements:
+        raise UsageError("The files define no view.", hint="Write CREATE MATERIALIZED VIEW name AS SELECT ….")
+    with run.warehouse() as warehouse, run.working("Creating views"):
+        created = tuple(warehouse.create_view(text) for text in statements)
+    run.output.show(ViewsCreated(created))
+
+
+@command(app, "list")
+def list_(run: Invocation) -> None:
+    """List the views, each after what it reads."""
+    with run.warehouse() as warehouse:
+        run.output.show(list_relations("view", warehouse.snapshot().views()))
+
+
+@command(app, "show")
+def show(run: Invocation, name: Name) -> None:
+    """Show one view: columns, definition, stored parts, what it reads and what reads it."""
+    with run.warehouse() as warehouse:
+        run.output.show(show_relation(warehouse, name, "view"))
+
+
+@command(app, "drop")
+def drop(run: Invocation, name: Name) -> None:
+    """Drop a view that no other view reads."""
+    with run.warehouse() as warehouse:
+        warehouse.drop_view(name)
+    run.output.show(Dropped("view", name))
+
+
+@command(app, "roll")
+def roll(
+    run: Invocation,
+    names: Annotated[list[str], typer.Argument(help="The views; several are published together.")],
+    to: Annotated[str, typer.Option("--to", help="A csn, 'latest', or a time (local unless it has an offset).")],
+) -> None:
+    """Roll views to a commit or a moment, all of them at once for every reader.
+
+    Examples:
+
+      rollview view roll revenue_by_state --to 812
+
+      rollview view roll revenue_by_state top_customers --to '2026-12-13 17:00'
+    """
+    point = run.point(to)
+    with run.warehouse() as warehouse, run.working(f"Rolling {', '.join(names)}"):
+        answer = warehouse.roll(tuple(names), point.at)
+    run.output.show(answer)
+
+
+@command(app, "read")
+def read(
+    run: Invocation,
+    name: Name,
+    as_of: Annotated[str | None, typer.Option("--as-of", help="A csn or time; the view's own by default.")] = None,
+    limit: Limit = None,
+) -> None:
+    """Read a view, as it is or as of any csn its deltas still cover.
+
+    Example: rollview view read revenue_by_state --as-of 790
+    """
+    point = None if as_of is None else run.point(as_of)
+    with run.warehouse() as warehouse:
+        with run.working(f"Reading {name}"):
+            csn = None if point is None else _csn(warehouse, name, point)
+            rows = fetch(warehouse.read(name, as_of=csn), run.limit(limit))
+        run.output.show(rows)
+
+
+@command(app, "delta")
+def delta(
+    run: Invocation,
+    name: Name,
+    after: Annotated[str, typer.Option("--after", help="A csn or time; changes come after it.")],
+    through: Annotated[str, typer.Option("--through", help="A csn or time; the last one included.")] = "latest",
+    limit: Limit = None,
+) -> None:
+    """Read a view's changes over (after, through]: its columns with _count and _csn.
+
+    Example: rollview view delta revenue_by_state --after 790 --through 812
+    """
+    begin, end = run.point(after), run.point(through)
+    with run.warehouse() as warehouse:
+        with run.working(f"Reading changes of {name}"):
+            frame = warehouse.delta(name, _csn(warehouse, name, begin), _csn(warehouse, name, end))
+            rows = fetch(frame, run.limit(limit))
+        run.output.show(rows)
+
+
+@command(app, "explain")
+def explain(run: Invocation, name: Name) -> None:
+    """Show how each operator of a view is maintained, and the propagation SQL. Starts no Spark."""
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.explain(name))
+
+
+@command(app, "verify")
+def verify(
+    run: Invocation,
+    names: Annotated[list[str] | None, typer.Argument(help="The views; all by default.")] = None,
+    at: Annotated[int | None, typer.Option("--at", help="At this csn; the view's own by default.")] = None,
+) -> None:
+    """Compare views with recomputation at the same csn. Fails with 1 when any differs."""
+    with run.warehouse() as warehouse, run.working("Recomputing") as working:
+        done = []
+        for name in names or [view.name for view in warehouse.snapshot().views()]:
+            working.now(f"Recomputing {name}")
+            done.append(warehouse.verify(name, at=at))
+    run.output.show(Verified(tuple(done)))
+    if not all(view.equal for view in done):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _definitions(path: Path, replace: bool) -> tuple[str, ...]:
+    if path.suffix == ".py":
+        return tuple(definition.to_sql(replace=replace) for definition in read_definitions(path))
+    return split_statements(read_text(path))
+
+
+def _csn(warehouse: Warehouse, name: str, point: Point) -> Csn:
+    """The csn meant for this view; its latest is its high-water mark."""
+    if isinstance(point.at, datetime):
+        csn: Csn = warehouse.catalog.csn_at(point.at)
+        return csn
+    if point.at != "latest":
+        return point.at
+    from rollview.catalog import Part
+
+    pins = warehouse.snapshot().get(name).pins
+    return max((pins[part].through for part in (Part.EXTENT, Part.DELTA) if part in pins), default=0)

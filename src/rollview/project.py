@@ -1,0 +1,155 @@
+"""A project: a folder with ``rollview.yaml``, which says where the warehouse is and how Spark is started.
+
+Law: a secret is never in the file, only a reference to it: ``env:NAME`` or ``file:PATH``.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from rollview.errors import AlreadyExists, NotFound, UsageError
+from rollview.results import Result
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from rollview.warehouse import Warehouse
+
+FILE = "rollview.yaml"
+
+_TEMPLATE = """\
+version: 1
+
+# Where tables, views and the catalog are kept, relative to this file.
+warehouse: .rollview
+
+# The catalog is embedded in the warehouse unless a PostgreSQL URL is given. Keep a URL with a password out of this
+# file: write env:NAME or file:PATH.
+# catalog: env:ROLLVIEW_CATALOG
+
+# Settings for the Spark session.
+# spark:
+#   spark.driver.memory: 8g
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What ``rollview.yaml`` says, references not yet resolved."""
+
+    version: Literal[1]
+    warehouse: str = ".rollview"
+    catalog: str | None = None
+    spark: dict[str, str | int | float | bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectStarted(Result):
+    folder: str
+    file: str
+    warehouse: str
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    folder: Path
+    config: Config
+
+    @property
+    def root(self) -> Path:
+        return self.folder / Path(self.config.warehouse).expanduser()
+
+    def catalog_url(self) -> str | None:
+        return None if self.config.catalog is None else resolve(self.config.catalog, self.folder)
+
+    def spark_conf(self) -> dict[str, str]:
+        settings = (self.config.spark or {}).items()
+        return {key: resolve(_spelled(value), self.folder) for key, value in settings}
+
+    def open(self) -> Warehouse:
+        from rollview.warehouse import Warehouse
+
+        return Warehouse.open(self.root, catalog_url=self.catalog_url(), spark_conf=self.spark_conf())
+
+
+def find_project(start: Path | None = None) -> Project:
+    """The project of the nearest folder upwards that has one."""
+    start = (start or Path.cwd()).resolve()
+    for folder in (start, *start.parents):
+        if (folder / FILE).is_file():
+            return load_project(folder)
+    raise NotFound("project in", str(start), hint="Start one with 'rollview init NAME', or give --project-dir.")
+
+
+def load_project(folder: Path) -> Project:
+    import yaml
+
+    try:
+        data = yaml.safe_load((folder / FILE).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as cause:
+        raise UsageError(f"'{folder / FILE}' is not valid YAML: {' '.join(str(cause).split())}") from None
+    return Project(folder, _validate(data or {}, folder / FILE))
+
+
+def start_project(folder: Path) -> ProjectStarted:
+    """Make the folder a project with an empty warehouse."""
+    from rollview.warehouse import Warehouse
+
+    file = folder / FILE
+    if file.exists():
+        raise AlreadyExists("project in", str(folder), hint=f"Its settings are in '{file}'.")
+    (folder / "views").mkdir(parents=True, exist_ok=True)
+    file.write_text(_TEMPLATE, encoding="utf-8")
+    _ignore_warehouse(folder / ".gitignore")
+    project = load_project(folder)
+    Warehouse.create(project.root, catalog_url=project.catalog_url()).close()
+    return ProjectStarted(str(folder), str(file), str(project.root))
+
+
+def resolve(text: str, folder: Path) -> str:
+    """The text itself, or what ``env:NAME`` or ``file:PATH`` refers to."""
+    kind, _, target = text.partition(":")
+    if kind == "env":
+        if target not in os.environ:
+            raise UsageError(f"The environment has no variable '{target}', which {FILE} refers to.", variable=target)
+        return os.environ[target]
+    if kind == "file" and not target.startswith("//"):
+        return _read_secret(folder / Path(target).expanduser())
+    return text
+
+
+def _read_secret(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as cause:
+        raise UsageError(f"Cannot read '{path}', which {FILE} refers to: {cause.strerror}.", file=str(path)) from None
+
+
+def _spelled(value: str | int | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _ignore_warehouse(path: Path) -> None:
+    if not path.exists():
+        path.write_text(".rollview/\n", encoding="utf-8")
+
+
+def _validate(data: Any, file: Path) -> Config:
+    from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+
+    # with_config gives the plain dataclass pydantic's rules only here, where pydantic is needed at all
+    adapter = TypeAdapter(with_config(ConfigDict(extra="forbid"))(Config))
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as cause:
+        raise UsageError(f"'{file}' is not right: {_first_fault(cause)}.", file=str(file)) from None
+
+
+def _first_fault(error: ValidationError) -> str:
+    # The value itself is not shown: it may be a secret that should not have been there.
+    fault = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(str(part) for part in fault["loc"][:2])
+    return f"{place}: {fault['msg'].lower()}" if place else fault["msg"].lower()
