@@ -50,12 +50,20 @@ class DataFile:
         return self.stats.get(physical)
 
 
-def safe_path(root: Path, relative: str) -> Path:
-    """The file's place, proven to be below ``root`` with no symbolic link on the way out."""
-    place = root / relative
-    if not _SAFE_PATH.fullmatch(relative) or not os.path.realpath(place).startswith(os.path.realpath(root) + os.sep):
+def check_name(root: Path, relative: str) -> None:
+    """Refuse a path that we never write."""
+    if not _SAFE_PATH.fullmatch(relative):
         raise Corrupt(f"The Delta log in '{root}' names a file outside its folder: {relative!r}.", path=relative)
-    return place
+
+
+def safe_places(root: Path, files: tuple[DataFile, ...]) -> list[Path]:
+    """Where the files are, proven to be below ``root`` with no symbolic link on the way out."""
+    inside = os.path.realpath(root) + os.sep
+    for file in files:
+        check_name(root, file.path)
+        if not os.path.realpath(root / file.path).startswith(inside):
+            raise Corrupt(f"The file {file.path!r} of '{root}' leads out of its folder.", path=file.path)
+    return [root / file.path for file in files]
 
 
 def inspect(root: Path, place: Path, schema: pa.Schema) -> DataFile:
@@ -96,7 +104,7 @@ def _column_facts(footer: pq.FileMetaData, schema: pa.Schema) -> tuple[dict[str,
 
 
 def _bounds(found: list[Any], type_: pa.DataType) -> Bounds | None:
-    if pa.types.is_floating(type_) or pa.types.is_binary(type_):
+    if pa.types.is_floating(type_) or pa.types.is_binary(type_) or pa.types.is_boolean(type_):
         return None
     if pa.types.is_decimal(type_) and type_.precision > _EXACT_DIGITS:
         return None

@@ -17,16 +17,17 @@ import pyarrow as pa
 
 from rollview.core import names
 from rollview.core.schema import Schema
-from rollview.errors import Corrupt
+from rollview.errors import Corrupt, EnvironmentFault
 from rollview.store import parquet
 from rollview.store.buckets import Buckets
-from rollview.store.datafile import DataFile, safe_path
+from rollview.store.datafile import DataFile, safe_places
 from rollview.store.log import DeltaLog
 from rollview.store.types import arrow_schema, arrow_type, quoted, spark_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _FOLDER = re.compile(r"s-[0-9a-f]{32}")
 
 # The paths are exact: no pattern, no partition columns read out of them, each file once.
@@ -43,6 +44,11 @@ class DeltaFolder:
 
     def __init__(self, root: Path, schema: Schema) -> None:
         self.root = root.absolute()
+        if _ENCODED.search(str(self.root)):
+            raise EnvironmentFault(
+                f"A warehouse cannot be in '{self.root}': Delta readers decode the '%' in it.",
+                hint="Rename the folder.",
+            )
         self.schema = schema
         self._log = DeltaLog(self.root, arrow_schema(schema))
 
@@ -63,12 +69,12 @@ class DeltaFolder:
     ) -> tuple[DataFile, ...]:
         """Write rows below ``folder``; they are on disk when this returns, and in no version."""
         place = self._staging(folder)
-        self.root.mkdir(parents=True, exist_ok=True)
-        if isinstance(data, pa.Table):
-            parquet.write_table(data, place, self.schema, buckets, sort)
-        else:
-            parquet.write_frame(data, place, self.schema, buckets, sort)
-        return parquet.collect_staged(self.root, place, self.schema)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            parquet.write(data, place, self.schema, buckets, sort)
+            return parquet.collect_staged(self.root, place, self.schema)
+        except OSError as error:
+            raise EnvironmentFault(f"Cannot write to '{self.root}': {error}", path=str(self.root)) from error
 
     def commit(
         self, base: int | None, add: Iterable[DataFile], remove: Iterable[DataFile], note: Mapping[str, str]
@@ -84,7 +90,7 @@ class DeltaFolder:
         """The rows of these files under their logical names."""
         from pyspark.sql import functions as sf
 
-        places = [parquet.uri(safe_path(self.root, file.path)) for file in files]
+        places = [parquet.uri(place) for place in safe_places(self.root, tuple(files))]
         if not places:
             return empty(spark, self.schema)
         data = spark.read.schema(spark_schema(self.schema)).options(**_READ_OPTIONS).parquet(*places)

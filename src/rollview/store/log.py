@@ -16,16 +16,16 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable
 from deltalake import Schema as DeltaSchema
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from rollview.errors import Corrupt, EngineFailed, Retryable
-from rollview.store import durable
-from rollview.store.datafile import DataFile, safe_path, stats_json
+from rollview.store import durable, mend
+from rollview.store.datafile import DataFile, check_name, stats_json
 
 _ATTEMPTS = 12
-_CACHED_VERSIONS = 512
+_CACHED_VERSIONS = 256
 
 # Versions stay as long as a catalog may pin them; what is taken away is decided by rollview, not by a reader.
 _CONFIGURATION: Mapping[str, str | None] = {
@@ -52,8 +52,7 @@ class DeltaLog:
 
     def files(self, version: int) -> Files:
         """The live files of a version, which never change."""
-        with self._lock:
-            known = self._known.get((str(self._root), version))
+        known = self._recall(version)
         return self._remember(version, self._listed(self._open(version))) if known is None else known
 
     def reconcile(self, target: Files, note: Mapping[str, str], keep: int | None) -> int:
@@ -79,8 +78,8 @@ class DeltaLog:
         newest = self._newest(keep)
         if newest is None:
             return self._create(target, properties)
-        live = self._listed(newest)
-        actions = _difference(live, target)
+        live = self._recall(newest.version())
+        actions = _difference(self._listed(newest) if live is None else live, target)
         if not actions:
             return newest.version()
         return self._write(newest, actions, properties)
@@ -96,7 +95,7 @@ class DeltaLog:
                 configuration=_CONFIGURATION,
                 commit_properties=properties,
             )
-        except DeltaError as error:
+        except (DeltaError, OSError) as error:
             if self._made(0).exists():
                 raise _RacedError from error
             raise EngineFailed(f"Cannot make a Delta table in '{self._root}': {error}", path=str(self._root)) from error
@@ -110,6 +109,8 @@ class DeltaLog:
             newest.create_write_transaction(actions, "append", self._delta_schema, commit_properties=properties)
         except CommitFailedError as error:
             raise _RacedError from error
+        except (DeltaError, OSError) as error:
+            raise EngineFailed(f"Cannot commit to '{self._root}': {error}", path=str(self._root)) from error
         self._sync(version)
         return version
 
@@ -118,28 +119,35 @@ class DeltaLog:
         return DeltaSchema.from_arrow(self._schema)
 
     def _newest(self, keep: int) -> DeltaTable | None:
-        self._drop_torn(keep)
         if not self._folder.is_dir():
             return None
-        try:
-            return DeltaTable(self._root.as_uri())
-        except TableNotFoundError:
-            return None
-        except (DeltaError, OSError) as error:
-            raise self._corrupt("cannot be opened", error) from error
+        table = self._opened(None)
+        # A cut commit above the pinned ones is either unreadable or, when nothing of it was left, seems empty.
+        if table is None or self._made(table.version()).stat().st_size == 0:
+            mend.drop_torn_commits(self._folder, keep)
+            table = self._opened(None)
+        if table is None and any(self._folder.glob("*.json")):
+            raise Corrupt(f"The Delta log in '{self._root}' cannot be opened.", path=str(self._root))
+        return table
 
     def _open(self, version: int) -> DeltaTable:
+        table = self._opened(version)
+        if table is None:
+            raise Corrupt(f"The Delta log in '{self._root}' has no readable version {version}.", path=str(self._root))
+        return table
+
+    def _opened(self, version: int | None) -> DeltaTable | None:
         try:
             return DeltaTable(self._root.as_uri(), version=version)
-        except (DeltaError, OSError, ValueError) as error:
-            raise self._corrupt(f"has no readable version {version}", error) from error
+        except (DeltaError, OSError):
+            return self._opened(version) if mend.drop_torn_checkpoints(self._folder) else None
 
     def _listed(self, table: DeltaTable) -> Files:
         rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         return tuple(self._listed_file(row) for row in rows)
 
     def _listed_file(self, row: Mapping[str, Any]) -> DataFile:
-        safe_path(self._root, row["path"])
+        check_name(self._root, row["path"])
         columns = [name for name in self._schema.names if row.get(f"min.{name}") is not None]
         return DataFile(
             path=row["path"],
@@ -162,14 +170,9 @@ class DeltaLog:
     def _made(self, version: int) -> Path:
         return self._folder / f"{version:020d}.json"
 
-    def _drop_torn(self, keep: int) -> None:
-        """A loss of power may leave empty files behind; none of them is pinned, and a checkpoint is only a copy."""
-        for path in self._folder.glob("*.json"):
-            if path.stat().st_size == 0 and path.stem.isdigit() and int(path.stem) > keep:
-                path.unlink()
-
-    def _corrupt(self, what: str, error: Exception) -> Corrupt:
-        return Corrupt(f"The Delta log in '{self._root}' {what}: {error}", path=str(self._root))
+    def _recall(self, version: int) -> Files | None:
+        with self._lock:
+            return self._known.get((str(self._root), version))
 
     def _remember(self, version: int, files: Files) -> Files:
         with self._lock:

@@ -1,6 +1,6 @@
 """Staging: rows into Parquet files that nothing refers to yet, by Spark or, for small results, in this process.
 
-Law: when ``write_*`` returns, every file it names is whole, on disk, and holds at least one row.
+Law: when ``write`` and ``collect_staged`` return, every file they name is whole, on disk, and holds at least one row.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from rollview.core import names
 from rollview.core.schema import Schema
+from rollview.errors import EngineFailed
 from rollview.store import durable
 from rollview.store.buckets import BUCKET, Buckets, bucket_expression
 from rollview.store.datafile import DataFile, inspect
@@ -31,6 +32,23 @@ _WRITE_OPTIONS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
+
+
+def write(
+    data: DataFrame | pa.Table, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]
+) -> None:
+    if isinstance(data, pa.Table):
+        write_table(data, place, schema, buckets, sort)
+        return
+    from pyspark.errors import PySparkException
+
+    from rollview.store.multiset import negative_multiplicity
+
+    try:
+        write_frame(data, place, schema, buckets, sort)
+    except PySparkException as error:
+        reason = str(error).partition("\n")[0]
+        raise negative_multiplicity(error) or EngineFailed(f"Spark could not compute the rows: {reason}") from error
 
 
 def write_frame(data: DataFrame, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:

@@ -22,17 +22,18 @@ from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, OutOfReach
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
-from rollview.store.types import arrow_type, holds_map, quoted
+from rollview.store.multiset import col, expand, negative_multiplicity, net, refusal, signed
+from rollview.store.types import arrow_type, holds_map
+
+__all__ = ["Stored", "changes", "delta_files", "negative_multiplicity", "net", "rows", "signed_state", "snapshot"]
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
 _SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
-_COPY = "_rv_copy"
 _GONE = "_rv_gone"
 _BROADCAST_ROWS = 1_000_000
-_MARK = "rollview: negative multiplicity"
 
 
 class PinLike(Protocol):
@@ -102,17 +103,13 @@ def snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
 def signed_state(spark: SparkSession, stored: Stored, at: Csn) -> DataFrame:
     """The columns with ``_count``: rows of the snapshot once each, and the signed delta between it and ``at``."""
     way = _way(stored, at)
-    state = snapshot(spark, stored).withColumn(COUNT, sf.lit(1).cast("bigint"))
-    if not delta_files(stored, way.interval):
-        _check_covered(stored, way.interval)
-        return state
-    return state.unionAll(_signed_changes(spark, stored, way))
+    state = signed(snapshot(spark, stored))
+    return state.unionAll(_signed_changes(spark, stored, way)) if delta_files(stored, way.interval) else state
 
 
 def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()) -> DataFrame:
     """The plain rows at ``at``. ``key``: columns that are unique in the relation at every csn."""
     way = _way(stored, at)
-    _check_covered(stored, way.interval)
     files = delta_files(stored, way.interval)
     state = snapshot(spark, stored)
     if not files:
@@ -127,27 +124,6 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
     return merge(state, change, stored.columns, key or stored.columns.names, small)
 
 
-def net(data: DataFrame, schema: Schema) -> DataFrame:
-    """The columns with ``_count``: one row for each different row, its counts added, none with zero."""
-    grouped = data.groupBy(*(_col(name) for name in schema.names)).agg(sf.sum(COUNT).alias(COUNT))
-    return grouped.where(sf.col(COUNT) != 0)
-
-
-def expand(data: DataFrame, schema: Schema) -> DataFrame:
-    """Every row as often as its ``_count`` says; the query fails if that is less than zero."""
-    copies = sf.array_repeat(sf.lit(True), sf.when(sf.col(COUNT) < 0, _refuse(schema)).otherwise(sf.col(COUNT)).cast("int"))
-    return data.select(*(_col(name) for name in schema.names), sf.explode(copies).alias(_COPY)).drop(_COPY)
-
-
-def negative_multiplicity(error: BaseException) -> Corrupt | None:
-    """The error to raise in place of Spark's, if that came from a row deleted more often than it was there."""
-    text = str(error)
-    if _MARK not in text:
-        return None
-    row = text.split(_MARK, 1)[1].splitlines()[0].partition(" SQLSTATE")[0].strip(" :")
-    return Corrupt(f"A row was deleted more often than it was there: {row}", hint="Recompute the view.", row=row)
-
-
 @dataclass(frozen=True, slots=True)
 class _Way:
     """From the snapshot to a csn."""
@@ -158,7 +134,9 @@ class _Way:
 
 def _way(stored: Stored, at: Csn) -> _Way:
     start = stored.snapshot_csn
-    return _Way(Interval(min(start, at), max(start, at)), at < start)
+    interval = Interval(min(start, at), max(start, at))
+    _check_covered(stored, interval)
+    return _Way(interval, at < start)
 
 
 def _signed_changes(spark: SparkSession, stored: Stored, way: _Way) -> DataFrame:
@@ -189,21 +167,21 @@ def _merge_keyed(state: DataFrame, change: DataFrame, schema: Schema, key: tuple
     """
     gone = _gone(change, schema, small)
     kept = sf.when(sf.col(_GONE).isNull(), True).when(_same(schema, schema.names), False)
-    joined = state.join(gone, _same(schema, key), "left").where(kept.otherwise(_refuse(schema).cast("boolean")))
-    return joined.select(*map(_col, schema.names)).unionAll(_come(change, schema))
+    joined = state.join(gone, _same(schema, key), "left").where(kept.otherwise(refusal(schema).cast("boolean")))
+    return joined.select(*map(col, schema.names)).unionAll(_come(change, schema))
 
 
 def _merge_rows(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], small: bool) -> DataFrame:
     """As many copies go as the delta deletes: only rows that it names are counted."""
     gone, same = _gone(change, schema, small), _same(schema, key)
-    touched = state.join(gone, same, "left_semi").withColumn(COUNT, sf.lit(1).cast("bigint"))
+    touched = signed(state.join(gone, same, "left_semi"))
     rest = expand(net(touched.unionAll(change.where(sf.col(COUNT) < 0)), schema), schema)
     return state.join(gone, same, "left_anti").unionAll(rest).unionAll(_come(change, schema))
 
 
 def _gone(change: DataFrame, schema: Schema, small: bool) -> DataFrame:
     """What the delta deletes, under names of their own so that a join can tell the sides apart."""
-    columns = [_col(name).alias(f"{_GONE}_{place}") for place, name in enumerate(schema.names)]
+    columns = [col(name).alias(f"{_GONE}_{place}") for place, name in enumerate(schema.names)]
     data = change.where(sf.col(COUNT) < 0).select(*columns, sf.lit(True).alias(_GONE))
     return sf.broadcast(data) if small else data
 
@@ -215,15 +193,7 @@ def _come(change: DataFrame, schema: Schema) -> DataFrame:
 def _same(schema: Schema, key: tuple[str, ...]) -> SparkColumn:
     wanted = {name.lower() for name in key}
     pairs = [(name, place) for place, name in enumerate(schema.names) if name.lower() in wanted]
-    return reduce(and_, (_col(name).eqNullSafe(sf.col(f"{_GONE}_{place}")) for name, place in pairs))
-
-
-def _refuse(schema: Schema) -> SparkColumn:
-    return sf.raise_error(sf.concat(sf.lit(f"{_MARK}: "), sf.to_json(sf.struct(*map(_col, schema.names)))))
-
-
-def _col(name: str) -> SparkColumn:
-    return sf.col(quoted(name))
+    return reduce(and_, (col(name).eqNullSafe(sf.col(f"{_GONE}_{place}")) for name, place in pairs))
 
 
 def _csns(file: DataFile) -> tuple[Csn, Csn]:

@@ -9,29 +9,28 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pyarrow as pa
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from rollview.core import names
 from rollview.core.schema import Schema
 from rollview.errors import Unsupported
+from rollview.store import spelling
+from rollview.store.spelling import Spelled
 
-_SIMPLE: dict[str, pa.DataType] = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "TEXT": pa.string(),
-    "CHAR": pa.string(),
-    "VARCHAR": pa.string(),
-    "BINARY": pa.binary(),
-    "DATE": pa.date32(),
-    "TIMESTAMPTZ": pa.timestamp("us", "UTC"),
-    "TIMESTAMPLTZ": pa.timestamp("us", "UTC"),
-    "TIMESTAMPNTZ": pa.timestamp("us"),
+_ARROW: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ltz": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
 }
 
 _SPARK: dict[pa.DataType, str] = {
@@ -55,10 +54,8 @@ _SPARK: dict[pa.DataType, str] = {
 def arrow_type(type_: str, column: str) -> pa.DataType:
     """The Arrow type of a column declared as ``type_``."""
     try:
-        if "collate" in type_.lower().split():
-            raise ValueError("a collation")
-        return _from_sqlglot(exp.DataType.build(type_, dialect="spark"))
-    except (SqlglotError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return _to_arrow(spelling.parse(type_))
+    except (ValueError, KeyError) as error:
         raise Unsupported(
             f"Column '{column}' has the type '{type_}', which a Delta table cannot hold.",
             hint="Cast it to a type such as STRING, DECIMAL or TIMESTAMP.",
@@ -109,17 +106,24 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _from_sqlglot(node: exp.Expression) -> pa.DataType:
-    if not isinstance(node, exp.DataType) or not isinstance(node.this, exp.DataType.Type):
-        raise ValueError(node)
-    kind, parts = node.this.name, node.expressions
-    if kind == "DECIMAL":
-        precision, scale = [int(part.name) for part in parts] + [10, 0][len(parts) :]
-        return pa.decimal128(precision, scale)
-    if kind == "ARRAY":
-        return pa.list_(_from_sqlglot(parts[0]))
-    if kind == "MAP":
-        return pa.map_(_from_sqlglot(parts[0]), _from_sqlglot(parts[1]))
-    if kind == "STRUCT" and parts:
-        return pa.struct([(part.name, _from_sqlglot(part.args["kind"])) for part in parts])
-    return _SIMPLE[kind]
+def _to_arrow(type_: Spelled) -> pa.DataType:
+    match type_:
+        case Spelled("decimal" | "dec" | "numeric", numbers=numbers, parts=()):
+            return pa.decimal128(*numbers) if numbers else pa.decimal128(10, 0)
+        case Spelled("char" | "varchar", numbers=(_,), parts=()):
+            return pa.string()
+        case Spelled("array", numbers=(), parts=((None, element),)):
+            return pa.list_(_to_arrow(element))
+        case Spelled("map", numbers=(), parts=((None, key), (None, value))):
+            return pa.map_(_to_arrow(key), _to_arrow(value))
+        case Spelled("struct", numbers=(), parts=(_, *_)):
+            return pa.struct([(_named(name), _to_arrow(part)) for name, part in type_.parts])
+        case Spelled(word, numbers=(), parts=()):
+            return _ARROW[word]
+    raise ValueError(type_)
+
+
+def _named(name: str | None) -> str:
+    if name is None:
+        raise ValueError("a field without a name")
+    return name

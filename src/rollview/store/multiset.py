@@ -1,0 +1,59 @@
+"""Signed rows and plain rows.
+
+Law: rows are the same if Spark's GROUP BY puts them together: NULL is one value, NaN is one value, 0.0 is -0.0.
+A net effect has one count for each different row and no zero; a plain row is there at least zero times.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as sf
+
+from rollview.core.names import COUNT
+from rollview.core.schema import Schema
+from rollview.errors import Corrupt
+from rollview.store.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+_COPY = "_rv_copy"
+_MARK = "rollview: negative multiplicity"
+
+
+def net(data: DataFrame, schema: Schema) -> DataFrame:
+    """The columns with ``_count``: one row for each different row, its counts added, none with zero."""
+    grouped = data.groupBy(*map(col, schema.names)).agg(sf.sum(COUNT).alias(COUNT))
+    return grouped.where(sf.col(COUNT) != 0)
+
+
+def expand(data: DataFrame, schema: Schema) -> DataFrame:
+    """Every row as often as its ``_count`` says; the query fails if that is less than zero."""
+    times = sf.when(sf.col(COUNT) < 0, refusal(schema)).otherwise(sf.col(COUNT)).cast("int")
+    copies = sf.explode(sf.array_repeat(sf.lit(True), times))
+    return data.select(*map(col, schema.names), copies.alias(_COPY)).drop(_COPY)
+
+
+def signed(data: DataFrame) -> DataFrame:
+    """Plain rows as rows that are there once."""
+    return data.withColumn(COUNT, sf.lit(1).cast("bigint"))
+
+
+def refusal(schema: Schema) -> SparkColumn:
+    """An expression that fails the query and names the row."""
+    return sf.raise_error(sf.concat(sf.lit(f"{_MARK}: "), sf.to_json(sf.struct(*map(col, schema.names)))))
+
+
+def negative_multiplicity(error: BaseException) -> Corrupt | None:
+    """The error to raise in place of Spark's, if that came from a row deleted more often than it was there."""
+    _, found, after = str(error).partition(_MARK)
+    if not found:
+        return None
+    row = after.splitlines()[0].partition(" SQLSTATE")[0].strip(" :")
+    return Corrupt(f"A row was deleted more often than it was there: {row}", hint="Recompute the view.", row=row)
+
+
+def col(name: str) -> SparkColumn:
+    return sf.col(quoted(name))
