@@ -1,0 +1,69 @@
+"""What bringing a set of extents to one csn will do, before it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rollview.catalog import Part, Pin, Relation, Snapshot
+from rollview.core.interval import Csn, Interval
+from rollview.store.plans import check_reachable, plan_of
+from rollview.store.reader import stored_as
+from rollview.store.timed import Stored, delta_files
+
+REWRITE_ROWS = 500_000
+"""Up to here an extent is written anew; beyond it only the buckets that changed are."""
+
+FOLD_ROWS = 2_000
+"""Groups are written anew when their delta has outgrown them and this."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyStep:
+    """One view from the csn of its extent to another, forwards or back."""
+
+    view: str
+    before: Csn
+    after: Csn
+    change_rows: int
+    by_bucket: bool
+    fold_groups: bool
+
+    @property
+    def between(self) -> Interval:
+        return Interval(min(self.before, self.after), max(self.before, self.after))
+
+
+def plan_apply(snapshot: Snapshot, root: Path, names: Sequence[str], target: Csn) -> tuple[ApplyStep, ...]:
+    """One step per view that is not there yet; refuses if one of them cannot go there."""
+    relations = [snapshot.get(name) for name in names]
+    for relation in relations:
+        check_reachable(snapshot, relation, target)
+    return tuple(_step(snapshot, root, relation, target) for relation in relations if _csn(relation) != target)
+
+
+def _csn(relation: Relation) -> Csn:
+    return relation.pins[Part.EXTENT].through
+
+
+def _step(snapshot: Snapshot, root: Path, relation: Relation, target: Csn) -> ApplyStep:
+    stored = stored_as(root, relation, plan_of(snapshot, relation).hidden)
+    between = Interval(min(_csn(relation), target), max(_csn(relation), target))
+    changes = sum(file.rows for file in delta_files(stored, between))
+    extent = relation.pins[Part.EXTENT]
+    return ApplyStep(
+        relation.name,
+        extent.through,
+        target,
+        changes,
+        by_bucket=extent.rows > REWRITE_ROWS,
+        fold_groups=stored.hidden is not None and _groups_pay(relation.pins[Part.GROUPS], stored, target),
+    )
+
+
+def _groups_pay(groups: Pin, stored: Stored, target: Csn) -> bool:
+    if target <= groups.through:
+        return False
+    since = sum(file.rows for file in delta_files(stored, Interval(groups.through, target)))
+    return since > max(FOLD_ROWS, 2 * groups.rows)

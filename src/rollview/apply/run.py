@@ -1,0 +1,141 @@
+"""Extents, brought to a csn and published together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as sf
+
+from rollview.apply.plan import REWRITE_ROWS, ApplyStep
+from rollview.catalog import Catalog, Lease, Part, Pin, this_process
+from rollview.core.faults import reach
+from rollview.core.names import COUNT, CSN
+from rollview.engine.failures import spark_failures
+from rollview.engine.meter import Meter
+from rollview.store.buckets import Buckets, bucket_expression
+from rollview.store.datafile import DataFile
+from rollview.store.folder import DeltaFolder
+from rollview.store.multiset import expand, net, signed
+from rollview.store.reader import Reader, stored_as
+from rollview.store.writing import stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BUCKET_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A new extent (and new groups, where they were due), logged but not yet published."""
+
+    step: ApplyStep
+    step_id: int
+    pins: tuple[Pin, ...]
+
+
+def run_apply(
+    reader: Reader, catalog: Catalog, lease: Lease, steps: Sequence[ApplyStep], meters: dict[str, Meter]
+) -> dict[str, int]:
+    """Bring every view of the set to its csn and publish them in one catalog transaction. Rows per view."""
+    applied = [_apply(reader, catalog, lease, step, meters.setdefault(step.view, Meter())) for step in steps]
+    reach("publish.begun")
+    with catalog.write(lease) as writer:
+        for done in applied:
+            for pin in done.pins:
+                writer.pin(done.step.view, pin)
+            writer.finish_step(done.step_id, "done", meters[done.step.view].of(label(done.step)).to_json())
+        reach("publish.pinned")
+    reach("publish.published")
+    return {done.step.view: done.pins[0].rows for done in applied}
+
+
+def label(step: ApplyStep) -> str:
+    return "apply"
+
+
+def _apply(reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter) -> Applied:
+    relation = reader.snapshot.get(step.view)
+    extent = stored_as(reader.root, relation).folder("extent")
+    groups = reader.stored(step.view).folder("groups") if step.fold_groups else None
+    places = [f"{relation.folder}/extent/{(place := extent.new_folder())}"]
+    if groups is not None:
+        places.append(f"{relation.folder}/groups/{(groups_place := groups.new_folder())}")
+    with catalog.write(lease) as writer:
+        step_id = writer.begin_step(step.view, "apply", step.between, this_process().owner, places)
+    reach("apply.begun")
+    pin = relation.pins[Part.EXTENT]
+    old = extent.files(pin.version)
+    by_bucket = step.by_bucket and all(file.bucket is not None for file in old)
+    added, removed = (_touched_buckets if by_bucket else _whole_extent)(reader, step, extent, old, place, meter)
+    reach("apply.computed")
+    pins = [_logged(extent, relation.pins[Part.EXTENT], added, removed, step)]
+    if groups is not None:
+        held = relation.pins[Part.GROUPS]
+        fresh = stage(groups, reader.groups(step.view, step.after), groups_place, meter, label(step), expected=held.rows)
+        pins.append(_logged(groups, held, fresh, groups.files(held.version), step))
+    reach("apply.logged")
+    return Applied(step, step_id, tuple(pins))
+
+
+def _logged(
+    folder: DeltaFolder, pin: Pin, added: Sequence[DataFile], removed: Sequence[DataFile], step: ApplyStep
+) -> Pin:
+    version = pin.version
+    if added or removed:
+        version = folder.commit(pin.version, added, removed, {"view": step.view, "csn": str(step.after)})
+    rows = pin.rows + sum(file.rows for file in added) - sum(file.rows for file in removed)
+    return Pin(pin.part, version, step.after, step.after, rows)
+
+
+Files = tuple[Sequence[DataFile], Sequence[DataFile]]
+
+
+def _whole_extent(
+    reader: Reader, step: ApplyStep, extent: DeltaFolder, old: Sequence[DataFile], place: str, meter: Meter
+) -> Files:
+    """The extent written anew, in buckets once it is too large for that to go on."""
+    if step.change_rows == 0:
+        return (), ()
+    expected = sum(file.rows for file in old) + step.change_rows
+    buckets = None if expected <= REWRITE_ROWS else Buckets(extent.schema.names, _bucket_count(expected))
+    meter.read(label(step), len(old), sum(file.size for file in old))
+    rows = reader.rows(step.view, step.after)
+    return stage(extent, rows, place, meter, label(step), expected=expected, buckets=buckets), old
+
+
+def _bucket_count(rows: int) -> int:
+    return 1 << max(1, (rows // BUCKET_ROWS).bit_length())
+
+
+def _touched_buckets(
+    reader: Reader, step: ApplyStep, extent: DeltaFolder, old: Sequence[DataFile], place: str, meter: Meter
+) -> Files:
+    """Only the buckets that the net effect touches are read and written."""
+    buckets = Buckets(extent.schema.names, _count_of(old))
+    change = _net_change(reader, step)
+    where = bucket_expression(buckets, extent.schema)
+    with spark_failures(f"find the buckets of '{step.view}' that changed"), meter.action(label(step)):
+        touched = {row[0] for row in change.select(where).distinct().collect()}
+    replaced = [file for file in old if file.bucket in touched]
+    if not touched:
+        return (), ()
+    meter.read(label(step), len(replaced), sum(file.size for file in replaced))
+    held = signed(extent.read(reader.spark, replaced))
+    rows = expand(net(held.unionAll(change), extent.schema), extent.schema)
+    return stage(extent, rows, place, meter, label(step), expected=REWRITE_ROWS, buckets=buckets), replaced
+
+
+def _count_of(files: Sequence[DataFile]) -> int:
+    """The number of buckets that the extent was written with: its files say."""
+    return max(file.buckets or 1 for file in files)
+
+
+def _net_change(reader: Reader, step: ApplyStep) -> DataFrame:
+    schema = reader.snapshot.get(step.view).schema
+    changes = reader.changes(step.view, step.between).drop(CSN)
+    if step.after < step.before:
+        changes = changes.withColumn(COUNT, -sf.col(COUNT))
+    return net(changes, schema)

@@ -1,0 +1,52 @@
+"""Spark's exceptions, told as ours: the condition and its sentence, without the Java trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rollview.errors import EngineFailed, RollviewError, SqlError
+
+
+@contextmanager
+def spark_failures(doing: str) -> Iterator[None]:
+    """Inside, no exception of Spark or Java gets out bare. ``doing`` completes the sentence "Spark failed to …"."""
+    try:
+        yield
+    except RollviewError:
+        raise
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
+            raise
+        raise EngineFailed(f"Spark failed to {doing}: {said(error)}", hint=_hint(error)) from error
+
+
+@contextmanager
+def spark_analysis(what: str) -> Iterator[None]:
+    """Inside, Spark analyses a user's text: what it finds wrong is an error in that text."""
+    try:
+        yield
+    except RollviewError:
+        raise
+    except Exception as error:
+        if type(error).__module__.split(".")[0] != "pyspark":
+            raise
+        raise SqlError(f"Spark does not accept {what}: {said(error)}") from error
+
+
+def said(error: BaseException) -> str:
+    """The first paragraph of what Spark said."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    kept = []
+    for line in lines:
+        if not line or line.startswith(("JVM stacktrace", "== SQL", "at org.", "'", "+-", "==")):
+            break
+        kept.append(line)
+    return " ".join(kept)[:600] or type(error).__name__
+
+
+def _hint(error: BaseException) -> str | None:
+    text = str(error)
+    if "ARITHMETIC_OVERFLOW" in text or "NUMERIC_VALUE_OUT_OF_RANGE" in text or "CAST_OVERFLOW" in text:
+        return "A value no longer fits its type: widen the column or cast in the view's definition."
+    return None

@@ -1,0 +1,164 @@
+"""A view from nothing: its types told by Spark, its first extent at one csn, its delta empty from there.
+
+Law: the csn is chosen first and everything is read at it, so commits that happen meanwhile are simply the view's first delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from rollview.algebra.definition import Declared
+from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline, plan
+from rollview.catalog import Catalog, Definition, Lease, Part, Pin, Relation, RelationKind, Snapshot, this_process
+from rollview.core.faults import reach
+from rollview.core.interval import Csn, Interval
+from rollview.core.schema import Column, Constraints, Schema
+from rollview.engine.binding import run_query
+from rollview.engine.failures import spark_analysis
+from rollview.engine.meter import Meter
+from rollview.errors import AlreadyExists, InUse, Unsupported
+from rollview.store.datafile import DataFile
+from rollview.store.folder import DeltaFolder, empty
+from rollview.store.multiset import signed
+from rollview.store.plans import high_water_mark, known_as
+from rollview.store.reader import Reader
+from rollview.store.timed import Stored
+from rollview.store.types import arrow_type
+from rollview.store.writing import BOUND, stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LABEL = "create"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewToCreate:
+    """A checked definition with its plan, and the csn at which the view begins."""
+
+    declared: Declared
+    plan: ViewPlan
+    schema: Schema
+    facts: Mapping[str, Any]
+    at: Csn
+    replaces: bool
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        return tuple(relation.name for relation in self.plan.reads)
+
+
+def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> ViewToCreate:
+    """Refuses what is wrong in the text; changes nothing."""
+    existing = snapshot.find(declared.name)
+    _check_name_is_free(snapshot, declared, existing)
+    known = {name.lower(): known_as(relation) for name, relation in snapshot.relations.items()}
+    if existing is not None:
+        known.pop(existing.name.lower(), None)
+    made = outline(declared, known)
+    schema = _schema(spark, declared, made)
+    facts = _facts(spark, made)
+    reads = [snapshot.get(relation.name) for relation in made.resolved.reads]
+    at = min([snapshot.moment.csn, *(high_water_mark(snapshot, relation) for relation in reads)])
+    return ViewToCreate(declared, plan(made, facts), schema, facts, at, existing is not None)
+
+
+def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreate, meter: Meter) -> int:
+    """Returns the number of rows of the first extent."""
+    name, at = view.declared.name, Interval(view.at, view.at)
+    home = f"v-{uuid4().hex}"
+    stored = Stored(name, view.schema, reader.root / home, {}, view.plan.hidden)
+    with catalog.write(lease) as writer:
+        step = writer.begin_step(name, "create", at, this_process().owner, (home,))
+    pins = [_pinned(Part.EXTENT, stored.folder("extent"), _first_extent(reader, view, stored, meter), view.at)]
+    if view.plan.mode is Mode.SUMMARY:
+        pins.append(_pinned(Part.GROUPS, stored.folder("groups"), _first_groups(reader, view, stored, meter), view.at))
+    reach("create.computed")
+    pins.append(_pinned(Part.DELTA, stored.folder("delta"), (), view.at))
+    reach("create.logged")
+    definition = Definition(
+        view.declared.query, view.declared.columns, view.declared.comment, dict(view.declared.properties), view.facts
+    )
+    with catalog.write(lease) as writer:
+        if view.replaces:
+            writer.replace_definition(name, view.schema, definition, view.depends_on, home)
+        else:
+            writer.add_relation(name, RelationKind.VIEW, view.schema, Constraints(), definition, view.depends_on, home)
+        for pin in pins:
+            writer.pin(name, pin)
+        writer.finish_step(step, "done", {"mode": view.plan.mode.value, **meter.of(LABEL).to_json()})
+    reach("create.published")
+    return pins[0].rows
+
+
+def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relation | None) -> None:
+    if existing is None:
+        return
+    if existing.kind is RelationKind.TABLE:
+        raise AlreadyExists("table", existing.name)
+    if not declared.replace:
+        raise AlreadyExists("view", existing.name, hint="Write CREATE OR REPLACE MATERIALIZED VIEW to change it.")
+    readers = tuple(relation.name for relation in snapshot.readers(existing.name))
+    if readers:
+        raise InUse("view", existing.name, readers)
+
+
+def _schema(spark: SparkSession, declared: Declared, made: Outline) -> Schema:
+    """The output types, as Spark sees the author's own query."""
+    plain = plan(Outline(made.resolved, None, "types"), {}).recomputation()
+    with spark_analysis(f"the query of view '{declared.name}'"):
+        fields = _analysed(spark, made, plain).schema.fields
+    columns = tuple(
+        Column(name, field.dataType.simpleString()) for name, field in zip(made.resolved.outputs, fields, strict=True)
+    )
+    for column in columns:
+        if "variant" in column.type or column.type == "void":
+            raise Unsupported(f"Column '{column.name}' of view '{declared.name}' has type {column.type}, which is not stored.")
+        arrow_type(column.type, column.name)
+    return Schema(columns)
+
+
+def _facts(spark: SparkSession, made: Outline) -> dict[str, Any]:
+    probes = made.probes
+    if probes is None:
+        return {}
+    inputs, results = (_analysed(spark, made, probe).schema.fields for probe in probes)
+    return {
+        "input": {field.name: field.dataType.simpleString() for field in inputs},
+        "results": {field.name: field.dataType.simpleString() for field in results},
+    }
+
+
+def _analysed(spark: SparkSession, made: Outline, propagation: Propagation) -> DataFrame:
+    schemas = {relation.name: relation.schema for relation in made.resolved.reads}
+    inputs = {}
+    for name, what in propagation.inputs:
+        rows = empty(spark, schemas[name])
+        inputs[f"{name}@{what}"] = rows if what == "rows" else signed(rows)
+    return run_query(spark, propagation.query, inputs)
+
+
+def _first_extent(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[DataFile, ...]:
+    data = reader.run(view.plan.recomputation(), Interval(view.at, view.at))
+    folder = stored.folder("extent")
+    return stage(folder, data, folder.new_folder(), meter, LABEL, expected=_expected(reader, view))
+
+
+def _first_groups(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[DataFile, ...]:
+    data = reader.run(view.plan.first_groups(), Interval(view.at, view.at))
+    folder = stored.folder("groups")
+    return stage(folder, data, folder.new_folder(), meter, LABEL, expected=_expected(reader, view))
+
+
+def _expected(reader: Reader, view: ViewToCreate) -> int:
+    """A view is rarely larger than what it reads."""
+    relations = [reader.snapshot.get(name) for name in view.depends_on]
+    return min(10 * BOUND, sum(pin.rows for relation in relations for pin in relation.pins.values()))
+
+
+def _pinned(part: Part, folder: DeltaFolder, files: tuple[DataFile, ...], at: Csn) -> Pin:
+    version = folder.commit(None, files, (), {"part": part.value, "csn": str(at)})
+    return Pin(part, version, at, at, sum(file.rows for file in files))

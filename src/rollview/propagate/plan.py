@@ -1,0 +1,79 @@
+"""What a propagation step will do, before it does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rollview.algebra.script import Motion
+from rollview.algebra.view import Mode
+from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
+from rollview.core.interval import Csn, Interval
+from rollview.store.plans import high_water_mark, plan_of
+from rollview.store.reader import stored_as
+from rollview.store.timed import delta_files
+
+SMALL_DELTA_ROWS = 200_000
+"""Up to here a delta is sent to the executors whole rather than shuffled."""
+
+ChangesOf = Callable[[str, Interval], tuple[ChangeCount, ...]]
+"""The ledger's counts of a table's changes over an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class PropagateStep:
+    """One view over one interval. ``delta_rows``: rows in the deltas it reads. Nothing moved: only the mark moves."""
+
+    view: str
+    interval: Interval
+    mode: Mode
+    motion: Mapping[str, Motion]
+    delta_rows: int
+    reason: str
+
+    @property
+    def moves(self) -> bool:
+        return any(motion.changed for motion in self.motion.values())
+
+    @property
+    def small(self) -> bool:
+        return self.delta_rows <= SMALL_DELTA_ROWS
+
+
+def plan_propagate(
+    snapshot: Snapshot, root: Path, name: str, target: Csn, changes_of: ChangesOf, *, recompute: bool = False
+) -> PropagateStep | None:
+    """The step that brings the view's mark to ``target``, or None if it is there already."""
+    relation = snapshot.get(name)
+    after = high_water_mark(snapshot, relation)
+    through = min([target, *(high_water_mark(snapshot, snapshot.get(lower)) for lower in relation.depends_on)])
+    if through <= after:
+        return None
+    interval = Interval(after, through)
+    plan = plan_of(snapshot, relation)
+    motions = {lower: _motion(snapshot, snapshot.get(lower), root, interval, changes_of) for lower in relation.depends_on}
+    mode = Mode.WHOLE if recompute and plan.summary is None else plan.mode
+    reason = plan.outline.whole_because or ("asked for" if mode is not plan.mode else "deltas only")
+    return PropagateStep(
+        relation.name,
+        interval,
+        mode,
+        {lower: motion for lower, (motion, _) in motions.items()},
+        sum(rows for _, rows in motions.values()),
+        reason,
+    )
+
+
+def _motion(
+    snapshot: Snapshot, relation: Relation, root: Path, interval: Interval, changes_of: ChangesOf
+) -> tuple[Motion, int]:
+    if relation.kind is RelationKind.VIEW:
+        hidden = plan_of(snapshot, relation).hidden
+        rows = sum(file.rows for file in delta_files(stored_as(root, relation, hidden), interval))
+        return Motion(changed=rows > 0), rows
+    counts = changes_of(relation.name, interval)
+    deletes = any(count.deleted for count in counts)
+    updates = any(count.deleted and count.updated != 0 for count in counts)
+    rows = sum(count.inserted + count.deleted for count in counts)
+    return Motion(rows > 0, deletes, updates), rows

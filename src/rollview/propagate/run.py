@@ -1,0 +1,91 @@
+"""A propagation step, done: compute, stage, log, publish."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as sf
+
+from rollview.algebra.summary import GROUPS
+from rollview.algebra.view import Mode
+from rollview.catalog import Catalog, Lease, Part, Pin, this_process
+from rollview.core.faults import reach
+from rollview.core.interval import Interval
+from rollview.core.names import COUNT, CSN
+from rollview.engine.meter import Meter
+from rollview.propagate.plan import PropagateStep
+from rollview.store.multiset import net, signed
+from rollview.store.reader import Reader
+from rollview.store.timed import delta_files
+from rollview.store.writing import stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LABEL = "propagate"
+
+
+def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> int:
+    """Returns the number of rows added to the view delta."""
+    relation = reader.snapshot.get(step.view)
+    stored = reader.stored(step.view)
+    folder, pin = stored.folder("delta"), relation.pins[Part.DELTA]
+    place = folder.new_folder()
+    with catalog.write(lease) as writer:
+        owner = this_process().owner
+        step_id = writer.begin_step(step.view, "propagate", step.interval, owner, (f"{relation.folder}/delta/{place}",))
+    reach("propagate.begun")
+    version, added = pin.version, 0
+    if step.moves:
+        files = stage(folder, view_delta(reader, step), place, meter, LABEL, expected=4 * step.delta_rows)
+        reach("propagate.computed")
+        added = sum(file.rows for file in files)
+        if files:
+            version = folder.commit(pin.version, files, (), {"view": step.view, "interval": str(step.interval)})
+        _count_reads(reader, step, meter)
+    reach("propagate.logged")
+    with catalog.write(lease) as writer:
+        writer.pin(step.view, Pin(Part.DELTA, version, pin.after, step.interval.through, pin.rows + added))
+        for stretch in _coarse(reader, step):
+            writer.add_coarse(step.view, stretch)
+        writer.finish_step(step_id, "done", {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)})
+    reach("propagate.published")
+    return added
+
+
+def view_delta(reader: Reader, step: PropagateStep) -> DataFrame:
+    """The stored columns with ``_count`` and ``_csn``."""
+    plan = reader.plan(step.view)
+    if step.mode is Mode.WHOLE:
+        return _difference(reader, step.view, step.interval)
+    propagation = plan.propagation(step.motion, small=step.small)
+    held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
+    return reader.run(propagation, step.interval, held)
+
+
+def _difference(reader: Reader, name: str, interval: Interval) -> DataFrame:
+    """Recomputed at the end, minus what was there at the start: one change at the end of the interval."""
+    schema = reader.snapshot.get(name).schema
+    new = reader.run(reader.plan(name).recomputation(), interval)
+    old = reader.rows(name, interval.after)
+    change = signed(new).unionAll(signed(old).withColumn(COUNT, -sf.col(COUNT)))
+    return net(change, schema).withColumn(CSN, sf.lit(interval.through).cast("bigint"))
+
+
+def _coarse(reader: Reader, step: PropagateStep) -> tuple[Interval, ...]:
+    """The stretches inside which the view's delta says nothing: its own if recomputed, and those of what it reads."""
+    if step.mode is Mode.WHOLE:
+        return (step.interval,) if step.interval.through - step.interval.after > 1 else ()
+    below = (reader.snapshot.get(lower) for lower in reader.snapshot.get(step.view).depends_on)
+    return tuple(stretch for relation in below for stretch in relation.coarse if stretch.overlaps(step.interval))
+
+
+def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
+    for lower, motion in step.motion.items():
+        if motion.changed:
+            files = delta_files(reader.stored(lower), step.interval)
+            meter.read(LABEL, len(files), sum(file.size for file in files))
+
+
+def _profile(meter: Meter, step: PropagateStep, added: int) -> dict[str, object]:
+    return {"delta_rows_read": step.delta_rows, "delta_rows": added, **meter.of(LABEL).to_json()}

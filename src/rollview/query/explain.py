@@ -1,0 +1,33 @@
+"""How a view is maintained, told from its definition alone: no Spark, no data."""
+
+from __future__ import annotations
+
+from rollview import results
+from rollview.algebra.script import TermNote
+from rollview.algebra.text import render
+from rollview.algebra.view import Mode, ViewPlan
+from rollview.catalog import RelationKind, Snapshot
+from rollview.errors import UsageError
+from rollview.store.plans import plan_of
+
+
+def explain(snapshot: Snapshot, name: str) -> results.Explanation:
+    relation = snapshot.get(name)
+    if relation.kind is not RelationKind.VIEW:
+        raise UsageError(f"'{relation.name}' is a table; only views are maintained.")
+    plan = plan_of(snapshot, relation)
+    sql, terms = _propagation(plan)
+    return results.Explanation(
+        relation.name,
+        "whole" if plan.mode is Mode.WHOLE else "incremental",
+        tuple(results.OperatorNote(note.operator, note.how, note.reason) for note in plan.operators),
+        tuple(results.TermNote(term.relation, term.kept, term.reason) for term in terms),
+        sql,
+    )
+
+
+def _propagation(plan: ViewPlan) -> tuple[str, tuple[TermNote, ...]]:
+    if plan.mode is Mode.WHOLE:
+        return render(plan.recomputation().query, pretty=True), ()
+    propagation = plan.propagation()
+    return render(propagation.query, pretty=True), propagation.terms

@@ -1,0 +1,65 @@
+"""Where every table and view stands, from the catalog alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from rollview.catalog import Catalog, Part, Relation, Snapshot, Step
+from rollview.core.interval import Interval
+from rollview.results import Status, TableStatus, ViewStatus
+
+
+def status(catalog: Catalog) -> Status:
+    snapshot = catalog.snapshot()
+    steps = catalog.last_steps()
+    return Status(
+        snapshot.moment.csn,
+        snapshot.moment.time,
+        tuple(_table(snapshot, table) for table in snapshot.tables()),
+        tuple(_view(catalog, snapshot, view, steps.get(view.name)) for view in snapshot.views()),
+    )
+
+
+def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
+    state, delta = table.pins[Part.STATE], table.pins.get(Part.DELTA)
+    return TableStatus(
+        table.name, state.rows, state.through, delta.through if delta is not None else snapshot.moment.csn
+    )
+
+
+def _view(catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None) -> ViewStatus:
+    extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
+    missed = _missed_commits(catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn)))
+    return ViewStatus(
+        name=view.name,
+        csn=extent.through,
+        high_water_mark=delta.through,
+        staleness_commits=len(missed),
+        staleness_seconds=(datetime.now(UTC) - min(missed.values())).total_seconds() if missed else 0.0,
+        policy=_policy(view),
+        rows=extent.rows,
+        last_refresh=step.finished if step is not None else None,
+        last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
+        problem=view.problem,
+    )
+
+
+def _policy(view: Relation) -> str:
+    return view.definition.properties.get("rollview.policy", "dpda") if view.definition is not None else "dpda"
+
+
+def _missed_commits(catalog: Catalog, snapshot: Snapshot, view: Relation, interval: Interval) -> dict[int, datetime]:
+    """Commits to the base tables below the view that its extent does not show yet, with their times."""
+    if not interval:
+        return {}
+    tables = _tables_below(snapshot, view)
+    entries = catalog.ledger(interval)
+    return {e.csn: e.ledger_time for e in entries if any(change.relation in tables for change in e.changes)}
+
+
+def _tables_below(snapshot: Snapshot, view: Relation) -> set[str]:
+    below: set[str] = set()
+    for name in view.depends_on:
+        relation = snapshot.get(name)
+        below |= {relation.name} if relation.definition is None else _tables_below(snapshot, relation)
+    return below

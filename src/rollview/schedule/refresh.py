@@ -1,0 +1,153 @@
+"""Refresh: propagate in dependency order, then apply and publish the chosen views at one csn.
+
+Law: a view is propagated only as far as everything it reads; what fails stops alone, with what reads it, and keeps its last good
+extent; the rest is published together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rollview.apply import plan_apply, run_apply
+from rollview.catalog import Catalog, Lease, Part, Relation, Snapshot
+from rollview.core.interval import Csn, Interval
+from rollview.engine.meter import Meter
+from rollview.errors import Corrupt, EngineFailed, LostLease, RollviewError
+from rollview.propagate import PropagateStep, plan_propagate, run_propagate
+from rollview.results import Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
+from rollview.schedule.selection import views_below
+from rollview.store.reader import Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OnProgress = Callable[[Progress], None]
+
+
+def lease_name(view: str) -> str:
+    return f"relation:{view}"
+
+
+@dataclass(slots=True)
+class Refresh:
+    """One refresh in progress: what it works on, what it has cost, what went wrong."""
+
+    spark: SparkSession
+    root: Path
+    catalog: Catalog
+    on_progress: OnProgress
+    meters: dict[str, Meter] = field(default_factory=dict)
+    steps: dict[str, PropagateStep] = field(default_factory=dict)
+    added: dict[str, int] = field(default_factory=dict)
+    failures: dict[str, RollviewError] = field(default_factory=dict)
+
+    def reader(self) -> Reader:
+        return Reader(self.spark, self.root, self.catalog.snapshot())
+
+
+def refresh(
+    work: Refresh, names: Sequence[str], target: Csn | None, *, recompute: bool = False, apply: bool = True
+) -> Refreshed:
+    """Bring the views to ``target`` (the newest csn if None). Views below them are propagated as far."""
+    snapshot = work.catalog.snapshot()
+    needed = _with_views_below(snapshot, names)
+    with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:
+        csn = work.catalog.snapshot().moment.csn if target is None else target
+        for done, name in enumerate(needed):
+            work.on_progress(Progress("propagate", name, done, len(needed)))
+            _propagate(work, lease, name, csn, recompute=recompute)
+        before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
+        rows = _apply(work, lease, names, csn) if apply else {}
+    _raise_failures(work)
+    return Refreshed(csn, tuple(_refreshed(work, name, before[name], csn, rows) for name in names))
+
+
+def roll(work: Refresh, names: Sequence[str], target: Csn) -> Rolled:
+    """Bring the extents to ``target``, forwards or back, and publish them together; propagates nothing."""
+    with work.catalog.lease(*(lease_name(name) for name in names)) as lease:
+        reader = work.reader()
+        steps = plan_apply(reader.snapshot, work.root, names, target)
+        for done, step in enumerate(steps):
+            work.on_progress(Progress("apply", step.view, done, len(steps)))
+        run_apply(reader, work.catalog, lease, steps, work.meters)
+        before = {name: reader.snapshot.get(name).pins[Part.EXTENT].through for name in names}
+    after = work.catalog.snapshot()
+    return Rolled(
+        target, tuple(ViewRolled(name, before[name], target, after.get(name).pins[Part.EXTENT].rows) for name in names)
+    )
+
+
+def _with_views_below(snapshot: Snapshot, names: Sequence[str]) -> tuple[str, ...]:
+    needed = set(names)
+    for name in names:
+        needed |= views_below(snapshot, snapshot.get(name))
+    return tuple(view.name for view in snapshot.views() if view.name in needed)
+
+
+def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: bool) -> None:
+    if any(lower in work.failures for lower in work.catalog.snapshot().get(name).depends_on):
+        return
+    meter = work.meters.setdefault(name, Meter())
+    try:
+        reader = work.reader()
+        step = plan_propagate(reader.snapshot, work.root, name, csn, work.catalog.changes, recompute=recompute)
+        if step is not None:
+            work.steps[name] = step
+            work.added[name] = run_propagate(reader, work.catalog, lease, step, meter)
+            _note_problem(work, lease, reader.snapshot.get(name), None)
+    except (EngineFailed, Corrupt) as error:
+        work.failures[name] = error
+        _note_problem(work, lease, work.catalog.snapshot().get(name), error.message)
+
+
+def _note_problem(work: Refresh, lease: Lease, view: Relation, problem: str | None) -> None:
+    if view.problem != problem:
+        with work.catalog.write(lease) as writer:
+            writer.set_problem(view.name, problem)
+
+
+def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[str, int]:
+    reader = work.reader()
+    ready = [name for name in names if reader.snapshot.get(name).pins[Part.DELTA].through >= csn]
+    ready = [name for name in ready if name not in work.failures]
+    steps = plan_apply(reader.snapshot, work.root, ready, csn)
+    for done, step in enumerate(steps):
+        work.on_progress(Progress("apply", step.view, done, len(steps)))
+    return run_apply(reader, work.catalog, lease, steps, work.meters) if steps else {}
+
+
+def _raise_failures(work: Refresh) -> None:
+    if not work.failures:
+        return
+    first = next(iter(work.failures.values()))
+    if isinstance(first, LostLease):
+        raise first
+    listed = "; ".join(f"'{name}': {error.message}" for name, error in work.failures.items())
+    raise EngineFailed(
+        f"{len(work.failures)} of the views could not be propagated. {listed}",
+        hint=first.hint or "They keep their last good extent. The other views were published.",
+        views=sorted(work.failures),
+    ) from first
+
+
+def _refreshed(work: Refresh, name: str, before: Csn, csn: Csn, rows: dict[str, int]) -> ViewRefreshed:
+    step, usage = work.steps.get(name), work.meters.setdefault(name, Meter()).total()
+    held = work.catalog.snapshot().get(name).pins[Part.EXTENT].rows
+    mode = "whole" if step is not None and step.mode.value == "whole" else "incremental"
+    return ViewRefreshed(
+        name=name,
+        interval=step.interval if step is not None else Interval(min(before, csn), max(before, csn)),
+        mode=mode,
+        reason=step.reason if step is not None else "nothing to propagate",
+        delta_rows=work.added.get(name, 0),
+        rows=rows.get(name, held),
+        actions=usage.actions,
+        seconds=usage.seconds,
+        files_written=usage.files_written,
+        bytes_written=usage.bytes_written,
+        files_read=usage.files_read,
+        bytes_read=usage.bytes_read,
+    )

@@ -1,0 +1,55 @@
+"""``v``, ``+v`` (v and what it reads), ``v+`` (v and what reads it), ``+v+``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rollview.catalog import Relation, RelationKind, Snapshot
+from rollview.errors import UsageError
+
+
+def select_views(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The chosen views in dependency order; all of them if nothing is chosen."""
+    ordered = [view.name for view in snapshot.views()]
+    if not patterns:
+        return tuple(ordered)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        chosen |= _matches(snapshot, pattern)
+    return tuple(name for name in ordered if name in chosen)
+
+
+def _matches(snapshot: Snapshot, pattern: str) -> set[str]:
+    exact = snapshot.find(pattern)
+    if exact is not None:
+        return {_view(exact).name}
+    name = pattern.removeprefix("+").removesuffix("+")
+    view = _view(snapshot.get(name))
+    chosen = {view.name}
+    if pattern.startswith("+"):
+        chosen |= views_below(snapshot, view)
+    if pattern.endswith("+"):
+        chosen |= _views_above(snapshot, view)
+    return chosen
+
+
+def _view(relation: Relation) -> Relation:
+    if relation.kind is not RelationKind.VIEW:
+        raise UsageError(f"'{relation.name}' is a table; only views can be selected.")
+    return relation
+
+
+def views_below(snapshot: Snapshot, view: Relation) -> set[str]:
+    """The views that a view reads, at any depth."""
+    below: set[str] = set()
+    for lower in (snapshot.get(name) for name in view.depends_on):
+        if lower.kind is RelationKind.VIEW:
+            below |= {lower.name} | views_below(snapshot, lower)
+    return below
+
+
+def _views_above(snapshot: Snapshot, view: Relation) -> set[str]:
+    above: set[str] = set()
+    for upper in snapshot.readers(view.name):
+        above |= {upper.name} | _views_above(snapshot, upper)
+    return above

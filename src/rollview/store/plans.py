@@ -1,0 +1,71 @@
+"""What the catalog alone tells of a relation: its plan, how far it reaches, how far it is complete. No Spark."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from rollview.algebra.definition import Declared
+from rollview.algebra.resolve import Known
+from rollview.algebra.view import ViewPlan, outline, plan
+from rollview.catalog import Part, Relation, RelationKind, Snapshot
+from rollview.core.interval import Csn, Interval
+from rollview.errors import OutOfReach
+
+
+def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
+    """The view's plan, from its definition and the types that Spark told when it was created."""
+    definition = relation.definition
+    assert definition is not None
+    known = tuple(known_as(snapshot.get(name)) for name in relation.depends_on)
+    return _plan(
+        relation.name, definition.query, definition.columns, known, json.dumps(definition.facts, sort_keys=True)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
+    declared = Declared(name, columns, None, {}, query, False)
+    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), json.loads(facts))
+
+
+def known_as(relation: Relation) -> Known:
+    return Known(relation.name, relation.schema, relation.constraints)
+
+
+def high_water_mark(snapshot: Snapshot, relation: Relation) -> Csn:
+    """The csn up to which the relation's changes are all there."""
+    return snapshot.moment.csn if relation.kind is RelationKind.TABLE else relation.pins[Part.DELTA].through
+
+
+def covered(snapshot: Snapshot, relation: Relation) -> Interval:
+    """From the oldest to the newest csn at which the relation can be read (the oldest included)."""
+    if relation.kind is RelationKind.TABLE:
+        pin = relation.pins.get(Part.DELTA)
+        first = pin.after if pin is not None else relation.pins[Part.STATE].through
+        return Interval(first, snapshot.moment.csn)
+    return Interval(relation.pins[Part.DELTA].after, relation.pins[Part.DELTA].through)
+
+
+def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn) -> None:
+    """Refuse a csn outside what is stored, or strictly inside a stretch that was recomputed as a whole."""
+    reach = covered(snapshot, relation)
+    if not reach.after <= at <= reach.through:
+        raise OutOfReach(
+            f"{relation.kind.value.capitalize()} '{relation.name}' cannot be read at csn {at}: "
+            f"its changes are stored from csn {reach.after} through {reach.through}.",
+            hint="Refresh it to go further." if at > reach.through else f"The oldest csn in reach is {reach.after}.",
+            name=relation.name,
+            csn=at,
+            oldest=reach.after,
+            newest=reach.through,
+        )
+    for stretch in relation.coarse:
+        if stretch.strictly_inside(at):
+            raise OutOfReach(
+                f"View '{relation.name}' cannot be read at csn {at}: it was recomputed whole over {stretch}.",
+                hint=f"The nearest csns in reach are {stretch.after} and {stretch.through}.",
+                name=relation.name,
+                csn=at,
+                nearest=(stretch.after, stretch.through),
+            )

@@ -1,0 +1,339 @@
+"""The warehouse: tables, views and their history in one folder and one catalog.
+
+Law: every method is one request of a user; what it returns is a frozen value or a Spark DataFrame. Spark starts when a request first
+needs it, so that status, explain and lists answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from sqlglot import exp
+
+from rollview import results
+from rollview.algebra.definition import Declared, declare, is_view_declaration
+from rollview.algebra.text import parse_statements, render
+from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
+from rollview.core.interval import Csn, Interval
+from rollview.errors import AlreadyExists, InUse, NotFound, SqlError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rollview.capture import Transaction
+    from rollview.schedule import Refresh
+    from rollview.store.reader import Reader
+
+CATALOG_FILE = "catalog.db"
+DATA_FOLDER = "data"
+
+Point = Csn | datetime | Literal["latest"]
+"""A csn, a moment (with its zone), or the newest csn."""
+
+
+def _silent(progress: results.Progress) -> None:
+    return None
+
+
+class Warehouse:
+    def __init__(self, root: Path, catalog: Catalog, spark: SparkSession | None, conf: Mapping[str, str]) -> None:
+        self.root = root
+        self.catalog = catalog
+        self._given = spark
+        self._conf = conf
+        self._session: SparkSession | None = None
+        self._recovered = False
+
+    @classmethod
+    def create(cls, root: str | os.PathLike[str], catalog_url: str | None = None) -> Warehouse:
+        """A new, empty warehouse in a folder of its own."""
+        place = Path(root).absolute()
+        if (place / DATA_FOLDER).exists():
+            raise AlreadyExists("warehouse", str(place))
+        (place / DATA_FOLDER).mkdir(parents=True)
+        return cls(place, Catalog.create(catalog_url or place / CATALOG_FILE), None, {})
+
+    @classmethod
+    def open(
+        cls,
+        root: str | os.PathLike[str],
+        catalog_url: str | None = None,
+        spark: SparkSession | None = None,
+        conf: Mapping[str, str] | None = None,
+    ) -> Warehouse:
+        """An existing warehouse. ``spark``: your own session; without it one is started on first need, with ``conf``."""
+        place = Path(root).absolute()
+        if not (place / DATA_FOLDER).is_dir():
+            raise NotFound("warehouse", str(place), hint="Create one with: rollview init, or Warehouse.create().")
+        return cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {})
+
+    def close(self) -> None:
+        """Let go of the catalog. A Spark session stays: it belongs to the process."""
+        self.catalog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def spark(self) -> SparkSession:
+        from rollview.engine import session
+
+        if self._session is None:
+            self._session = session.adopt(self._given) if self._given is not None else session.start(self._conf)
+        return self._session
+
+    def snapshot(self) -> Snapshot:
+        return self.catalog.snapshot()
+
+    # Statements
+
+    def sql(self, *statements: str) -> tuple[results.StatementResult, ...]:
+        """Run statements in order. Neighbouring INSERT, UPDATE, DELETE and MERGE are one transaction."""
+        trees = [tree for text in statements for tree in parse_statements(text)]
+        if not trees:
+            raise SqlError("There is no statement in the text.")
+        answers: list[results.StatementResult] = []
+        for tree in _grouped(trees):
+            answers.extend(self._changes(tree) if isinstance(tree, list) else [self._statement(tree)])
+        return tuple(answers)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Changes to several tables, committed together when the block ends without an error."""
+        from rollview.capture import Transaction
+
+        self._recover()
+        transaction = Transaction(self.spark, self._data, self.catalog)
+        try:
+            yield transaction
+        except BaseException:
+            transaction.rollback()
+            raise
+        transaction.commit()
+
+    def drop_table(self, name: str) -> None:
+        self.sql(render(exp.Drop(this=exp.Table(this=exp.to_identifier(name, quoted=True)), kind="TABLE")))
+
+    # Views
+
+    def create_view(self, text: str) -> results.ViewCreated:
+        """``CREATE [OR REPLACE] MATERIALIZED VIEW …``."""
+        return self._create_view(declare(text))
+
+    def drop_view(self, name: str) -> None:
+        with self.catalog.lease("definitions", f"relation:{name}") as lease, self.catalog.write(lease) as writer:
+            snapshot = writer.snapshot()
+            view = _a_view(snapshot, name)
+            readers = tuple(reader.name for reader in snapshot.readers(view.name))
+            if readers:
+                raise InUse("view", view.name, readers)
+            writer.drop_relation(view.name)
+
+    def refresh(
+        self,
+        select: Sequence[str] = (),
+        to: Point | None = None,
+        mode: str | None = None,
+        on_progress: Callable[[results.Progress], None] | None = None,
+    ) -> results.Refreshed:
+        """Propagate and apply. ``mode``: ``auto`` (default), ``incremental`` (refuse to recompute) or ``recompute``."""
+        return self._refresh(select, to, mode, on_progress, apply=True)
+
+    def propagate(
+        self,
+        select: Sequence[str] = (),
+        to: Point | None = None,
+        on_progress: Callable[[results.Progress], None] | None = None,
+    ) -> results.Refreshed:
+        """Make the view deltas only; the extents stay where they are."""
+        return self._refresh(select, to, None, on_progress, apply=False)
+
+    def roll(
+        self,
+        names: Sequence[str],
+        to: Point,
+        on_progress: Callable[[results.Progress], None] | None = None,
+    ) -> results.Rolled:
+        """Bring extents to one csn, forwards or back, and publish them together."""
+        from rollview.schedule import roll, select_views
+
+        self._recover()
+        views = select_views(self.snapshot(), names)
+        latest = min(self.snapshot().get(name).pins[Part.DELTA].through for name in views)
+        return roll(self._work(on_progress), views, latest if to == "latest" else self.resolve(to))
+
+    # Questions
+
+    def read(self, name: str, as_of: Point | None = None) -> DataFrame:
+        """A table or view at a csn or moment; without one, a view's extent as published and a table as it is now."""
+        reader = self._reader()
+        relation = reader.snapshot.get(name)
+        at = self._published(reader.snapshot, relation) if as_of is None else self.resolve(as_of, relation.name)
+        return reader.rows(relation.name, at)
+
+    def delta(self, name: str, after: Csn, through: Csn | None = None) -> DataFrame:
+        """The changes of a table or view over ``(after, through]``, with ``_count`` and ``_csn``."""
+        from rollview.store.plans import check_reachable, high_water_mark
+
+        reader = self._reader()
+        relation = reader.snapshot.get(name)
+        end = high_water_mark(reader.snapshot, relation) if through is None else through
+        if after > end:
+            raise UsageError(f"({after}, {end}] is not an interval.", hint="Give the smaller csn as --after.")
+        for csn in (after, end):
+            check_reachable(reader.snapshot, relation, csn)
+        return reader.changes(relation.name, Interval(after, end))
+
+    def explain(self, name: str) -> results.Explanation:
+        from rollview.query.explain import explain
+
+        return explain(self.snapshot(), name)
+
+    def verify(self, name: str, at: Point | None = None) -> results.Verification:
+        """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach."""
+        from rollview.query.verify import verify
+
+        reader = self._reader()
+        view = _a_view(reader.snapshot, name)
+        csn = self._published(reader.snapshot, view) if at is None else self.resolve(at, view.name)
+        return verify(reader, view.name, csn)
+
+    def status(self) -> results.Status:
+        from rollview.query.status import status
+
+        return status(self.catalog)
+
+    def resolve(self, point: Point, name: str | None = None) -> Csn:
+        """The csn that a point means; ``latest`` is the newest, or as far as the named relation is complete."""
+        from rollview.store.plans import high_water_mark
+
+        snapshot = self.snapshot()
+        if point == "latest":
+            return snapshot.moment.csn if name is None else high_water_mark(snapshot, snapshot.get(name))
+        return self.catalog.csn_at(point) if isinstance(point, datetime) else int(point)
+
+    # Inside
+
+    @property
+    def _data(self) -> Path:
+        return self.root / DATA_FOLDER
+
+    def _reader(self) -> Reader:
+        from rollview.store.reader import Reader
+
+        return Reader(self.spark, self._data, self.snapshot())
+
+    def _work(self, on_progress: Callable[[results.Progress], None] | None) -> Refresh:
+        from rollview.schedule import Refresh
+
+        return Refresh(self.spark, self._data, self.catalog, on_progress or _silent)
+
+    def _recover(self) -> None:
+        """Once per process, before the first change: take away what processes that died had begun."""
+        from rollview.store.recover import discard_abandoned
+
+        if not self._recovered:
+            discard_abandoned(self.catalog, self._data)
+            self._recovered = True
+
+    def _published(self, snapshot: Snapshot, relation: Relation) -> Csn:
+        is_view = relation.kind is RelationKind.VIEW
+        return relation.pins[Part.EXTENT].through if is_view else snapshot.moment.csn
+
+    def _refresh(
+        self,
+        select: Sequence[str],
+        to: Point | None,
+        mode: str | None,
+        on_progress: Callable[[results.Progress], None] | None,
+        *,
+        apply: bool,
+    ) -> results.Refreshed:
+        from rollview.schedule import refresh, select_views
+
+        if mode not in (None, "auto", "incremental", "recompute"):
+            raise UsageError(f"There is no refresh mode '{mode}'.", hint="Choose auto, incremental or recompute.")
+        self._recover()
+        views = select_views(self.snapshot(), select)
+        if mode == "incremental":
+            self._refuse_whole(views)
+        target = None if to is None or to == "latest" else self.resolve(to)
+        return refresh(self._work(on_progress), views, target, recompute=mode == "recompute", apply=apply)
+
+    def _refuse_whole(self, views: Sequence[str]) -> None:
+        for name in views:
+            explanation = self.explain(name)
+            if explanation.mode == "whole":
+                raise UsageError(
+                    f"View '{name}' has no incremental form: {explanation.operators[0].reason}.",
+                    hint="Refresh it with mode auto or recompute, or leave it out.",
+                )
+
+    def _create_view(self, declared: Declared) -> results.ViewCreated:
+        from rollview.engine.meter import Meter
+        from rollview.propagate import plan_create, run_create
+
+        self._recover()
+        with self.catalog.lease("definitions", f"relation:{declared.name}") as lease:
+            reader = self._reader()
+            view = plan_create(self.spark, reader.snapshot, declared)
+            rows = run_create(reader, self.catalog, lease, view, Meter())
+        mode = "whole" if view.plan.mode == "whole" else "incremental"
+        return results.ViewCreated(declared.name, view.at, rows, mode, view.replaces)
+
+    def _statement(self, tree: exp.Expression) -> results.StatementResult:
+        if is_view_declaration(tree):
+            created = self._create_view(declare(tree))
+            return results.StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
+        if isinstance(tree, exp.Query):
+            return results.StatementResult("query", render(tree), rows=self._query(tree))
+        if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
+            self.drop_view(tree.this.name)
+            return results.StatementResult("drop view", render(tree), tree.this.name)
+        from rollview.capture import run_ddl
+
+        self._recover()
+        return run_ddl(self.spark, self._data, self.catalog, tree)
+
+    def _changes(self, trees: list[exp.Expression]) -> list[results.StatementResult]:
+        with self.transaction() as transaction:
+            answers = [transaction.run(tree) for tree in trees]
+        return [transaction.committed_result(answer) for answer in answers]
+
+    def _query(self, tree: exp.Query) -> DataFrame:
+        from rollview.capture import Transaction
+
+        return Transaction(self.spark, self._data, self.catalog).query(render(tree))
+
+
+def _a_view(snapshot: Snapshot, name: str) -> Relation:
+    relation = snapshot.get(name)
+    if relation.kind is not RelationKind.VIEW:
+        raise UsageError(f"'{relation.name}' is a table, not a view.")
+    return relation
+
+
+def _grouped(trees: Sequence[exp.Expression]) -> Iterator[exp.Expression | list[exp.Expression]]:
+    """Neighbouring changes together, everything else alone."""
+    changes: list[exp.Expression] = []
+    for tree in trees:
+        if isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
+            changes.append(tree)
+            continue
+        if changes:
+            yield changes
+            changes = []
+        yield tree
+    if changes:
+        yield changes
