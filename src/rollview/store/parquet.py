@@ -19,7 +19,7 @@ from rollview.core import names
 from rollview.core.schema import Schema
 from rollview.errors import EngineFailed
 from rollview.store import durable
-from rollview.store.buckets import BUCKET, Buckets, bucket_expression
+from rollview.store.buckets import BUCKET, Buckets, bucket_sql
 from rollview.store.datafile import DataFile, inspect
 from rollview.store.types import arrow_schema, quoted, spark_type
 
@@ -53,18 +53,16 @@ def write(
 
 def write_frame(data: DataFrame, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:
     """One Spark job. With ``buckets``: one file per bucket."""
-    from pyspark.sql import functions as sf
-
     physical = arrow_schema(schema)
     if any(pa.types.is_timestamp(field.type) for field in physical):
         _use_microseconds(data)
     columns = [
-        sf.col(quoted(column.name)).cast(spark_type(field.type)).alias(field.name)
+        f"CAST({quoted(column.name)} AS {spark_type(field.type)}) AS {quoted(field.name)}"
         for column, field in zip(schema, physical, strict=True)
     ]
     if buckets is not None:
-        columns.append(bucket_expression(buckets, schema).alias(BUCKET))
-    _arranged(data.select(*columns), buckets is not None, sort).parquet(uri(place))
+        columns.append(f"{bucket_sql(buckets, schema)} AS {BUCKET}")
+    _arranged(data.selectExpr(*columns), buckets is not None, sort).parquet(uri(place))
 
 
 def write_table(data: pa.Table, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:

