@@ -72,7 +72,7 @@ class Project:
     def open(self) -> Warehouse:
         from rollview.warehouse import Warehouse
 
-        return Warehouse.open(self.root, catalog_url=self.catalog_url(), spark_conf=self.spark_conf())
+        return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf())
 
 
 def find_project(start: Path | None = None) -> Project:

@@ -13,7 +13,7 @@ from rollview.cli.invocation import Invocation, command
 from rollview.cli.statements import split_statements
 from rollview.core.interval import Interval
 from rollview.errors import UsageError
-from rollview.results import Progress, StatementResult
+from rollview.results import StatementResult
 
 if TYPE_CHECKING:
     from rollview.warehouse import Warehouse
@@ -97,12 +97,7 @@ def refresh(
     """
     point = run.point(to).at
     with run.warehouse() as warehouse, run.working("Refreshing views") as working:
-
-        def tell(progress: Progress) -> None:
-            working.now(f"{progress.done}/{progress.total} {progress.stage} {progress.relation}")
-
-        target = None if point == "latest" else point
-        answer = warehouse.refresh(tuple(select or ()), to=target, on_progress=tell)
+        answer = warehouse.refresh(tuple(select or ()), to=point, on_progress=working.tell)
     run.output.show(answer)
 
 

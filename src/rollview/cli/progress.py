@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from rollview.cli.output import Form, Output
+from rollview.results import Progress
 
 PATIENCE = 1.0
 
@@ -32,6 +33,10 @@ class Working:
             changed, self._doing = doing != self._doing, doing
             if self._speaking and changed:
                 self._show()
+
+    def tell(self, progress: Progress) -> None:
+        """What the warehouse reports while it works."""
+        self.now(f"{progress.done}/{progress.total} {progress.stage} {progress.relation}")
 
     def __enter__(self) -> Self:
         self._timer.start()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,15 +12,10 @@ from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
 from rollview.cli.general import Limit
 from rollview.cli.invocation import Invocation, command
-from rollview.cli.points import Point
 from rollview.cli.relations import show_relation
 from rollview.cli.statements import split_statements
-from rollview.core.interval import Csn
 from rollview.definitions import read_definitions
 from rollview.errors import UsageError
-
-if TYPE_CHECKING:
-    from rollview.warehouse import Warehouse
 
 app = typer.Typer(no_args_is_help=True, help="Materialized views.")
 
@@ -87,9 +81,9 @@ def roll(
 
       rollview view roll revenue_by_state top_customers --to '2026-12-13 17:00'
     """
-    point = run.point(to)
-    with run.warehouse() as warehouse, run.working(f"Rolling {', '.join(names)}"):
-        answer = warehouse.roll(tuple(names), point.at)
+    point = run.point(to).at
+    with run.warehouse() as warehouse, run.working(f"Rolling {', '.join(names)}") as working:
+        answer = warehouse.roll(tuple(names), point, on_progress=working.tell)
     run.output.show(answer)
 
 
@@ -104,11 +98,10 @@ def read(
 
     Example: rollview view read revenue_by_state --as-of 790
     """
-    point = None if as_of is None else run.point(as_of)
+    point = None if as_of is None else run.point(as_of).at
     with run.warehouse() as warehouse:
         with run.working(f"Reading {name}"):
-            csn = None if point is None else _csn(warehouse, name, point)
-            rows = fetch(warehouse.read(name, as_of=csn), run.limit(limit))
+            rows = fetch(warehouse.read(name, as_of=point), run.limit(limit))
         run.output.show(rows)
 
 
@@ -124,10 +117,10 @@ def delta(
 
     Example: rollview view delta revenue_by_state --after 790 --through 812
     """
-    begin, end = run.point(after), run.point(through)
+    begin, end = run.point(after).at, run.point(through).at
     with run.warehouse() as warehouse:
         with run.working(f"Reading changes of {name}"):
-            frame = warehouse.delta(name, _csn(warehouse, name, begin), _csn(warehouse, name, end))
+            frame = warehouse.delta(name, warehouse.resolve(begin, name), warehouse.resolve(end, name))
             rows = fetch(frame, run.limit(limit))
         run.output.show(rows)
 
@@ -143,14 +136,15 @@ def explain(run: Invocation, name: Name) -> None:
 def verify(
     run: Invocation,
     names: Annotated[list[str] | None, typer.Argument(help="The views; all by default.")] = None,
-    at: Annotated[int | None, typer.Option("--at", help="At this csn; the view's own by default.")] = None,
+    at: Annotated[str | None, typer.Option("--at", help="At this csn or time; the view's own by default.")] = None,
 ) -> None:
     """Compare views with recomputation at the same csn. Fails with 1 when any differs."""
+    point = None if at is None else run.point(at).at
     with run.warehouse() as warehouse, run.working("Recomputing") as working:
         done = []
         for name in names or [view.name for view in warehouse.snapshot().views()]:
             working.now(f"Recomputing {name}")
-            done.append(warehouse.verify(name, at=at))
+            done.append(warehouse.verify(name, at=point))
     run.output.show(Verified(tuple(done)))
     if not all(view.equal for view in done):
         raise typer.Exit(ExitCode.FAILED)
@@ -160,16 +154,3 @@ def _definitions(path: Path, replace: bool) -> tuple[str, ...]:
     if path.suffix == ".py":
         return tuple(definition.to_sql(replace=replace) for definition in read_definitions(path))
     return split_statements(read_text(path))
-
-
-def _csn(warehouse: Warehouse, name: str, point: Point) -> Csn:
-    """The csn meant for this view; its latest is its high-water mark."""
-    if isinstance(point.at, datetime):
-        csn: Csn = warehouse.catalog.csn_at(point.at)
-        return csn
-    if point.at != "latest":
-        return point.at
-    from rollview.catalog import Part
-
-    pins = warehouse.snapshot().get(name).pins
-    return max((pins[part].through for part in (Part.EXTENT, Part.DELTA) if part in pins), default=0)

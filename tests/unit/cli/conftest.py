@@ -79,7 +79,6 @@ class FakeWarehouse:
     def __post_init__(self) -> None:
         entry = LedgerEntry(9, "local", "9", "t-9", NOON, NOON, ())
         self.catalog = SimpleNamespace(
-            csn_at=lambda moment: self.told("csn_at", moment) or 8,
             ledger=lambda interval, limit: self.told("ledger", interval, limit) or (entry,),
         )
 
@@ -115,7 +114,10 @@ class FakeWarehouse:
         view = ViewRefreshed("sales", Interval(7, 9), "incremental", "", 5, 42, 2, 0.5, 1, 2048, 2, 4096)
         return self.told("refresh", select, to) or Refreshed(9, (view,))
 
-    def roll(self, names: tuple[str, ...], to: Any) -> Rolled:
+    def resolve(self, point: Any, name: str | None = None) -> int:
+        return {"latest": 9}.get(point, point) if isinstance(point, int | str) else 8
+
+    def roll(self, names: tuple[str, ...], to: Any, on_progress: Any = None) -> Rolled:
         return self.told("roll", names, to) or Rolled(8, tuple(ViewRolled(n, 7, 8, 42) for n in names))
 
     def read(self, name: str, as_of: Any = None) -> Frame:

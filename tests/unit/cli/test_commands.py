@@ -47,7 +47,7 @@ def test_refresh_passes_selection_and_target(cli: Any, warehouse: Any) -> None:
 
 def test_refresh_goes_to_the_newest_commit_by_default(cli: Any, warehouse: Any) -> None:
     assert cli("refresh", "--output", "json").json["views"][0]["interval"] == {"after": 7, "through": 9}
-    assert warehouse.calls[0] == ("refresh", (), None)
+    assert warehouse.calls[0] == ("refresh", (), "latest")
 
 
 @pytest.mark.parametrize(("text", "asked"), [("812", 812), ("latest", "latest")])
