@@ -94,6 +94,8 @@ def plan_conf(found: java.Java, conf: Mapping[str, str]) -> dict[str, str]:
         "spark.master": "local[*]",
         "spark.driver.memory": f"{_memory_gib()}g",
         "spark.sql.shuffle.partitions": str(max(8, 2 * cores)),
+        # Spark makes this folder, which stays empty, wherever the user happens to be
+        "spark.sql.warehouse.dir": (java.cache_folder(os.environ) / "spark-warehouse").as_uri(),
     }
     options = [*_java_options(found), conf.get(_JAVA_OPTIONS, "")]
     return {**_OURS, **TUNING, **sized, **MEANING, **conf, _JAVA_OPTIONS: " ".join(filter(None, options))}
