@@ -7,6 +7,7 @@ Spark gets a home of ours whose ``java`` leaves these out and hands everything e
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import os
@@ -79,6 +80,12 @@ def cache_folder(env: Mapping[str, str]) -> Path:
             return folder
     except OSError:
         pass
+    return _temporary_folder()
+
+
+@functools.cache
+def _temporary_folder() -> Path:
+    """The same for the whole process."""
     return Path(tempfile.mkdtemp(prefix="rollview-"))
 
 

@@ -81,7 +81,7 @@ def test_preparing_twice_changes_nothing(tmp_path: Path) -> None:
     assert first == second
 
 
-def test_without_a_home_that_can_be_written_a_temporary_folder_serves() -> None:
+def test_without_a_home_that_can_be_written_one_temporary_folder_serves() -> None:
     folder = java.cache_folder({"HOME": "/proc/nowhere"})
     assert folder.is_dir()
-    folder.rmdir()
+    assert java.cache_folder({"HOME": "/proc/elsewhere"}) == folder
