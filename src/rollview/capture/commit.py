@@ -1,0 +1,134 @@
+"""The commit of a local transaction.
+
+Law: under the lease ``commit`` the clock stands still, so the csn that the files were stamped with is the csn that the
+ledger gives. The Delta logs are written first and count for nothing; one catalog transaction then pins them all and
+writes the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from rollview.capture.own import Own
+from rollview.capture.places import Places
+from rollview.capture.staging import Effect, Staged, effect, settle
+from rollview.catalog import Catalog, ChangeCount, Lease, Moment, Part, Pin, Relation, Snapshot
+from rollview.core.faults import reach
+from rollview.core.interval import Csn
+from rollview.errors import Conflict, EnvironmentFault
+from rollview.store.folder import DeltaFolder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """``changes`` is empty, and ``csn`` the one the transaction began at, if it changed nothing."""
+
+    csn: Csn
+    time: datetime
+    changes: tuple[ChangeCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A transaction as it comes to its commit. ``staged``: the statements' files by table."""
+
+    spark: SparkSession
+    root: Path
+    catalog: Catalog
+    began: Snapshot
+    places: Places
+    staged: Mapping[str, Sequence[Staged]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One table's settled changes. ``relation`` is the table as it is now."""
+
+    relation: Relation
+    folder: DeltaFolder
+    staged: Staged
+    effect: Effect
+
+
+def run_commit(work: Work) -> Committed:
+    things = ["commit", *(f"relation:{name}" for name in work.staged)]
+    with work.catalog.lease(*things) as lease:
+        try:
+            now = work.catalog.snapshot()
+            written = _settled(work, now)
+            reach("commit.staged")
+            _check(work, now, written)
+            reach("commit.checked")
+            pins = _log(work, now, written)
+        except BaseException:
+            work.places.give_up()
+            raise
+        moment = _publish(work, lease, written, pins) if written else work.began.moment
+    work.places.discard_all_but(tuple(one.staged.place for one in written))
+    return Committed(moment.csn, moment.time, tuple(_counted(one, moment.csn) for one in written))
+
+
+def _settled(work: Work, now: Snapshot) -> tuple[Written, ...]:
+    csn = now.moment.csn + 1
+    found = []
+    for name, staged in work.staged.items():
+        relation = _still_there(work, now, name)
+        folder = Own.on(work.root, relation).folder(Part.DELTA)
+        settled = settle(work.spark, folder, staged, work.places.reserve(relation), csn, relation)
+        if settled.files:
+            found.append(Written(relation, folder, settled, effect(work.spark, folder, settled.files, relation)))
+    return tuple(found)
+
+
+def _still_there(work: Work, now: Snapshot, name: str) -> Relation:
+    present = now.find(name)
+    if present is None or present.id != work.began.get(name).id:
+        raise Conflict(name, "it was dropped")
+    return present
+
+
+def _check(work: Work, now: Snapshot, written: Sequence[Written]) -> None:
+    for one in written:
+        lost = [file.path for file in one.staged.files if not (one.folder.root / file.path).exists()]
+        if lost:
+            raise EnvironmentFault(f"The file '{lost[0]}' of this transaction is gone.", hint="Run it again.")
+
+
+def _log(work: Work, now: Snapshot, written: Sequence[Written]) -> tuple[Pin, ...]:
+    pins: list[Pin] = []
+    for one in written:
+        old = one.relation.pins[Part.DELTA]
+        csn = one.staged.csn
+        version = one.folder.commit(old.version, one.staged.files, (), {"csn": str(csn)})
+        if not pins:
+            reach("commit.logged")
+        pins.append(Pin(Part.DELTA, version, old.after, csn, old.rows + one.staged.rows))
+    if pins:
+        reach("commit.all_logged")
+    return tuple(pins)
+
+
+def _publish(work: Work, lease: Lease, written: Sequence[Written], pins: Sequence[Pin]) -> Moment:
+    """If this fails the outcome may be unknown, so the files stay; recovery discards them if no version names them."""
+    csn = written[0].staged.csn
+    changes = [(w.relation.name, w.effect.inserted, w.effect.deleted, w.effect.updated) for w in written]
+    unit = {"source": "local", "position": str(csn), "transaction": str(uuid4()), "source_time": datetime.now(UTC)}
+    with work.catalog.write(lease) as writer:
+        moment = writer.commit_unit(**unit, changes=changes, expect=csn)  # type: ignore[arg-type]
+        for one, pin in zip(written, pins, strict=True):
+            writer.pin(one.relation.name, pin)
+        work.places.finish(writer)
+    reach("commit.published")
+    return moment
+
+
+def _counted(one: Written, csn: Csn) -> ChangeCount:
+    return ChangeCount(one.relation.name, csn, one.effect.inserted, one.effect.deleted, one.effect.updated)

@@ -1,0 +1,89 @@
+"""The tables a statement names, and the DataFrames that stand for them.
+
+Law: every table reference that no CTE hides is a relation of the warehouse, found by its one-part name; nothing of the
+user's text can reach a file, another catalog or a temporary view of the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from rollview.algebra.expressions import identifier
+from rollview.algebra.functions import builtin
+from rollview.algebra.text import place_of
+from rollview.core.names import RESERVED_PREFIX, same
+from rollview.engine.binding import run_query
+from rollview.errors import Unsupported
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_READ = f"{RESERVED_PREFIX}read "
+
+
+def run(spark: SparkSession, tree: exp.Expression, read: Callable[[str], DataFrame]) -> DataFrame:
+    """The query's rows; ``read`` gives the rows of a relation by name."""
+    bound = tree.copy()
+    inputs: dict[str, DataFrame] = {}
+    places: dict[str, str] = {}
+    for table in list(free_tables(bound)):
+        key = table.name.lower()
+        if key not in places:
+            places[key] = f"{_READ}{len(places)}"
+            inputs[places[key]] = read(table.name)
+        if table.args.get("alias") is None:
+            table.set("alias", exp.TableAlias(this=identifier(table.name)))
+        table.set("this", identifier(places[key]))
+    return run_query(spark, bound, inputs)
+
+
+def free_tables(tree: exp.Expression) -> Iterator[exp.Table]:
+    """References that mean relations; refuses those that mean something outside."""
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and not table.db and not table.catalog:
+            _refuse_time_travel(table)
+            if not _is_hidden(table):
+                yield table
+        elif not _is_table_function(table):
+            line, column = place_of(table)
+            raise Unsupported(
+                f"'{table.sql('spark')}' is not a table or view of this warehouse.",
+                line=line,
+                column=column,
+                hint="Tables and views are read by their plain names; other data comes in as a DataFrame.",
+            )
+
+
+def _is_hidden(table: exp.Table) -> bool:
+    """Whether a CTE in whose reach the reference stands has this name."""
+    node: exp.Expr = table
+    while (parent := node.parent) is not None:
+        if isinstance(parent, exp.With):
+            place = parent.expressions.index(node)
+            before = parent.expressions if parent.recursive else parent.expressions[:place]
+            if any(same(cte.alias, table.name) for cte in before):
+                return True
+            # What the With belongs to was passed with it.
+            node = parent.parent or parent
+            continue
+        ctes = parent.args.get("with_")
+        if ctes is not None and ctes is not node and any(same(cte.alias, table.name) for cte in ctes.expressions):
+            return True
+        node = parent
+    return False
+
+
+def _is_table_function(table: exp.Table) -> bool:
+    call = table.this
+    if not isinstance(call, exp.Func) or table.db or table.catalog:
+        return False
+    return not isinstance(call, exp.Anonymous) or call.name.lower() in builtin() | {"range"}
+
+
+def _refuse_time_travel(table: exp.Table) -> None:
+    if table.args.get("version") or table.args.get("when"):
+        line, column = place_of(table)
+        raise Unsupported("A transaction reads one csn; time travel has no place in it.", line=line, column=column)

@@ -1,0 +1,192 @@
+"""A transaction: statements over one snapshot, committed together.
+
+Law: every statement sees the warehouse at the csn at which the transaction began, with the transaction's own changes on
+top, and nothing else. Until ``commit`` nobody sees anything of it; afterwards everybody sees all of it, at one csn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from rollview.algebra.text import parse_statements, render
+from rollview.capture import references, statements
+from rollview.capture.commit import Committed, Work, run_commit
+from rollview.capture.failures import statement_failures
+from rollview.capture.merge import merge
+from rollview.capture.missing import refuse_missing
+from rollview.capture.own import Own
+from rollview.capture.places import Places
+from rollview.capture.staging import Effect, Staged, effect, stage_changes
+from rollview.capture.statements import Changes
+from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
+from rollview.core.interval import Csn
+from rollview.core.names import COUNT
+from rollview.errors import SqlError, Unsupported, UsageError
+from rollview.results import StatementResult
+from rollview.store import timed
+from rollview.store.fold import fold_if_it_pays
+from rollview.store.plans import covered
+from rollview.store.reader import Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_STATEMENTS: Mapping[type[exp.Expression], Callable[..., Changes]] = {
+    exp.Insert: statements.insert,
+    exp.Update: statements.update,
+    exp.Delete: statements.delete,
+    exp.TruncateTable: statements.truncate,
+    exp.Merge: merge,
+}
+
+
+def is_dml(tree: exp.Expression) -> bool:
+    return type(tree) in _STATEMENTS
+
+
+class Transaction:
+    """Not safe to share between threads."""
+
+    def __init__(self, spark: SparkSession, root: Path, catalog: Catalog) -> None:
+        self.spark = spark
+        self.root = root
+        self.catalog = catalog
+        self.snapshot: Snapshot = catalog.snapshot()
+        self.committed: Committed | None = None
+        self._reader = Reader(spark, root, self.snapshot)
+        self._staged: dict[str, list[Staged]] = {}
+        self._places = Places(catalog, root, self.snapshot.moment.csn)
+        self._open = True
+
+    @property
+    def csn(self) -> Csn | None:
+        """The csn of the commit, once there is one."""
+        return self.committed.csn if self.committed is not None else None
+
+    def sql(self, *texts: str | exp.Expression) -> tuple[StatementResult, ...]:
+        """Run statements that change tables, in order, each seeing what the earlier ones did."""
+        trees = [tree for text in texts for tree in (parse_statements(text) if isinstance(text, str) else (text,))]
+        return tuple(self.run(tree) for tree in trees)
+
+    def query(self, text: str | exp.Expression) -> DataFrame:
+        """Rows as this transaction sees them: its own changes in tables, and views at the csn at which it began."""
+        self._check_open()
+        trees = parse_statements(text) if isinstance(text, str) else (text,)
+        if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+            raise SqlError("Expected one query.")
+        with statement_failures("the query"):
+            return self.rows(trees[0])
+
+    def committed_result(self, result: StatementResult) -> StatementResult:
+        """The statement's result with the csn of the commit."""
+        return replace(result, csn=self.csn)
+
+    def insert(self, table: str, data: DataFrame) -> StatementResult:
+        """Rows by column name; columns that ``data`` does not have are NULL."""
+        target = self.table(table)
+        names = [target.schema.names[statements.place_in(target, name, exp.Star())] for name in data.columns]
+        with statement_failures(target.name):
+            rows = statements.inserted(data, target.schema, names)
+        return self._stage(Changes(target, rows), "insert", "")
+
+    def delete(self, table: str, data: DataFrame) -> StatementResult:
+        """As many copies of each row as ``data`` has; refused if one is not there."""
+        target = self.table(table)
+        names = [target.schema.names[statements.place_in(target, name, exp.Star())] for name in data.columns]
+        if len(set(names)) < len(target.schema):
+            raise UsageError(f"Rows to delete from '{target.name}' need all of its columns.")
+        with statement_failures(target.name):
+            rows = statements.inserted(data, target.schema, names)
+        return self._stage(Changes(target, rows.withColumn(COUNT, -rows[COUNT])), "delete", "", check=True)
+
+    def commit(self) -> Committed:
+        """All or nothing. Conflict if another transaction changed the same rows first."""
+        self._check_open()
+        self._open = False
+        work = Work(self.spark, self.root, self.catalog, self.snapshot, self._places, self._staged)
+        self.committed = run_commit(work)
+        for change in self.committed.changes:
+            fold_if_it_pays(self.spark, self.root, self.catalog, change.relation)
+        return self.committed
+
+    def rollback(self) -> None:
+        """Forget everything; also after a commit, where it changes nothing."""
+        if self._open:
+            self._open = False
+            self._places.give_up()
+
+    def table(self, name: str) -> Relation:
+        relation = self.snapshot.get(name)
+        if relation.kind is not RelationKind.TABLE:
+            raise UsageError(f"'{relation.name}' is a view; its rows follow from its definition.")
+        return relation
+
+    def rows(self, query: exp.Expression) -> DataFrame:
+        return references.run(self.spark, query, self.read)
+
+    def read(self, name: str) -> DataFrame:
+        """A relation's rows as this transaction sees them."""
+        relation = self.snapshot.get(name)
+        if relation.kind is RelationKind.VIEW:
+            return self._view(relation)
+        staged = self._staged.get(relation.name, [])
+        own = Own.on(self.root, relation, tuple(file for one in staged for file in one.files))
+        return timed.rows(self.spark, own, self._guess, relation.constraints.primary_key)
+
+    def most_rows(self, relation: Relation) -> int:
+        own = sum(one.rows for one in self._staged.get(relation.name, ()))
+        return own + sum(pin.rows for pin in relation.pins.values())
+
+    @property
+    def _guess(self) -> Csn:
+        """The csn that the commit gets if nobody else commits first."""
+        return self.snapshot.moment.csn + 1
+
+    def _view(self, view: Relation) -> DataFrame:
+        at = self.snapshot.moment.csn
+        if at <= covered(self.snapshot, view).through:
+            return self._reader.rows(view.name, at)
+        return self._reader.recompute(view.name, at)
+
+    def run(self, tree: exp.Expression) -> StatementResult:
+        """One statement that changes a table."""
+        self._check_open()
+        make = _STATEMENTS.get(type(tree))
+        if make is None:
+            raise Unsupported(
+                f"{tree.key.upper()} cannot be part of a transaction.",
+                hint="INSERT, UPDATE, DELETE, MERGE and TRUNCATE can.",
+            )
+        with statement_failures(_changed(tree)):
+            changes = make(tree, self)
+        return self._stage(changes, tree.key, render(tree))
+
+    def _stage(self, changes: Changes, kind: str, sql: str, check: bool = False) -> StatementResult:
+        self._check_open()
+        relation = changes.table
+        folder = Own.on(self.root, relation).folder(Part.DELTA)
+        place = self._places.reserve(relation)
+        staged = stage_changes(folder, changes.rows, place, self._guess, relation, changes.at_most)
+        if check:
+            refuse_missing(relation, self.read(relation.name), folder.read(self.spark, staged.files))
+        if staged.files:
+            self._staged.setdefault(relation.name, []).append(staged)
+        done: Effect = effect(self.spark, folder, staged.files, relation)
+        return StatementResult(kind, sql, relation.name, done.inserted, done.deleted, done.updated)
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise UsageError("The transaction has ended.", hint="Begin another one.")
+
+
+def _changed(tree: exp.Expression) -> str:
+    target = tree.find(exp.Table)
+    return target.name if target is not None else tree.key
+
+
+__all__ = ["Committed", "Transaction", "is_dml"]
