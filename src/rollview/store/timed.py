@@ -22,7 +22,7 @@ from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, OutOfReach
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
-from rollview.store.multiset import col, expand, negative_multiplicity, net, refusal, signed
+from rollview.store.multiset import col, expand, negative_multiplicity, net, signed
 from rollview.store.types import arrow_type, holds_map
 
 __all__ = ["Stored", "changes", "delta_files", "negative_multiplicity", "net", "rows", "signed_state", "snapshot"]
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
 _GONE = "_rv_gone"
 _BROADCAST_ROWS = 1_000_000
+_GATHERED_ROWS = 100_000
 
 
 class PinLike(Protocol):
@@ -108,7 +109,11 @@ def signed_state(spark: SparkSession, stored: Stored, at: Csn) -> DataFrame:
 
 
 def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()) -> DataFrame:
-    """The plain rows at ``at``. ``key``: columns that are unique in the relation at every csn."""
+    """The plain rows at ``at``.
+
+    ``key``: columns that are unique in the relation at every csn. With a key the rows that the delta deletes are
+    taken to be there; without one that is proven, and the query fails if it is not so.
+    """
     way = _way(stored, at)
     files = delta_files(stored, way.interval)
     state = snapshot(spark, stored)
@@ -118,8 +123,9 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
         return state.unionAll(expand(_signed_changes(spark, stored, way), stored.columns))
     if any(holds_map(arrow_type(c.type, c.name)) for c in stored.columns):
         return expand(net(signed_state(spark, stored, at), stored.columns), stored.columns)
-    change = net(_signed_changes(spark, stored, way), stored.columns)
-    small = sum(file.rows for file in files) <= _BROADCAST_ROWS
+    size = sum(file.rows for file in files)
+    change = net(_gathered(_signed_changes(spark, stored, way), size), stored.columns)
+    small = size <= _BROADCAST_ROWS
     merge = _merge_keyed if key else _merge_rows
     return merge(state, change, stored.columns, key or stored.columns.names, small)
 
@@ -144,6 +150,11 @@ def _signed_changes(spark: SparkSession, stored: Stored, way: _Way) -> DataFrame
     return data.withColumn(COUNT, -sf.col(COUNT)) if way.back else data
 
 
+def _gathered(data: DataFrame, size: int) -> DataFrame:
+    """Few rows are added up where they are read, without a shuffle."""
+    return data.coalesce(1) if size <= _GATHERED_ROWS else data
+
+
 def _check_covered(stored: Stored, interval: Interval) -> None:
     """A table's delta is complete up to the clock, so only its lower end is a limit; a view's has two ends."""
     pin = stored.pins.get("delta")
@@ -161,14 +172,9 @@ def _check_covered(stored: Stored, interval: Interval) -> None:
 
 
 def _merge_keyed(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], small: bool) -> DataFrame:
-    """Rows whose key the delta deletes go, rows it inserts come: one pass over the snapshot.
-
-    A deleted row must be the one that has its key; whether the key is there at all is for apply to see.
-    """
-    gone = _gone(change, schema, small)
-    kept = sf.when(sf.col(_GONE).isNull(), True).when(_same(schema, schema.names), False)
-    joined = state.join(gone, _same(schema, key), "left").where(kept.otherwise(refusal(schema).cast("boolean")))
-    return joined.select(*map(col, schema.names)).unionAll(_come(change, schema))
+    """Rows whose key the delta deletes go, rows it inserts come: one pass over the snapshot."""
+    kept = state.join(_gone(change, schema, small), _same(schema, key), "left_anti")
+    return kept.unionAll(_come(change, schema))
 
 
 def _merge_rows(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], small: bool) -> DataFrame:
@@ -182,7 +188,7 @@ def _merge_rows(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[
 def _gone(change: DataFrame, schema: Schema, small: bool) -> DataFrame:
     """What the delta deletes, under names of their own so that a join can tell the sides apart."""
     columns = [col(name).alias(f"{_GONE}_{place}") for place, name in enumerate(schema.names)]
-    data = change.where(sf.col(COUNT) < 0).select(*columns, sf.lit(True).alias(_GONE))
+    data = change.where(sf.col(COUNT) < 0).select(*columns)
     return sf.broadcast(data) if small else data
 
 

@@ -136,15 +136,12 @@ def test_files_outside_the_interval_are_not_read(spark: SparkSession, tmp_path: 
     assert len(timed.changes(spark, stored, Interval(2, 4)).inputFiles()) == 2
 
 
-@pytest.mark.parametrize("key", [(), ("id",)])
-def test_a_row_deleted_more_often_than_it_was_there_is_corrupt(
-    spark: SparkSession, tmp_path: Path, key: tuple[str, ...]
-) -> None:
+def test_a_row_deleted_more_often_than_it_was_there_is_corrupt(spark: SparkSession, tmp_path: Path) -> None:
     pins = {
         "extent": Pin(committed(tmp_path / "extent", SCHEMA, [[(1, "is there", None)]]), 0, 0),
         "delta": Pin(committed(tmp_path / "delta", SIGNED, [[(1, "is not", None, -1, 1)]]), 0, 1),
     }
-    rows = timed.rows(spark, timed.Stored("v", SCHEMA, tmp_path, pins), 1, key)
+    rows = timed.rows(spark, timed.Stored("v", SCHEMA, tmp_path, pins), 1)
     target = DeltaFolder(tmp_path / "new", SCHEMA)
     with pytest.raises(Corrupt, match=r"more often than it was there: \{.id.:1"):
         target.stage(rows, target.new_folder())
