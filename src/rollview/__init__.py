@@ -10,11 +10,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from rollview.definitions import materialized_view
 from rollview.errors import RollviewError
-from rollview.warehouse import Warehouse
 
-__all__ = ["RollviewError", "Warehouse", "materialized_view", "open"]
+if TYPE_CHECKING:
+    from rollview.warehouse import Warehouse
 
-create = Warehouse.create
-open = Warehouse.open  # noqa: A001 - the module's name makes it rollview.open
+    create = Warehouse.create
+    open = Warehouse.open  # noqa: A001 - read as rollview.open
+
+__all__ = ["RollviewError", "Warehouse", "create", "materialized_view", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """The warehouse is imported when it is first asked for, so that the command line answers quickly."""
+    if name not in ("Warehouse", "create", "open"):
+        raise AttributeError(f"module 'rollview' has no attribute {name!r}")
+    from rollview.warehouse import Warehouse
+
+    return Warehouse if name == "Warehouse" else getattr(Warehouse, name)

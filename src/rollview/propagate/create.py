@@ -80,7 +80,7 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
     pins.append(_pinned(Part.DELTA, stored.folder("delta"), (), view.at))
     reach("create.logged")
     definition = Definition(
-        view.declared.query, view.declared.columns, view.declared.comment, dict(view.declared.properties), view.facts
+        view.declared.query.strip(), view.declared.columns, view.declared.comment, dict(view.declared.properties), view.facts
     )
     with catalog.write(lease) as writer:
         if view.replaces:

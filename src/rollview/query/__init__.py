@@ -1,10 +1,4 @@
-"""Answers: a relation at a csn, its changes, and the proof that a view is right.
+"""Answers: where everything stands, how a view is maintained, and the proof that it is right.
 
-Law: reading never changes anything, and everything read in one call is read at one csn.
+Law: asking never changes anything, and everything in one answer is read at one csn.
 """
-
-from rollview.query.explain import explain
-from rollview.query.status import status
-from rollview.query.verify import verify
-
-__all__ = ["explain", "status", "verify"]
