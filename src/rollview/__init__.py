@@ -1,11 +1,11 @@
 """Incremental materialized views for Apache Spark.
 
-    import rollview
+import rollview
 
-    wh = rollview.open("shop/.rollview")
-    wh.sql("INSERT INTO orders VALUES (1, 7, 9.90)")
-    wh.refresh()
-    wh.read("revenue_by_state").show()
+wh = rollview.open("shop/.rollview")
+wh.sql("INSERT INTO orders VALUES (1, 7, 9.90)")
+wh.refresh()
+wh.read("revenue_by_state").show()
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rollview.warehouse import Warehouse
 
     create = Warehouse.create
-    open = Warehouse.open  # noqa: A001 - read as rollview.open
+    open = Warehouse.open
 
 __all__ = ["RollviewError", "Warehouse", "create", "materialized_view", "open"]
 

@@ -1,7 +1,7 @@
 """The warehouse: tables, views and their history in one folder and one catalog.
 
-Law: every method is one request of a user; what it returns is a frozen value or a Spark DataFrame. Spark starts when a request first
-needs it, so that status, explain and lists answer at once.
+Law: every method is one request of a user; what it returns is a frozen value or a Spark DataFrame. Spark starts when
+a request first needs it, so that status, explain and lists answer at once.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Warehouse:
         spark: SparkSession | None = None,
         conf: Mapping[str, str] | None = None,
     ) -> Warehouse:
-        """An existing warehouse. ``spark``: your own session; without it one is started on first need, with ``conf``."""
+        """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``."""
         place = Path(root).absolute()
         if not (place / DATA_FOLDER).is_dir():
             raise NotFound("warehouse", str(place), hint="Create one with: rollview init, or Warehouse.create().")
@@ -292,10 +292,12 @@ class Warehouse:
         mode = "whole" if view.plan.mode == "whole" else "incremental"
         return results.ViewCreated(declared.name, view.at, rows, mode, view.replaces)
 
-    def _statement(self, tree: exp.Expression) -> results.StatementResult:
+    def _statement(self, tree: exp.Expr) -> results.StatementResult:
         if is_view_declaration(tree):
             created = self._create_view(declare(tree))
-            return results.StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
+            return results.StatementResult(
+                "create view", render(tree), created.name, inserted=created.rows, csn=created.csn
+            )
         if isinstance(tree, exp.Query):
             return results.StatementResult("query", render(tree), rows=self._query(tree))
         if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
@@ -306,7 +308,7 @@ class Warehouse:
         self._recover()
         return run_ddl(self.spark, self._data, self.catalog, tree)
 
-    def _changes(self, trees: list[exp.Expression]) -> list[results.StatementResult]:
+    def _changes(self, trees: list[exp.Expr]) -> list[results.StatementResult]:
         with self.transaction() as transaction:
             answers = [transaction.run(tree) for tree in trees]
         return [transaction.committed_result(answer) for answer in answers]
@@ -324,9 +326,9 @@ def _a_view(snapshot: Snapshot, name: str) -> Relation:
     return relation
 
 
-def _grouped(trees: Sequence[exp.Expression]) -> Iterator[exp.Expression | list[exp.Expression]]:
+def _grouped(trees: Sequence[exp.Expr]) -> Iterator[exp.Expr | list[exp.Expr]]:
     """Neighbouring changes together, everything else alone."""
-    changes: list[exp.Expression] = []
+    changes: list[exp.Expr] = []
     for tree in trees:
         if isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
             changes.append(tree)

@@ -116,7 +116,11 @@ class Definitions:
         shapes += [(f"AVG({name})", "double"), (f"MIN({name})", kind), (f"MAX({name})", kind)]
         shapes += [(f"COUNT(DISTINCT {name})", "bigint")]
         if kind != "double":
-            shapes += [(f"SUM({name} + 1)", _sum_kind(kind)), (f"VAR_POP({name})", "double"), (f"STDDEV({name})", "double")]
+            shapes += [
+                (f"SUM({name} + 1)", _sum_kind(kind)),
+                (f"VAR_POP({name})", "double"),
+                (f"STDDEV({name})", "double"),
+            ]
         sql, result = self.random.choice(shapes[:3] if self.random.random() < 0.4 else shapes)
         if self.random.random() < 0.15:
             sql = f"{sql} FILTER (WHERE {self._condition(columns)})"

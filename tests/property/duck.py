@@ -21,7 +21,14 @@ from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline,
 from rollview.core.schema import Column, Schema
 from tests.property.histories import Row, Transaction
 
-_TYPES = {"INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "bigint", "VARCHAR": "string", "DOUBLE": "double", "BOOLEAN": "boolean"}
+_TYPES = {
+    "INTEGER": "int",
+    "BIGINT": "bigint",
+    "HUGEINT": "bigint",
+    "VARCHAR": "string",
+    "DOUBLE": "double",
+    "BOOLEAN": "boolean",
+}
 
 
 def declare_query(name: str, query: str) -> Declared:
@@ -107,7 +114,9 @@ class Duck:
             return rows
 
     def types(self, probe: Propagation) -> dict[str, str]:
-        described = self.db.execute("DESCRIBE " + probe.query.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)).fetchall()
+        described = self.db.execute(
+            "DESCRIBE " + probe.query.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
+        ).fetchall()
         return {name: _spark_type(type_) for name, type_, *_ in described}
 
     def compile(self, name: str, query: str) -> ViewPlan:

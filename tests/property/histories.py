@@ -1,4 +1,5 @@
-"""Random histories: transactions of signed rows, a third NULL, half duplicates, keys updated, groups emptied and refilled.
+"""Random histories: transactions of signed rows, a third NULL, half duplicates, keys updated, groups emptied and
+refilled.
 
 Over keyed tables every transaction keeps the keys and foreign keys, as a database would.
 """
@@ -27,7 +28,7 @@ def random_value(random: Random, type_: str) -> Any:
     if type_ == "int":
         return random.randint(0, 3)
     if type_ == "double":
-        return random.choice(_DOUBLES if random.random() < 0.3 else _DOUBLES[:1] + [1.5, 2.0, -3.0])
+        return random.choice(_DOUBLES if random.random() < 0.3 else [*_DOUBLES[:1], 1.5, 2.0, -3.0])
     if type_ == "string":
         return random.choice(_WORDS)
     return Decimal(random.randint(-300, 300)) / 100

@@ -45,7 +45,8 @@ def check_history(seed: int) -> None:
     for csn in range(start, length + 1):
         expected, found = view.recompute(csn), view.at(csn)
         assert found == expected, (
-            f"seed {seed}, csn {csn} of {start}..{length}, {query}\nmissing: {expected - found}\nsurplus: {found - expected}"
+            f"seed {seed}, csn {csn} of {start}..{length}, {query}\n"
+            f"missing: {expected - found}\nsurplus: {found - expected}"
         )
 
 

@@ -1,15 +1,16 @@
 """Linear aggregates as sums: what is added up for each, and how its value is read off the sums.
 
-Law: an accumulator of a bag is the sum over its rows, so that of a difference is the difference. Sums are kept in types in which
-adding is exact: whole numbers in BIGINT or DECIMAL(38,0), decimals in DECIMAL(38,s). A DOUBLE x is kept as a decimal part
-(9 digits after the point, exact), a rest below that, and counts of NaN and ±∞, so that 1e16 in and out leaves nothing behind
-and a NaN that leaves takes its NaN with it. What is beyond 1e18 is summed apart and forgotten when the last of it leaves.
+Law: an accumulator of a bag is the sum over its rows, so that of a difference is the difference. Sums are kept in
+types in which adding is exact: whole numbers in BIGINT or DECIMAL(38,0), decimals in DECIMAL(38,s). A DOUBLE x is
+kept as a decimal part (9 digits after the point, exact), a rest below that, and counts of NaN and ±∞, so that 1e16 in
+and out leaves nothing behind and a NaN that leaves takes its NaN with it. What is beyond 1e18 is summed apart and
+forgotten when the last of it leaves.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -25,6 +26,7 @@ from rollview.algebra.expressions import (
     not_null,
     number,
 )
+from rollview.algebra.functions import function_name
 from rollview.algebra.tree import Aggregate, Output
 from rollview.core.names import COUNT
 
@@ -41,10 +43,10 @@ class Accumulator:
 
     name: str
     type: str
-    term: exp.Expression
+    term: exp.Expr
 
     @property
-    def increment(self) -> exp.Expression:
+    def increment(self) -> exp.Expr:
         """The sum over signed rows."""
         signed = case(
             (exp.LT(this=column(None, COUNT), expression=number(0)), exp.Neg(this=exp.Paren(this=self.term.copy()))),
@@ -60,7 +62,7 @@ class Ledger:
     types: Mapping[str, str]
     kept: list[Accumulator] = field(default_factory=list)
 
-    def add(self, prefix: str, type_: str, term: exp.Expression) -> exp.Column:
+    def add(self, prefix: str, type_: str, term: exp.Expr) -> exp.Column:
         found = next((a for a in self.kept if a.term == term and a.type == type_), None)
         if found is None:
             found = Accumulator(f"_rv_{prefix}{len(self.kept) + 1}", type_, term)
@@ -68,11 +70,15 @@ class Ledger:
         return column(None, found.name)
 
 
+Rule = Callable[[exp.Expr, exp.Column, str, str, Ledger], exp.Expr]
+"""Value, count of its rows, its type, the result's type."""
+
+
 class NotLinear(Exception):
     """The aggregate cannot be kept by adding up; says why."""
 
 
-def linear_value(output: Output, result: str, ledger: Ledger) -> exp.Expression:
+def linear_value(output: Output, result: str, ledger: Ledger) -> exp.Expr:
     """The aggregate's value over accumulators, cast to Spark's own type for it."""
     aggregate, condition = output.expression, None
     if isinstance(aggregate, exp.Filter):
@@ -83,35 +89,39 @@ def linear_value(output: Output, result: str, ledger: Ledger) -> exp.Expression:
         return cast(_count(aggregate, condition, ledger), result)
     rule = _RULES.get(type(aggregate))
     if rule is None:
-        raise NotLinear(f"{aggregate.sql_name()} is not linear")
+        raise NotLinear(f"{_spelled(aggregate)} is not linear")
     operand = aggregate.this
     if not isinstance(operand, exp.Column):
-        raise NotLinear(f"{aggregate.sql_name()} takes more than one value")
+        raise NotLinear(f"{_spelled(aggregate)} takes more than one value")
     type_ = ledger.types[operand.name]
     present = ledger.add("n", "bigint", _one_if(all_of([*_given(condition), not_null(operand)])))
     value = case((all_of([*_given(condition), not_null(operand)]), operand))
     return rule(value, present, type_, result, ledger)
 
 
-def _given(condition: exp.Expression | None) -> list[exp.Expression]:
+def _spelled(aggregate: exp.Expr) -> str:
+    return str(function_name(aggregate) or aggregate.key).upper()
+
+
+def _given(condition: exp.Expr | None) -> list[exp.Expr]:
     return [] if condition is None else [condition]
 
 
-def _one_if(condition: exp.Expression) -> exp.Expression:
+def _one_if(condition: exp.Expr) -> exp.Expr:
     return case((condition, big(1)), otherwise=big(0))
 
 
-def _count(aggregate: exp.Count, condition: exp.Expression | None, ledger: Ledger) -> exp.Expression:
+def _count(aggregate: exp.Count, condition: exp.Expr | None, ledger: Ledger) -> exp.Expr:
     operands = [] if isinstance(aggregate.this, exp.Star) else [aggregate.this, *aggregate.expressions]
     conditions = [*_given(condition), *[not_null(operand) for operand in operands]]
     return ledger.add("n", "bigint", _one_if(all_of(conditions))) if conditions else column(None, ROWS)
 
 
-def _sum(value: exp.Expression, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expression:
+def _sum(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expr:
     return case((_positive(present), cast(_total(value, type_, ledger), result)))
 
 
-def _average(value: exp.Expression, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expression:
+def _average(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expr:
     total = _total(value, type_, ledger)
     decimal = _DECIMAL.fullmatch(type_)
     if decimal is None:
@@ -124,8 +134,11 @@ def _average(value: exp.Expression, present: exp.Column, type_: str, result: str
     return case((_positive(present), cast(exp.Div(this=narrowed, expression=cast(present, "decimal(20,0)")), result)))
 
 
-def _moments(value: exp.Expression, present: exp.Column, type_: str, ledger: Ledger) -> exp.Expression:
-    """Σ(x − mean)² as DOUBLE. With q near the mean and r = Σx − nq: Σ(x−mean)² = Σx² − q(Σx + r) − r²/n, exact before the cast."""
+def _moments(value: exp.Expr, present: exp.Column, type_: str, ledger: Ledger) -> exp.Expr:
+    """Σ(x − mean)² as DOUBLE.
+
+    With q near the mean and r = Σx − nq it is Σx² − q(Σx + r) − r²/n; all but the last step is exact.
+    """
     if type_ in _INTEGERS:
         scale = 0
     else:
@@ -138,12 +151,20 @@ def _moments(value: exp.Expression, present: exp.Column, type_: str, ledger: Led
     kept = f"decimal(38,{scale})"
     total = ledger.add("s", kept, cast(value, kept))
     square = cast(value, f"decimal(19,{scale})")
-    squares = ledger.add("q", f"decimal(38,{2 * scale})", cast(exp.Mul(this=square, expression=square.copy()), f"decimal(38,{2 * scale})"))
-    near = exp.Paren(this=cast(exp.Div(this=cast(total, "double"), expression=cast(present, "double")), f"decimal(18,{scale})"))
+    squares = ledger.add(
+        "q",
+        f"decimal(38,{2 * scale})",
+        cast(exp.Mul(this=square, expression=square.copy()), f"decimal(38,{2 * scale})"),
+    )
+    near = exp.Paren(
+        this=cast(exp.Div(this=cast(total, "double"), expression=cast(present, "double")), f"decimal(18,{scale})")
+    )
     times = cast(exp.Mul(this=near.copy(), expression=cast(present, "decimal(18,0)")), kept)
     rest = exp.Paren(this=cast(exp.Sub(this=total.copy(), expression=times), kept))
     shifted = cast(exp.Add(this=total.copy(), expression=rest.copy()), f"decimal(37,{scale})")
-    around = exp.Sub(this=squares, expression=cast(exp.Mul(this=near.copy(), expression=shifted), f"decimal(38,{2 * scale})"))
+    around = exp.Sub(
+        this=squares, expression=cast(exp.Mul(this=near.copy(), expression=shifted), f"decimal(38,{2 * scale})")
+    )
     rest_squared = exp.Div(
         this=exp.Paren(this=exp.Mul(this=cast(rest, "double"), expression=cast(rest, "double"))),
         expression=cast(present, "double"),
@@ -151,11 +172,11 @@ def _moments(value: exp.Expression, present: exp.Column, type_: str, ledger: Led
     return exp.Sub(this=cast(exp.Paren(this=around), "double"), expression=rest_squared)
 
 
-def _variance(*, sample: bool, root: bool) -> object:
-    def rule(value: exp.Expression, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expression:
+def _variance(*, sample: bool, root: bool) -> Rule:
+    def rule(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expr:
         spread = exp.Paren(this=_moments(value, present, type_, ledger))
         below = exp.Sub(this=present.copy(), expression=number(1)) if sample else present.copy()
-        quotient: exp.Expression = exp.Div(this=spread, expression=cast(exp.Paren(this=below), "double"))
+        quotient: exp.Expr = exp.Div(this=spread, expression=cast(exp.Paren(this=below), "double"))
         quotient = call("greatest", cast(number(0), "double"), quotient)
         enough = exp.GT(this=present.copy(), expression=number(1 if sample else 0))
         return case((enough, cast(call("sqrt", quotient) if root else quotient, result)))
@@ -163,7 +184,7 @@ def _variance(*, sample: bool, root: bool) -> object:
     return rule
 
 
-def _total(value: exp.Expression, type_: str, ledger: Ledger) -> exp.Expression:
+def _total(value: exp.Expr, type_: str, ledger: Ledger) -> exp.Expr:
     if type_ in _INTEGERS:
         kept = "decimal(38,0)" if type_ == "bigint" else "bigint"
         return ledger.add("s", kept, cast(value, kept))
@@ -176,7 +197,7 @@ def _total(value: exp.Expression, type_: str, ledger: Ledger) -> exp.Expression:
     raise NotLinear(f"a sum of {type_} is not kept by adding up")
 
 
-def _float_total(value: exp.Expression, ledger: Ledger) -> exp.Expression:
+def _float_total(value: exp.Expr, ledger: Ledger) -> exp.Expr:
     infinity = cast(exp.Literal.string("Infinity"), "double")
     nan = cast(exp.Literal.string("NaN"), "double")
     is_nan = exp.EQ(this=value.copy(), expression=nan.copy())
@@ -184,7 +205,12 @@ def _float_total(value: exp.Expression, ledger: Ledger) -> exp.Expression:
     is_down = exp.EQ(this=value.copy(), expression=exp.Neg(this=infinity.copy()))
     limit = cast(exp.Literal.number(_HUGE), "double")
     is_usual = exp.LT(this=exp.Abs(this=value.copy()), expression=limit)
-    is_huge = all_of([exp.GTE(this=exp.Abs(this=value.copy()), expression=limit.copy()), exp.Not(this=exp.Paren(this=any_of([is_nan, is_up, is_down])))])
+    is_huge = all_of(
+        [
+            exp.GTE(this=exp.Abs(this=value.copy()), expression=limit.copy()),
+            exp.Not(this=exp.Paren(this=any_of([is_nan, is_up, is_down]))),
+        ]
+    )
     zero = cast(number(0), "double")
     head = cast(case((is_usual.copy(), value.copy()), otherwise=zero.copy()), "decimal(38,9)")
     rest = case((is_usual.copy(), exp.Sub(this=value.copy(), expression=cast(head, "double"))), otherwise=zero.copy())
@@ -206,11 +232,11 @@ def _float_total(value: exp.Expression, ledger: Ledger) -> exp.Expression:
     )
 
 
-def _positive(count: exp.Expression) -> exp.Expression:
+def _positive(count: exp.Expr) -> exp.Expr:
     return exp.GT(this=count.copy(), expression=number(0))
 
 
-_RULES = {
+_RULES: dict[type[exp.Expr], Rule] = {
     exp.Sum: _sum,
     exp.Avg: _average,
     exp.Variance: _variance(sample=True, root=False),
@@ -226,7 +252,7 @@ class Accumulated:
     """The accumulators of an aggregate and, per output, its value over them."""
 
     accumulators: tuple[Accumulator, ...]
-    values: Mapping[str, exp.Expression]
+    values: Mapping[str, exp.Expr]
 
 
 def accumulate(rel: Aggregate, types: Mapping[str, str], results: Mapping[str, str]) -> Accumulated:

@@ -32,7 +32,7 @@ from rollview.algebra.tree import (
 class NotIncremental(Exception):
     """No incremental form (yet); carries the operator, the reason and the node."""
 
-    def __init__(self, operator: str, reason: str, node: exp.Expression) -> None:
+    def __init__(self, operator: str, reason: str, node: exp.Expr) -> None:
         super().__init__(reason)
         self.operator = operator
         self.reason = reason
@@ -54,7 +54,7 @@ class Known:
         return Known(self.relations, {**self.ctes, name: rel})
 
 
-def build(query: exp.Expression, known: Known) -> Rel:
+def build(query: exp.Expr, known: Known) -> Rel:
     """The query's algebra. The query is qualified: every column carries its table's alias, every output its name."""
     for cte in _ctes(query):
         known = known.with_cte(cte.alias.lower(), build(cte.this, known))
@@ -67,7 +67,7 @@ def build(query: exp.Expression, known: Known) -> Rel:
     raise NotIncremental(query.key.upper(), "this form of query has no incremental rule yet", query)
 
 
-def _ctes(query: exp.Expression) -> Iterable[exp.CTE]:
+def _ctes(query: exp.Expr) -> Iterable[exp.CTE]:
     with_ = query.args.get("with_")
     if with_ is None:
         return ()
@@ -99,22 +99,20 @@ def _select(query: exp.Select, known: Known) -> Rel:
     return Distinct(rel) if query.args.get("distinct") else rel
 
 
-def _aggregate(
-    frame: _Frame, outputs: list[Output], group: exp.Group | None, having: exp.Expression | None
-) -> Rel:
+def _aggregate(frame: _Frame, outputs: list[Output], group: exp.Group | None, having: exp.Expr | None) -> Rel:
     """π(σ_having(γ(π(…)))): key and argument expressions become columns of the input, so γ sees only columns."""
     keys = _group_keys(frame, outputs, group)
     below: list[Output] = [Output(f"k{i}", key) for i, key in enumerate(keys, 1)]
     calls: list[Output] = []
 
-    def argument(expression: exp.Expression) -> exp.Column:
+    def argument(expression: exp.Expr) -> exp.Column:
         found = next((o for o in below if o.expression == expression and o.name.startswith("a")), None)
         if found is None:
             found = Output(f"a{len(below) - len(keys) + 1}", expression)
             below.append(found)
         return column(None, found.name)
 
-    def above(expression: exp.Expression) -> exp.Expression:
+    def above(expression: exp.Expr) -> exp.Expr:
         for i, key in enumerate(keys, 1):
             if expression == key:
                 return column("g", f"k{i}")
@@ -126,7 +124,9 @@ def _aggregate(
                 calls.append(found)
             return column("g", found.name)
         if isinstance(expression, exp.Column):
-            raise NotIncremental("GROUP BY", f"column '{expression.name}' is neither grouped nor aggregated", expression)
+            raise NotIncremental(
+                "GROUP BY", f"column '{expression.name}' is neither grouped nor aggregated", expression
+            )
         copy = expression.copy()
         for child in list(copy.iter_expressions()):
             child.replace(above(child))
@@ -139,7 +139,7 @@ def _aggregate(
     return Block((Input("g", aggregate),), conditions, finals)
 
 
-def _lift_arguments(call: exp.Expression, argument: object) -> exp.Expression:
+def _lift_arguments(call: exp.Expr, argument: object) -> exp.Expr:
     assert callable(argument)
     copy = call.copy()
     inner = copy.this if isinstance(copy, exp.Filter) else copy
@@ -154,9 +154,9 @@ def _lift_arguments(call: exp.Expression, argument: object) -> exp.Expression:
     return copy
 
 
-def _operands(call: exp.Expression) -> list[exp.Expression]:
+def _operands(call: exp.Expr) -> list[exp.Expr]:
     """The value arguments of an aggregate call; literals that steer it (an accuracy, a percentage) stay in place."""
-    found: list[exp.Expression] = []
+    found: list[exp.Expr] = []
     for child in call.iter_expressions():
         if isinstance(child, exp.Distinct):
             found.extend(child.expressions)
@@ -167,7 +167,7 @@ def _operands(call: exp.Expression) -> list[exp.Expression]:
     return found
 
 
-def _group_keys(frame: _Frame, outputs: list[Output], group: exp.Group | None) -> list[exp.Expression]:
+def _group_keys(frame: _Frame, outputs: list[Output], group: exp.Group | None) -> list[exp.Expr]:
     if group is None:
         return []
     if any(group.args.get(name) for name in ("grouping_sets", "cube", "rollup", "totals")):
@@ -176,7 +176,7 @@ def _group_keys(frame: _Frame, outputs: list[Output], group: exp.Group | None) -
         keys = [output.expression for output in outputs if not is_aggregate(output.expression)]
     else:
         keys = [frame.translate(key) for key in group.expressions]
-    distinct: list[exp.Expression] = []
+    distinct: list[exp.Expr] = []
     for key in keys:
         if is_aggregate(key):
             raise NotIncremental("GROUP BY", "a grouping key holds an aggregate", key)
@@ -191,7 +191,7 @@ class _Frame:
     def __init__(self, used: Mapping[str, set[str]]) -> None:
         self.used = used
         self.inputs: list[Input] = []
-        self.where: list[exp.Expression] = []
+        self.where: list[exp.Expr] = []
         self.homes: dict[tuple[str, str], exp.Column] = {}
         self.joins = 0
 
@@ -206,10 +206,10 @@ class _Frame:
     def block(self, outputs: Iterable[Output]) -> Block:
         return Block(tuple(self.inputs), tuple(self.where), tuple(outputs))
 
-    def translate(self, expression: exp.Expression) -> exp.Expression:
+    def translate(self, expression: exp.Expr) -> exp.Expr:
         _refuse_inner_queries(expression)
 
-        def home(node: exp.Expression) -> exp.Expression:
+        def home(node: exp.Expr) -> exp.Expr:
             if not isinstance(node, exp.Column):
                 return node
             found = self.homes.get((node.table.lower(), node.name.lower()))
@@ -219,7 +219,7 @@ class _Frame:
 
         return expression.copy().transform(home)
 
-    def _place(self, source: exp.Expression, known: Known) -> str:
+    def _place(self, source: exp.Expr, known: Known) -> str:
         alias, rel = _source(source, known)
         self.inputs.append(Input(alias, rel))
         for name in rel.columns:
@@ -271,14 +271,14 @@ class _Frame:
         return homes, frame.block(outputs)
 
 
-def _rehome(expression: exp.Expression, homes: Mapping[tuple[str, str], exp.Column]) -> exp.Expression:
+def _rehome(expression: exp.Expr, homes: Mapping[tuple[str, str], exp.Column]) -> exp.Expr:
     frame = _Frame({})
     frame.homes = dict(homes)
     return frame.translate(expression)
 
 
 def _equalities(
-    conditions: list[exp.Expression], left: Block, right: Block
+    conditions: list[exp.Expr], left: Block, right: Block
 ) -> tuple[Block, Block, tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The pairs of columns the join compares; an expression that is compared becomes a hidden column of its side."""
     pairs: list[tuple[str, str]] = []
@@ -300,7 +300,7 @@ def _equalities(
     return left, right, tuple(pairs), tuple(hidden)
 
 
-def _as_column(block: Block, expression: exp.Expression, name: str) -> tuple[Block, str, list[str]]:
+def _as_column(block: Block, expression: exp.Expr, name: str) -> tuple[Block, str, list[str]]:
     if isinstance(expression, exp.Column):
         return block, expression.name, []
     name = f"{name}_{len(block.columns)}"
@@ -309,7 +309,7 @@ def _as_column(block: Block, expression: exp.Expression, name: str) -> tuple[Blo
     return Block(block.sources, block.where, (*block.outputs, Output(name, inlined))), name, [name]
 
 
-def _source(source: exp.Expression, known: Known) -> tuple[str, Rel]:
+def _source(source: exp.Expr, known: Known) -> tuple[str, Rel]:
     if source.args.get("pivots") or source.args.get("laterals"):
         raise NotIncremental("PIVOT", "pivot has no incremental rule yet", source)
     alias = source.alias_or_name.lower()
@@ -351,7 +351,7 @@ def _refuse_unsupported_clauses(query: exp.Select) -> None:
         raise NotIncremental("DISTINCT ON", "it has no incremental rule yet", distinct)
 
 
-def _refuse_row_limits(query: exp.Expression) -> None:
+def _refuse_row_limits(query: exp.Expr) -> None:
     for name in ("limit", "offset", "fetch"):
         if query.args.get(name):
             raise NotIncremental("LIMIT", "top-k has no incremental rule yet", query.args[name])
@@ -365,7 +365,7 @@ _INNER = {
 }
 
 
-def _refuse_inner_queries(expression: exp.Expression) -> None:
+def _refuse_inner_queries(expression: exp.Expr) -> None:
     for kind, (operator, reason) in _INNER.items():
         found = expression.find(kind)
         if found is not None:

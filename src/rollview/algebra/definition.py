@@ -1,4 +1,7 @@
-"""``CREATE [OR REPLACE] MATERIALIZED VIEW name [(columns)] [COMMENT …] [TBLPROPERTIES (…)] AS query``, in Spark's spelling."""
+"""Declarations, in Spark's spelling.
+
+``CREATE [OR REPLACE] MATERIALIZED VIEW name [(columns)] [COMMENT …] [TBLPROPERTIES (…)] AS query``
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp, tokenize
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from rollview.algebra.text import DIALECT, parse_one, place_of, render
 from rollview.core.names import fault_in_name
@@ -25,7 +28,7 @@ class Declared:
     replace: bool
 
 
-def declare(text: str | exp.Expression) -> Declared:
+def declare(text: str | exp.Expr) -> Declared:
     """The declaration; from text, the query keeps its author's words and its place in the text."""
     tree = parse_one(text) if isinstance(text, str) else text
     if not is_view_declaration(tree):
@@ -38,11 +41,11 @@ def declare(text: str | exp.Expression) -> Declared:
     return Declared(name, columns, _comment(tree), _properties(tree), spelled, bool(tree.args.get("replace")))
 
 
-def is_view_declaration(tree: exp.Expression) -> bool:
+def is_view_declaration(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Create) and tree.kind == "VIEW" and tree.find(exp.MaterializedProperty) is not None
 
 
-def relation_name(reference: exp.Expression, what: str) -> str:
+def relation_name(reference: exp.Expr, what: str) -> str:
     """The one-part name of a table or view; anything that could point elsewhere is refused."""
     table = reference.this if isinstance(reference, exp.Schema) else reference
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier) or table.db or table.catalog:
@@ -58,7 +61,7 @@ def checked_name(name: str, what: str) -> str:
     return name
 
 
-def _name_and_columns(tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
+def _name_and_columns(tree: exp.Expr) -> tuple[str, tuple[str, ...]]:
     target = tree.this
     name = relation_name(target, "view")
     if not isinstance(target, exp.Schema):
@@ -84,13 +87,13 @@ def _query_in_place(text: str) -> str:
     raise SqlError("The declaration has no AS.")
 
 
-def _comment(tree: exp.Expression) -> str | None:
+def _comment(tree: exp.Expr) -> str | None:
     properties = tree.args.get("properties")
     found = properties.find(exp.SchemaCommentProperty) if properties is not None else None
     return found.name if found is not None else None
 
 
-def _properties(tree: exp.Expression) -> dict[str, str]:
+def _properties(tree: exp.Expr) -> dict[str, str]:
     properties = tree.args.get("properties")
     listed = properties.expressions if properties is not None else []
     return {item.this.name: item.args["value"].name for item in listed if type(item) is exp.Property}

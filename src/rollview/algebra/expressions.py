@@ -27,63 +27,63 @@ def table(name: str, alias: str | None = None) -> exp.Table:
     return reference
 
 
-def named(expression: exp.Expression, name: str) -> exp.Alias:
+def named(expression: exp.Expr, name: str) -> exp.Alias:
     return exp.Alias(this=expression, alias=identifier(name))
 
 
-def number(value: int) -> exp.Expression:
+def number(value: int) -> exp.Expr:
     return exp.Literal.number(value) if value >= 0 else exp.Neg(this=exp.Literal.number(-value))
 
 
-def big(value: int) -> exp.Expression:
+def big(value: int) -> exp.Expr:
     """A BIGINT constant."""
     return cast(number(value), "bigint")
 
 
-def cast(expression: exp.Expression, type_: str) -> exp.Expression:
+def cast(expression: exp.Expr, type_: str) -> exp.Expr:
     return exp.cast(expression.copy(), type_, dialect="spark")
 
 
-def call(name: str, *arguments: exp.Expression) -> exp.Expression:
+def call(name: str, *arguments: exp.Expr) -> exp.Expr:
     return exp.func(name, *arguments, dialect="spark")
 
 
-def case(*branches: tuple[exp.Expression, exp.Expression], otherwise: exp.Expression | None = None) -> exp.Case:
+def case(*branches: tuple[exp.Expr, exp.Expr], otherwise: exp.Expr | None = None) -> exp.Case:
     made = exp.Case(ifs=[exp.If(this=condition, true=value) for condition, value in branches])
     if otherwise is not None:
         made.set("default", otherwise)
     return made
 
 
-def not_null(expression: exp.Expression) -> exp.Expression:
+def not_null(expression: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Is(this=expression.copy(), expression=exp.null()))
 
 
-def all_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
+def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     """Conjunction; true of nothing."""
     listed = [condition.copy() for condition in conditions]
     return exp.and_(*listed) if listed else exp.true()
 
 
-def any_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
+def any_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     return exp.or_(*[condition.copy() for condition in conditions])
 
 
-def same_value(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+def same_value(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """NULL equals NULL: the only equality that internal matching may use."""
     return exp.NullSafeEQ(this=left.copy(), expression=right.copy())
 
 
-def same_values(left: str, right: str, columns: Iterable[str]) -> exp.Expression:
+def same_values(left: str, right: str, columns: Iterable[str]) -> exp.Expr:
     return all_of(same_value(column(left, name), column(right, name)) for name in columns)
 
 
-def conjuncts(expression: exp.Expression) -> list[exp.Expression]:
+def conjuncts(expression: exp.Expr) -> list[exp.Expr]:
     bare = expression.unnest()
     return [part for side in bare.flatten() for part in conjuncts(side)] if isinstance(bare, exp.And) else [bare]
 
 
-def identifiers(expression: exp.Expression) -> set[str]:
+def identifiers(expression: exp.Expr) -> set[str]:
     """The table aliases that an expression names."""
     return {node.table for node in expression.find_all(exp.Column)}
 
@@ -95,7 +95,7 @@ def bag_union(queries: Sequence[exp.Query]) -> exp.Query:
     return first
 
 
-def select(*items: exp.Expression) -> exp.Select:
+def select(*items: exp.Expr) -> exp.Select:
     return exp.Select(expressions=[item.copy() for item in items])
 
 

@@ -1,7 +1,7 @@
 """Which functions a view may call: Spark's own, whose value the arguments determine.
 
-Law: recomputing a view on the same rows must give the same rows. A function that reads a clock, a random generator, the place of a row
-or the order in which rows arrive breaks that, and is refused at the definition with the reason.
+Law: recomputing a view on the same rows must give the same rows. A function that reads a clock, a random generator,
+the place of a row or the order in which rows arrive breaks that, and is refused at the definition with the reason.
 """
 
 from __future__ import annotations
@@ -45,15 +45,17 @@ _REFUSED: dict[str, str] = {
 
 _AGGREGATES = frozenset(
     """
-    any approx_count_distinct avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or corr
-    count count_if count_min_sketch covar_pop covar_samp every kurtosis max mean median min percentile percentile_cont
-    percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness some std
-    stddev stddev_pop stddev_samp sum try_avg try_sum var_pop var_samp variance vector_avg vector_sum measure
-    hll_sketch_agg hll_union_agg theta_sketch_agg theta_union_agg theta_intersection_agg approx_top_k_accumulate
-    approx_top_k_combine kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kll_merge_agg_bigint kll_merge_agg_double
-    kll_merge_agg_float tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
-    tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer grouping grouping_id
-    """.split()
+    any approx_count_distinct approx_top_k_accumulate approx_top_k_combine avg bit_and bit_or bit_xor
+    bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or corr count count_if count_min_sketch
+    covar_pop covar_samp every grouping grouping_id hll_sketch_agg hll_union_agg kll_merge_agg_bigint
+    kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
+    kurtosis max mean measure median min percentile percentile_cont percentile_disc regr_avgx regr_avgy
+    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness some std stddev stddev_pop
+    stddev_samp sum theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
+    tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
+    tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer var_pop var_samp variance vector_avg
+    vector_sum
+    """.split()  # noqa: SIM905 - a list to read
 )
 _SORTED = ("sort_array", "array_sort")
 _ORDERED_BY_CONTENT = ("collect_list", "collect_set", "array_agg")
@@ -65,7 +67,7 @@ def builtin() -> frozenset[str]:
     return frozenset((files("rollview.algebra") / "spark_functions.txt").read_text().split())
 
 
-def function_name(node: exp.Expression) -> str | None:
+def function_name(node: exp.Expr) -> str | None:
     """The Spark name of a function call, folded; None if the node is no call."""
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return str(node.name).lower()
@@ -74,18 +76,18 @@ def function_name(node: exp.Expression) -> str | None:
     return None
 
 
-def is_aggregate_call(node: exp.Expression) -> bool:
+def is_aggregate_call(node: exp.Expr) -> bool:
     if isinstance(node, exp.AggFunc | exp.WithinGroup):
         return True
     return isinstance(node, exp.Anonymous) and str(node.name).lower() in _AGGREGATES
 
 
-def is_aggregate(expression: exp.Expression) -> bool:
+def is_aggregate(expression: exp.Expr) -> bool:
     """Whether an aggregate is called here, outside of any window."""
     return any(is_aggregate_call(node) and node.find_ancestor(exp.Window) is None for node in expression.walk())
 
 
-def check_determined(query: exp.Expression) -> None:
+def check_determined(query: exp.Expr) -> None:
     """Refuse what the rows do not determine, with the reason and the place."""
     for node in query.walk():
         name = function_name(node)
@@ -97,7 +99,7 @@ def check_determined(query: exp.Expression) -> None:
         _check_limit(limited)
 
 
-def _check_call(node: exp.Expression, name: str) -> None:
+def _check_call(node: exp.Expr, name: str) -> None:
     reason = _REFUSED.get(name)
     if name == "unix_timestamp" and not list(node.iter_expressions()):
         reason = _CLOCK
@@ -110,11 +112,11 @@ def _check_call(node: exp.Expression, name: str) -> None:
         )
 
 
-def _is_sorted(node: exp.Expression) -> bool:
+def _is_sorted(node: exp.Expr) -> bool:
     return node.parent is not None and function_name(node.parent) in _SORTED
 
 
-def _check_limit(limited: exp.Expression) -> None:
+def _check_limit(limited: exp.Expr) -> None:
     query = limited.parent
     assert query is not None
     order = query.args.get("order")
@@ -125,13 +127,20 @@ def _check_limit(limited: exp.Expression) -> None:
         raise _refusal(NotDeterministic, limited, "LIMIT", "without a total order, which rows it takes is chance", hint)
 
 
-def _is_ordered(output: exp.Expression, position: int, ordered: set[str]) -> bool:
-    spellings = {output.unalias().sql("spark"), exp.column(exp.to_identifier(output.alias_or_name, quoted=True)).sql("spark")}
+def _is_ordered(output: exp.Expr, position: int, ordered: set[str]) -> bool:
+    spellings = {
+        output.unalias().sql("spark"),
+        exp.column(exp.to_identifier(output.alias_or_name, quoted=True)).sql("spark"),
+    }
     return bool(spellings & ordered) or output.alias_or_name in ordered or str(position) in ordered
 
 
 def _refusal(
-    kind: type[NotDeterministic] | type[Unsupported], node: exp.Expression, name: str, reason: str, hint: str | None = None
+    kind: type[NotDeterministic] | type[Unsupported],
+    node: exp.Expr,
+    name: str,
+    reason: str,
+    hint: str | None = None,
 ) -> NotDeterministic | Unsupported:
     line, column = place_of(node)
     return kind(f"A view cannot use {name}: {reason}.", line=line, column=column, hint=hint, function=name)

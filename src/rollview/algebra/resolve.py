@@ -74,7 +74,9 @@ def _relation(table: exp.Table, known: Mapping[str, Known]) -> Known:
             hint="Views read tables and views by their plain names; files and other catalogs come in as tables.",
         )
     if table.args.get("version") or table.args.get("when"):
-        raise Unsupported("A view always reads the newest state; time travel has no place in it.", line=line, column=column)
+        raise Unsupported(
+            "A view always reads the newest state; time travel has no place in it.", line=line, column=column
+        )
     relation = known.get(table.name.lower())
     if relation is None:
         close = get_close_matches(table.name.lower(), known, n=3)
@@ -91,7 +93,10 @@ def _demand_names(tree: exp.Query) -> None:
         if not isinstance(item, exp.Alias | exp.Column | exp.Star | exp.Dot | exp.Aliases):
             line, column = place_of(item)
             raise SqlError(
-                f"The expression {item.sql('spark')} has no name.", line=line, column=column, hint="Write AS name after it."
+                f"The expression {item.sql('spark')} has no name.",
+                line=line,
+                column=column,
+                hint="Write AS name after it.",
             )
 
 
@@ -104,14 +109,10 @@ def _spelled_outputs(tree: exp.Query) -> dict[str, str]:
 
 
 def _qualify(tree: exp.Query, reads: Mapping[str, Known]) -> exp.Query:
-    columns = {
-        name: {column.name.lower(): "unknown" for column in relation.schema} for name, relation in reads.items()
-    }
+    columns = {name: {column.name.lower(): "unknown" for column in relation.schema} for name, relation in reads.items()}
     schema = MappingSchema(columns, dialect=DIALECT, normalize=False)  # type: ignore[arg-type]
     try:
-        query = qualify(
-            tree.copy(), schema=schema, dialect=DIALECT, validate_qualify_columns=True, identify=True
-        )
+        query = qualify(tree.copy(), schema=schema, dialect=DIALECT, validate_qualify_columns=True, identify=True)
     except SqlglotError as error:
         candidates = [(relation.name, relation.schema.names) for relation in reads.values()]
         raise resolution_error(error, candidates) from error

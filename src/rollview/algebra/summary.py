@@ -1,7 +1,8 @@
 """A view whose top is GROUP BY with linear aggregates, or DISTINCT: kept as groups with accumulators.
 
-Law (summary delta, 000 §5 and 003 [8]): a group's accumulators at csn t are those at a plus the increments of (a, t]. The group is
-visible iff it has rows (a grand total always is). The view's rows are a projection and selection of the groups, so:
+Law (summary delta, 000 §5 and 003 [8]): a group's accumulators at csn t are those at a plus the increments of (a, t].
+The group is visible iff it has rows (a grand total always is). The view's rows are a projection and selection of the
+groups, so:
 
     Δgroups = Σ_i  [ group at ci at ci ] − [ group at c(i-1) at ci ],     Δview = π(σ_having(Δgroups))
 
@@ -49,7 +50,7 @@ class Summary:
     key_types: tuple[str, ...]
     accumulated: Accumulated
     outputs: tuple[Output, ...]
-    having: tuple[exp.Expression, ...]
+    having: tuple[exp.Expr, ...]
 
     @property
     def sums(self) -> tuple[tuple[str, str], ...]:
@@ -62,7 +63,7 @@ class Summary:
         return Schema((*keys, *(Column(name, type_) for name, type_ in self.sums)))
 
 
-def find_aggregate(rel: Rel) -> tuple[Aggregate, tuple[Output, ...], tuple[exp.Expression, ...]] | None:
+def find_aggregate(rel: Rel) -> tuple[Aggregate, tuple[Output, ...], tuple[exp.Expr, ...]] | None:
     """The aggregate at the top of the view, the outputs over it and HAVING; None if the top is something else."""
     if isinstance(rel, Distinct):
         outputs = tuple(Output(name, column("g", name)) for name in rel.columns)
@@ -75,7 +76,7 @@ def find_aggregate(rel: Rel) -> tuple[Aggregate, tuple[Output, ...], tuple[exp.E
 
 
 def summarise(
-    top: tuple[Aggregate, tuple[Output, ...], tuple[exp.Expression, ...]],
+    top: tuple[Aggregate, tuple[Output, ...], tuple[exp.Expr, ...]],
     types: Mapping[str, str],
     results: Mapping[str, str],
 ) -> Summary:
@@ -89,8 +90,8 @@ def summarise(
 def visible(summary: Summary, groups: str, extra: tuple[str, ...] = ()) -> exp.Select:
     """The view's rows over stored groups; ``extra`` columns are carried along."""
 
-    def over_groups(expression: exp.Expression) -> exp.Expression:
-        def value(node: exp.Expression) -> exp.Expression:
+    def over_groups(expression: exp.Expr) -> exp.Expr:
+        def value(node: exp.Expr) -> exp.Expr:
             if not isinstance(node, exp.Column):
                 return node
             final = summary.accumulated.values.get(node.name)
@@ -133,7 +134,7 @@ def _there(summary: Summary, query: exp.Select) -> exp.Select:
     return query.where(condition, copy=False)
 
 
-def _rows() -> exp.Expression:
+def _rows() -> exp.Expr:
     return exp.Coalesce(this=exp.Sum(this=column(None, COUNT)), expressions=[big(0)])
 
 
@@ -181,7 +182,7 @@ def _running(summary: Summary, increments: str, held: str) -> exp.Select:
     return select(*keys, *totals, column(None, CSN), until).from_(steps.subquery("u"))
 
 
-def _over(function: exp.Expression, summary: Summary, *, frame: bool = False) -> exp.Window:
+def _over(function: exp.Expr, summary: Summary, *, frame: bool = False) -> exp.Window:
     window = exp.Window(
         this=function,
         partition_by=[column(None, key) for key in summary.keys],

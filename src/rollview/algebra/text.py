@@ -9,14 +9,15 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import OptimizeError, ParseError, SqlglotError, TokenError
 
+from rollview.algebra.dialect import VerbatimSpark
 from rollview.errors import SqlError
 
-DIALECT = "spark"
+DIALECT = VerbatimSpark
 _PLACE = re.compile(r"Line:? (\d+), Col:? (\d+)", re.IGNORECASE)
 _UNDERLINE = re.compile(r"\x1b\[\d+m")
 
 
-def parse_statements(text: str) -> tuple[exp.Expression, ...]:
+def parse_statements(text: str) -> tuple[exp.Expr, ...]:
     """All statements of a text; empty ones are passed over."""
     try:
         trees = sqlglot.parse(text, dialect=DIALECT)
@@ -25,18 +26,18 @@ def parse_statements(text: str) -> tuple[exp.Expression, ...]:
     return tuple(tree for tree in trees if tree is not None)
 
 
-def parse_one(text: str) -> exp.Expression:
+def parse_one(text: str) -> exp.Expr:
     trees = parse_statements(text)
     if len(trees) != 1:
         raise SqlError(f"Expected one statement, found {len(trees)}.")
     return trees[0]
 
 
-def render(tree: exp.Expression, *, pretty: bool = False) -> str:
+def render(tree: exp.Expr, *, pretty: bool = False) -> str:
     return tree.sql(DIALECT, pretty=pretty)
 
 
-def place_of(node: exp.Expression) -> tuple[int | None, int | None]:
+def place_of(node: exp.Expr) -> tuple[int | None, int | None]:
     """Line and column of the first word below the node that remembers where it stood."""
     for part in node.walk():
         line, end = part.meta.get("line"), part.meta.get("col")
@@ -52,7 +53,9 @@ def resolution_error(error: SqlglotError, candidates: Sequence[tuple[str, Sequen
     line, column = _place_in(message)
     quoted = re.search(r"[Cc]olumn '?\"?([^'\"]+)'?\"?", message)
     if quoted is None or not isinstance(error, OptimizeError):
-        return SqlError(f"The query does not resolve: {_PLACE.sub('', message).strip(' .,')}.", line=line, column=column)
+        return SqlError(
+            f"The query does not resolve: {_PLACE.sub('', message).strip(' .,')}.", line=line, column=column
+        )
     name = quoted.group(1)
     holders = [relation for relation, columns in candidates if name.lower() in {c.lower() for c in columns}]
     if len(holders) > 1:
@@ -64,7 +67,9 @@ def resolution_error(error: SqlglotError, candidates: Sequence[tuple[str, Sequen
             hint="Write the table's name or alias before it.",
         )
     known = sorted({column for _, columns in candidates for column in columns})
-    return SqlError(f"There is no column '{name}'.", line=line, column=column, hint=f"Columns here: {', '.join(known)}.")
+    return SqlError(
+        f"There is no column '{name}'.", line=line, column=column, hint=f"Columns here: {', '.join(known)}."
+    )
 
 
 def _syntax_error(error: ParseError | TokenError) -> SqlError:

@@ -18,7 +18,7 @@ class Output:
     """A named expression."""
 
     name: str
-    expression: exp.Expression
+    expression: exp.Expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class Block:
     """π(σ(R1 ⋈ … ⋈ Rn)): inner and cross joins, selection, projection. Expressions name columns ``alias.column``."""
 
     sources: tuple[Input, ...]
-    where: tuple[exp.Expression, ...]
+    where: tuple[exp.Expr, ...]
     outputs: tuple[Output, ...]
 
     def __post_init__(self) -> None:
@@ -119,12 +119,12 @@ LEFT_SIDE, RIGHT_SIDE = "l", "r"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OuterJoin:
-    """``on`` names columns ``l.column`` and ``r.column``; ``keys`` are the pairs that some equality of ``on`` compares."""
+    """``on`` names columns ``l.column`` and ``r.column``; ``keys`` are the pairs that its equalities compare."""
 
     kind: JoinKind
     left: Rel
     right: Rel
-    on: tuple[exp.Expression, ...]
+    on: tuple[exp.Expr, ...]
     keys: tuple[tuple[str, str], ...]
     hidden: tuple[str, ...] = ()
 

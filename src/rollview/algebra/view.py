@@ -44,7 +44,7 @@ class OperatorNote:
 
 @dataclass(frozen=True, slots=True)
 class Propagation:
-    """A query and the inputs it names: (relation, "delta" | "old" | "rows"); ``groups`` if it reads the view's groups."""
+    """A query and the inputs it names: (relation, "delta" | "old" | "rows")."""
 
     query: exp.Query
     inputs: frozenset[tuple[str, str]]
@@ -142,7 +142,9 @@ def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:
     columns = [column(None, name) for name in aggregate.input.columns]
     inputs = script.finish(select(*columns).from_(table(script.old(aggregate.input))))
     script_of_results = Script()
-    calls = [named(output.expression.copy(), output.name) for output in aggregate.aggregates] or [named(number(1), "_rv_one")]
+    calls = [named(output.expression.copy(), output.name) for output in aggregate.aggregates] or [
+        named(number(1), "_rv_one")
+    ]
     results = select(*calls).from_(table(script_of_results.old(aggregate.input)))
     if aggregate.keys:
         results = results.group_by(*[column(None, key) for key in aggregate.keys], copy=False)
@@ -185,7 +187,9 @@ def _notes(rel: Rel, not_linear: str | None, summary: Summary | None = None) -> 
             notes.append(OperatorNote("DISTINCT", *how))
         elif isinstance(node, OuterJoin):
             pairs = ", ".join(f"{left} = {right}" for left, right in node.keys)
-            notes.append(OperatorNote(f"{node.kind} JOIN", "keyed", f"the rows of each touched key are joined again ({pairs})"))
+            notes.append(
+                OperatorNote(f"{node.kind} JOIN", "keyed", f"the rows of each touched key are joined again ({pairs})")
+            )
         elif isinstance(node, Aggregate):
             notes.append(_aggregate_note(node, is_top, not_linear if top and node is top[0] else None))
             is_top = False

@@ -68,13 +68,15 @@ def _apply(reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, mete
     reach("apply.begun")
     pin = relation.pins[Part.EXTENT]
     old = extent.files(pin.version)
-    by_bucket = step.by_bucket and all(file.bucket is not None for file in old)
+    by_bucket = step.by_bucket and len({file.bucket_count for file in old}) == 1 and old[0].bucket is not None
     added, removed = (_touched_buckets if by_bucket else _whole_extent)(reader, step, extent, old, place, meter)
     reach("apply.computed")
     pins = [_logged(extent, relation.pins[Part.EXTENT], added, removed, step)]
     if groups is not None:
         held = relation.pins[Part.GROUPS]
-        fresh = stage(groups, reader.groups(step.view, step.after), groups_place, meter, label(step), expected=held.rows)
+        fresh = stage(
+            groups, reader.groups(step.view, step.after), groups_place, meter, label(step), expected=held.rows
+        )
         pins.append(_logged(groups, held, fresh, groups.files(held.version), step))
     reach("apply.logged")
     return Applied(step, step_id, tuple(pins))
@@ -130,7 +132,7 @@ def _touched_buckets(
 
 def _count_of(files: Sequence[DataFile]) -> int:
     """The number of buckets that the extent was written with: its files say."""
-    return max(file.buckets or 1 for file in files)
+    return max(file.bucket_count or 1 for file in files)
 
 
 def _net_change(reader: Reader, step: ApplyStep) -> DataFrame:

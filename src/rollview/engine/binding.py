@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def run_query(spark: SparkSession, query: exp.Expression, inputs: Mapping[str, DataFrame]) -> DataFrame:
+def run_query(spark: SparkSession, query: exp.Expr, inputs: Mapping[str, DataFrame]) -> DataFrame:
     """The query's result; ``inputs`` are keyed by the exact table names in the tree."""
     stem = f"rv_{uuid4().hex}"
     bound = query.copy()

@@ -1,6 +1,7 @@
 """A view from nothing: its types told by Spark, its first extent at one csn, its delta empty from there.
 
-Law: the csn is chosen first and everything is read at it, so commits that happen meanwhile are simply the view's first delta.
+Law: the csn is chosen first and everything is read at it, so commits that happen meanwhile are simply the view's
+first delta.
 """
 
 from __future__ import annotations
@@ -80,7 +81,11 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
     pins.append(_pinned(Part.DELTA, stored.folder("delta"), (), view.at))
     reach("create.logged")
     definition = Definition(
-        view.declared.query.strip(), view.declared.columns, view.declared.comment, dict(view.declared.properties), view.facts
+        view.declared.query.strip(),
+        view.declared.columns,
+        view.declared.comment,
+        dict(view.declared.properties),
+        view.facts,
     )
     with catalog.write(lease) as writer:
         if view.replaces:
@@ -116,7 +121,9 @@ def _schema(spark: SparkSession, declared: Declared, made: Outline) -> Schema:
     )
     for column in columns:
         if "variant" in column.type or column.type == "void":
-            raise Unsupported(f"Column '{column.name}' of view '{declared.name}' has type {column.type}, which is not stored.")
+            raise Unsupported(
+                f"Column '{column.name}' of view '{declared.name}' has type {column.type}, which is not stored."
+            )
         arrow_type(column.type, column.name)
     return Schema(columns)
 

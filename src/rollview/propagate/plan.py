@@ -52,7 +52,9 @@ def plan_propagate(
         return None
     interval = Interval(after, through)
     plan = plan_of(snapshot, relation)
-    motions = {lower: _motion(snapshot, snapshot.get(lower), root, interval, changes_of) for lower in relation.depends_on}
+    motions = {
+        lower: _motion(snapshot, snapshot.get(lower), root, interval, changes_of) for lower in relation.depends_on
+    }
     mode = Mode.WHOLE if recompute and plan.summary is None else plan.mode
     reason = plan.outline.whole_because or ("asked for" if mode is not plan.mode else "deltas only")
     return PropagateStep(

@@ -48,7 +48,9 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
         writer.pin(step.view, Pin(Part.DELTA, version, pin.after, step.interval.through, pin.rows + added))
         for stretch in _coarse(reader, step):
             writer.add_coarse(step.view, stretch)
-        writer.finish_step(step_id, "done", {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)})
+        writer.finish_step(
+            step_id, "done", {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
+        )
     reach("propagate.published")
     return added
 

@@ -29,7 +29,9 @@ def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
 
 def _view(catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None) -> ViewStatus:
     extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
-    missed = _missed_commits(catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn)))
+    missed = _missed_commits(
+        catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn))
+    )
     return ViewStatus(
         name=view.name,
         csn=extent.through,

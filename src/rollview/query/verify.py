@@ -1,7 +1,7 @@
 """The oracle: a view's rows at a csn beside its definition evaluated from the base tables at that csn.
 
-Law: the two are equal as multisets. DOUBLE and FLOAT columns may differ in their last digits, because the order in which Spark
-adds them up is not fixed; everything else is compared exactly.
+Law: the two are equal as multisets. DOUBLE and FLOAT columns may differ in their last digits, because the order in
+which Spark adds them up is not fixed; everything else is compared exactly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Refresh: propagate in dependency order, then apply and publish the chosen views at one csn.
 
-Law: a view is propagated only as far as everything it reads; what fails stops alone, with what reads it, and keeps its last good
-extent; the rest is published together.
+Law: a view is propagated only as far as everything it reads; what fails stops alone, with what reads it, and keeps
+its last good extent; the rest is published together.
 """
 
 from __future__ import annotations

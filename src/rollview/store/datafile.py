@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from rollview.errors import Corrupt
 
 _SAFE_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.=+-]*/)*[A-Za-z0-9_][A-Za-z0-9_.=+-]*")
-_BUCKET = re.compile(r"(?:^|/)_rv_bucket=(\d+)/")
+_BUCKET = re.compile(r"(?:^|/)_rv_bucket=(\d+)-of-(\d+)/")
 _LONGEST_TEXT = 32
 _EXACT_DIGITS = 15
 
@@ -45,6 +45,12 @@ class DataFile:
     def bucket(self) -> int | None:
         found = _BUCKET.search(self.path)
         return int(found.group(1)) if found else None
+
+    @property
+    def bucket_count(self) -> int | None:
+        """Among how many buckets the rows were spread when the file was written."""
+        found = _BUCKET.search(self.path)
+        return int(found.group(2)) if found else None
 
     def bounds(self, physical: str) -> Bounds | None:
         return self.stats.get(physical)

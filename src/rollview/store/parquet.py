@@ -61,7 +61,7 @@ def write_frame(data: DataFrame, place: Path, schema: Schema, buckets: Buckets |
         for column, field in zip(schema, physical, strict=True)
     ]
     if buckets is not None:
-        columns.append(f"{bucket_sql(buckets, schema)} AS {BUCKET}")
+        columns.append(f"concat({bucket_sql(buckets, schema)}, '-of-{buckets.count}') AS {BUCKET}")
     _arranged(data.selectExpr(*columns), buckets is not None, sort).parquet(uri(place))
 
 
@@ -74,7 +74,7 @@ def write_table(data: pa.Table, place: Path, schema: Schema, buckets: Buckets | 
         return
     bucket = data.column(BUCKET)
     for value in pc.unique(bucket).to_pylist():
-        _write_sorted(table.filter(pc.equal(bucket, value)), place / f"{BUCKET}={value}", sort)
+        _write_sorted(table.filter(pc.equal(bucket, value)), place / f"{BUCKET}={value}-of-{buckets.count}", sort)
 
 
 def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, ...]:

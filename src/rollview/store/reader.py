@@ -1,7 +1,7 @@
 """All relations as of one catalog snapshot: their rows, signed states and changes at any csn in reach.
 
-Law: what a view shows is a projection and selection of what it stores, so a summary view's visible rows and changes are read
-off its groups; a base table and a view then look the same to whoever reads them.
+Law: what a view shows is a projection and selection of what it stores, so a summary view's visible rows and changes
+are read off its groups; a base table and a view then look the same to whoever reads them.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@ Law: the driver never holds more than ``BOUND`` rows of a result, whatever the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as sf
 
 from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
@@ -67,21 +66,16 @@ def counted(meter: Meter, label: str, files: Iterable[DataFile]) -> tuple[DataFi
     return kept
 
 
-class _named_failures:
+@contextmanager
+def _named_failures(doing: str) -> Iterator[None]:
     """A row deleted more often than it was there is named; the rest is told as Spark's failure."""
-
-    def __init__(self, doing: str) -> None:
-        self._inner = spark_failures(doing)
-
-    def __enter__(self) -> None:
-        self._inner.__enter__()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool | None:
-        if error is not None and not isinstance(error, RollviewError):
+    with spark_failures(doing):
+        try:
+            yield
+        except RollviewError:
+            raise
+        except Exception as error:
             corrupt = negative_multiplicity(error)
-            if corrupt is not None:
-                raise corrupt from error
-        return self._inner.__exit__(kind, error, trace)  # type: ignore[arg-type]
-
-
-__all__ = ["BOUND", "as_stored", "counted", "sf", "stage"]
+            if corrupt is None:
+                raise
+            raise corrupt from error

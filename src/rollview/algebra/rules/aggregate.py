@@ -1,7 +1,7 @@
 """GROUP BY below other operators, or with an aggregate that is not linear: each touched group is aggregated again.
 
-Law: a group's row depends on the group's rows alone. A query without keys has exactly one group, which is there even when
-no row is. Linear aggregates at the top of a view are kept by ``summary`` instead and read no base rows.
+Law: a group's row depends on the group's rows alone. A query without keys has exactly one group, which is there even
+when no row is. Linear aggregates at the top of a view are kept by ``summary`` instead and read no base rows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _grand_total(rel: Aggregate, rows: str, moments: str) -> exp.Query:
     )
 
 
-def _of_present(call: exp.Expression) -> exp.Expression:
+def _of_present(call: exp.Expr) -> exp.Expr:
     """COUNT(*) must not count the row that stands for no row."""
     copy = call.copy()
     for count in copy.find_all(exp.Count):

@@ -4,8 +4,8 @@ Law (003 Eq. 2, with versions kept as in 002):
 
     ΔV(a,b] = Σ_i  R1@a ⋈ … ⋈ R(i-1)@a ⋈ ΔRi(a,b] ⋈ R(i+1)@b ⋈ … ⋈ Rn@b
 
-Counts multiply. The csn of a result is the largest csn of its delta rows, where the part of Rj@b that lies in (a,b] counts
-as delta rows. Every occurrence of a relation is an input of its own, so self-joins need nothing more.
+Counts multiply. The csn of a result is the largest csn of its delta rows, where the part of Rj@b that lies in (a,b]
+counts as delta rows. Every occurrence of a relation is an input of its own, so self-joins need nothing more.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _row_by_row(script: Script, rel: Block) -> exp.Select:
     return query.where(all_of(rel.where), copy=False) if rel.where else query
 
 
-def _start(script: Script, start: Input, wanted: Sequence[str], ready: Sequence[exp.Expression]) -> exp.Select:
+def _start(script: Script, start: Input, wanted: Sequence[str], ready: Sequence[exp.Expr]) -> exp.Select:
     columns = [named(column(start.alias, name), _flat_name(start.alias, name)) for name in wanted]
     query = select(*columns, column(start.alias, COUNT), column(start.alias, CSN))
     query = query.from_(table(script.delta(start.rel), start.alias))
@@ -111,7 +111,7 @@ def _step(
     source: Input,
     partner: lookup.Partner,
     wanted: dict[str, list[str]],
-    ready: Sequence[exp.Expression],
+    ready: Sequence[exp.Expr],
     placed: set[str],
 ) -> exp.Select:
     carried = [
@@ -122,7 +122,7 @@ def _step(
     ]
     gained = [named(column(_NEXT, name), _flat_name(source.alias, name)) for name in wanted[source.alias]]
     count = _product([column(_SO_FAR, COUNT), column(_NEXT, COUNT)])
-    csn: exp.Expression = column(_SO_FAR, CSN)
+    csn: exp.Expr = column(_SO_FAR, CSN)
     if partner.timed:
         csn = exp.Greatest(this=csn, expressions=[column(_NEXT, CSN)])
     conditions = [_flat(condition, source.alias) for condition in ready]
@@ -134,10 +134,10 @@ def _step(
     return broadcast(query, _SO_FAR) if script.small else query
 
 
-def _flat(expression: exp.Expression, current: str | None = None) -> exp.Expression:
+def _flat(expression: exp.Expr, current: str | None = None) -> exp.Expr:
     """Column ``alias.name`` as it is called in the rows joined so far, or in the input that is being joined."""
 
-    def flat(node: exp.Expression) -> exp.Expression:
+    def flat(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
         if node.table == current:
@@ -165,12 +165,12 @@ def _join_order(rel: Block, start: int) -> list[Input]:
     return order
 
 
-def _ties(condition: exp.Expression, alias: str, placed: set[str]) -> bool:
+def _ties(condition: exp.Expr, alias: str, placed: set[str]) -> bool:
     used = identifiers(condition)
     return isinstance(condition, exp.EQ) and alias in used and len(used) > 1 and used <= placed | {alias}
 
 
-def _ready(conditions: list[exp.Expression], placed: set[str]) -> tuple[list[exp.Expression], list[exp.Expression]]:
+def _ready(conditions: list[exp.Expr], placed: set[str]) -> tuple[list[exp.Expr], list[exp.Expr]]:
     ready = [condition for condition in conditions if identifiers(condition) <= placed]
     return ready, [condition for condition in conditions if not identifiers(condition) <= placed]
 
@@ -184,8 +184,8 @@ def _columns_wanted(rel: Block) -> dict[str, list[str]]:
     return wanted
 
 
-def _product(counts: list[exp.Column]) -> exp.Expression:
-    product: exp.Expression = counts[0]
+def _product(counts: list[exp.Column]) -> exp.Expr:
+    product: exp.Expr = counts[0]
     for count in counts[1:]:
         product = exp.Mul(this=product, expression=count)
     return product

@@ -1,4 +1,5 @@
-"""The general mechanism for operators that are not linear: recompute for the affected keys, at each csn that touched them.
+"""The general mechanism for operators that are not linear: recompute for the affected keys, at each csn that touched
+them.
 
 Law (ARCHITECTURE, idea 4): let f be an operator that never mixes rows of different keys. For a key k touched at
 csns c1 < c2 < … of (a, b], with f_k(t) its result for k on the inputs at t:
@@ -126,7 +127,9 @@ def _timed(script: Script, side: Rel) -> exp.Query:
 def _copies(netted: exp.Select, columns: Sequence[exp.Column], extra: Sequence[str] = ()) -> exp.Select:
     """One row per copy of each row that is there."""
     kept = [*columns, *[column(None, name) for name in extra]]
-    counted = select(*kept, named(call("explode", call("sequence", big(1), cast(column(None, COUNT), "bigint"))), _COPY))
+    counted = select(
+        *kept, named(call("explode", call("sequence", big(1), cast(column(None, COUNT), "bigint"))), _COPY)
+    )
     present = exp.GT(this=column(None, COUNT), expression=number(0))
     expanded = counted.from_(netted.subquery("n")).where(present, copy=False)
     return select(*kept).from_(expanded.subquery("c"))

@@ -2,10 +2,11 @@
 
 Laws, for a parent P with key k and a child C whose foreign key refers to it; both constraints hold at every csn:
 
-* by key: for k touched in (a, b], P@a[k] is the row that the first change of k deletes, or nothing if that only inserts.
-  So P@a is read for untouched keys alone.
-* by foreign key: where ΔP starts the term, C@a[k] is empty if the first change of k only inserts; it is −ΔC(a, c][k] if the first
-  change, at c, only deletes, because C@c[k] is empty; C@a is read only for keys whose first change is an update.
+* by key: for k touched in (a, b], P@a[k] is the row that the first change of k deletes, or nothing if that only
+  inserts. So P@a is read for untouched keys alone.
+* by foreign key: where ΔP starts the term, C@a[k] is empty if the first change of k only inserts; it is −ΔC(a, c][k]
+  if the first change, at c, only deletes, because C@c[k] is empty; C@a is read only for keys whose first change is an
+  update.
 
 When no key was updated in the interval the second law reads no base rows at all (002 §5.1, 003 [9]).
 """
@@ -51,7 +52,7 @@ class Partner:
     def empty(self) -> bool:
         return self.name is None and not self.queries
 
-    def rows(self, alias: str) -> exp.Expression:
+    def rows(self, alias: str) -> exp.Expr:
         if self.name is not None:
             return table(self.name, alias)
         return bag_union(self.queries).subquery(alias)
@@ -63,7 +64,7 @@ def flat_name(alias: str, name: str) -> str:
 
 
 def plan(
-    script: Script, start: Input, source: Input, ready: Sequence[exp.Expression], so_far: str, *, is_later: bool
+    script: Script, start: Input, source: Input, ready: Sequence[exp.Expr], so_far: str, *, is_later: bool
 ) -> Partner:
     changed = script.changed(source.rel)
     timed = is_later and changed
@@ -93,7 +94,7 @@ def _with_csn(query: exp.Select, timed: bool) -> exp.Select:
     return query.select(named(big(0), CSN), copy=False) if timed else query
 
 
-def _columns(source: Input, alias: str | None = None) -> list[exp.Expression]:
+def _columns(source: Input, alias: str | None = None) -> list[exp.Expr]:
     return [column(alias, name) for name in source.rel.columns]
 
 
@@ -101,7 +102,7 @@ Equalities = dict[str, exp.Column]
 """Column of the next input (folded) to the column already there that it must equal."""
 
 
-def _equalities(ready: Sequence[exp.Expression], alias: str) -> Equalities:
+def _equalities(ready: Sequence[exp.Expr], alias: str) -> Equalities:
     found: Equalities = {}
     for condition in ready:
         if not isinstance(condition, exp.EQ):
@@ -130,12 +131,18 @@ def _by_key(
     script: Script, source: Input, key: tuple[str, ...], equalities: Equalities, so_far: str
 ) -> tuple[exp.Select, ...]:
     delta, old = script.delta(source.rel), script.old(source.rel)
-    wanted = [named(column("t", flat_name(equalities[name.lower()].table, equalities[name.lower()].name)), name) for name in key]
+    wanted = [
+        named(column("t", flat_name(equalities[name.lower()].table, equalities[name.lower()].name)), name)
+        for name in key
+    ]
     touched = select(number(1)).from_(table(delta, "d"))
     touched = touched.where(
-        *[exp.EQ(this=column("d", name), expression=item.this.copy()) for name, item in zip(key, wanted, strict=True)], copy=False
+        *[exp.EQ(this=column("d", name), expression=item.this.copy()) for name, item in zip(key, wanted, strict=True)],
+        copy=False,
     )
-    missing = select(*wanted).distinct().from_(table(so_far, "t")).where(exp.Not(this=exp.Exists(this=touched)), copy=False)
+    missing = (
+        select(*wanted).distinct().from_(table(so_far, "t")).where(exp.Not(this=exp.Exists(this=touched)), copy=False)
+    )
     needed = script.add(f"keys_of_{source.alias}", missing)
     matches = all_of(exp.EQ(this=column("o", name), expression=column("k", name)) for name in key)
     untouched = (
@@ -191,8 +198,9 @@ def _by_foreign_key(
 def _foreign_key_compared(
     script: Script, start: Input, source: Input, equalities: Equalities
 ) -> list[tuple[str, str]] | None:
-    """Pairs (child column, parent key column) if the join compares a whole declared foreign key to the starting delta."""
-    assert isinstance(start.rel, Leaf) and isinstance(source.rel, Leaf)
+    """Pairs (child column, parent key column) if the join compares a whole foreign key to the starting delta."""
+    assert isinstance(start.rel, Leaf)
+    assert isinstance(source.rel, Leaf)
     for foreign in script.constraints_of(source.rel.relation).foreign_keys:
         pairs = list(zip(foreign.columns, foreign.referenced, strict=True))
         if same(foreign.table, start.rel.relation) and all(
@@ -218,7 +226,9 @@ def _first_changes_query(script: Script, start: Input, pairs: list[tuple[str, st
     ranked = ranked.from_(table(script.delta(start.rel)))
     count = column(None, COUNT)
     return (
-        select(*keys, column(None, CSN), named(exp.Min(this=count.copy()), "lowest"), named(exp.Max(this=count), "highest"))
+        select(
+            *keys, column(None, CSN), named(exp.Min(this=count.copy()), "lowest"), named(exp.Max(this=count), "highest")
+        )
         .from_(ranked.subquery("r"))
         .where(exp.EQ(this=column(None, CSN), expression=column(None, _FIRST)), copy=False)
         .group_by(*keys, column(None, CSN), copy=False)
@@ -257,5 +267,5 @@ def _children_of_updated(script: Script, start: Input, source: Input, pairs: lis
     return broadcast(query, "f") if script.small else query
 
 
-def _child_matches(child: str, parent: str, pairs: list[tuple[str, str]]) -> exp.Expression:
+def _child_matches(child: str, parent: str, pairs: list[tuple[str, str]]) -> exp.Expr:
     return all_of(exp.EQ(this=column(child, ours), expression=column(parent, theirs)) for ours, theirs in pairs)

@@ -1,7 +1,7 @@
 """LEFT, RIGHT and FULL joins with at least one equality: the rows of each touched join key are joined again.
 
-Law: rows meet only where the equality holds, so matched rows and the rows that stay without a partner depend on the rows
-of their own key alone. Rows whose key is NULL form a key of their own and never find a partner by ``=``.
+Law: rows meet only where the equality holds, so matched rows and the rows that stay without a partner depend on the
+rows of their own key alone. Rows whose key is NULL form a key of their own and never find a partner by ``=``.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def old(script: Script, rel: OuterJoin) -> exp.Query:
 
 
 def _join(
-    rel: OuterJoin, left: str, right: str, conditions: Sequence[exp.Expression], extra: Sequence[exp.Expression]
+    rel: OuterJoin, left: str, right: str, conditions: Sequence[exp.Expr], extra: Sequence[exp.Expr]
 ) -> exp.Select:
-    sides = {name: LEFT_SIDE for name in rel.left.columns} | {name: RIGHT_SIDE for name in rel.right.columns}
+    sides = dict.fromkeys(rel.left.columns, LEFT_SIDE) | dict.fromkeys(rel.right.columns, RIGHT_SIDE)
     columns = [column(sides[name], name) for name in rel.columns]
     return (
         select(*columns, *extra)

@@ -23,7 +23,9 @@ def old(script: Script, rel: Union) -> exp.Query:
     return _over(rel.inputs, rel, script.old, (COUNT,))
 
 
-def _over(sides: tuple[Rel, ...] | list[Rel], rel: Union, of: Callable[[Rel], str], extra: tuple[str, ...]) -> exp.Query:
+def _over(
+    sides: tuple[Rel, ...] | list[Rel], rel: Union, of: Callable[[Rel], str], extra: tuple[str, ...]
+) -> exp.Query:
     def side(rows: Rel) -> exp.Select:
         renamed = [named(column(None, ours), name) for ours, name in zip(rows.columns, rel.columns, strict=True)]
         return select(*renamed, *[column(None, name) for name in extra]).from_(table(of(rows)))
