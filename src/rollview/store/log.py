@@ -123,7 +123,7 @@ class DeltaLog:
             return None
         table = self._opened(None)
         # A cut commit above the pinned ones is either unreadable or, when nothing of it was left, seems empty.
-        if table is None or self._made(table.version()).stat().st_size == 0:
+        if table is None or mend.is_empty(self._made(table.version())):
             mend.drop_torn_commits(self._folder, keep)
             table = self._opened(None)
         if table is None and any(self._folder.glob("*.json")):

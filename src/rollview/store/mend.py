@@ -34,10 +34,14 @@ def drop_torn_checkpoints(folder: Path) -> bool:
     return True
 
 
+def is_empty(path: Path) -> bool:
+    return path.exists() and path.stat().st_size == 0
+
+
 def _is_whole(path: Path) -> bool:
     text = path.read_bytes()
     try:
-        return text.endswith(b"}") | text.endswith(b"}\n") and all(json.loads(line) for line in text.splitlines())
+        return text.endswith((b"}", b"}\n")) and all(json.loads(line) for line in text.splitlines())
     except ValueError:
         return False
 

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt
-from rollview.store import DataFile, DeltaFolder
+from rollview.store import DataFile, DeltaFolder, mend
 from rollview.store.log import DeltaLog
 
 
@@ -54,6 +54,15 @@ def test_a_cut_commit_that_was_pinned_stays_and_is_corrupt(folder: DeltaFolder) 
     with pytest.raises(Corrupt):
         folder.commit(pinned, stage(folder, 2), (), {})
     assert log(folder, f"{pinned:020d}.json").exists()
+
+
+def test_only_commits_above_the_pinned_one_go(tmp_path: Path) -> None:
+    for version, text in enumerate(["{", '{"a": 1}', "{", "", '{"b"']):
+        (tmp_path / f"{version:020d}.json").write_text(text)
+    mend.drop_torn_commits(tmp_path, keep=2)
+    assert sorted(int(path.stem) for path in tmp_path.iterdir()) == [0, 1, 2]
+    mend.drop_torn_commits(tmp_path, keep=-1)
+    assert sorted(int(path.stem) for path in tmp_path.iterdir()) == [0, 1]
 
 
 @pytest.mark.parametrize("length", [0, 100, None])
