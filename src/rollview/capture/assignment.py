@@ -82,7 +82,9 @@ def _limited(value: SparkColumn, target: Column) -> SparkColumn:
     (length,) = type_.numbers
     trimmed = sf.when(sf.length(sf.rtrim(value)) <= length, sf.substring(value, 1, length))
     refused = sf.raise_error(sf.concat(sf.lit(f"{TOO_LONG}: {target.name} = "), value))
-    fitted = sf.when(sf.length(value) <= length, value).when(value.isNull(), value).otherwise(
-        trimmed.otherwise(refused.cast("string"))
+    fitted = (
+        sf.when(sf.length(value) <= length, value)
+        .when(value.isNull(), value)
+        .otherwise(trimmed.otherwise(refused.cast("string")))
     )
     return sf.rpad(fitted, length, " ") if type_.word == "char" else fitted

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from rollview.capture.conflicts import check_conflict
+from rollview.capture.constraints import Outcome, Written, find_violation
 from rollview.capture.own import Own
 from rollview.capture.places import Places
-from rollview.capture.staging import Effect, Staged, effect, settle
+from rollview.capture.staging import Staged, effect, settle
 from rollview.catalog import Catalog, ChangeCount, Lease, Moment, Part, Pin, Relation, Snapshot
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
-from rollview.errors import Conflict, EnvironmentFault
-from rollview.store.folder import DeltaFolder
+from rollview.errors import Conflict, ConstraintViolated, EnvironmentFault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,16 +47,6 @@ class Work:
     began: Snapshot
     places: Places
     staged: Mapping[str, Sequence[Staged]]
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """One table's settled changes. ``relation`` is the table as it is now."""
-
-    relation: Relation
-    folder: DeltaFolder
-    staged: Staged
-    effect: Effect
 
 
 def run_commit(work: Work) -> Committed:
@@ -97,9 +88,26 @@ def _still_there(work: Work, now: Snapshot, name: str) -> Relation:
 
 def _check(work: Work, now: Snapshot, written: Sequence[Written]) -> None:
     for one in written:
-        lost = [file.path for file in one.staged.files if not (one.folder.root / file.path).exists()]
-        if lost:
-            raise EnvironmentFault(f"The file '{lost[0]}' of this transaction is gone.", hint="Run it again.")
+        _check_files(one)
+        check_conflict(work.spark, work.root, one, work.began, now)
+    changes = {one.relation.name.lower(): one for one in written}
+    found = find_violation(Outcome(work.spark, work.root, now, changes))
+    if found is None:
+        return
+    if now.moment.csn > work.began.moment.csn and _is_theirs(work, changes):
+        raise Conflict(found.table, f"{found.constraint} would be violated now, because {found.example}")
+    raise ConstraintViolated(found.table, found.constraint, found.example)
+
+
+def _is_theirs(work: Work, changes: Mapping[str, Written]) -> bool:
+    """Whether the transaction would have been right at the csn at which it began."""
+    return find_violation(Outcome(work.spark, work.root, work.began, changes)) is None
+
+
+def _check_files(one: Written) -> None:
+    lost = [file.path for file in one.staged.files if not (one.folder.root / file.path).exists()]
+    if lost:
+        raise EnvironmentFault(f"The file '{lost[0]}' of this transaction is gone.", hint="Run it again.")
 
 
 def _log(work: Work, now: Snapshot, written: Sequence[Written]) -> tuple[Pin, ...]:

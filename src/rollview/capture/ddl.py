@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _TEXT = ("CHAR(", "VARCHAR(")
 
 
-def run_ddl(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expression) -> StatementResult:
+def run_ddl(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr) -> StatementResult:
     if isinstance(tree, exp.Create) and tree.kind == "TABLE":
         return create_table(spark, root, catalog, tree)
     if isinstance(tree, exp.Drop) and tree.kind == "TABLE":
@@ -62,7 +62,7 @@ def create_table(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Cr
     if present is not None:
         raise AlreadyExists(str(present.kind), present.name)
     if declared.query is not None:
-        return _create_from_query(spark, root, catalog, declared, result)
+        return _create_from_query(spark, root, catalog, declared, declared.query, result)
     return replace(result, csn=_create_empty(spark, root, catalog, declared))
 
 
@@ -107,17 +107,19 @@ def _create_empty(spark: SparkSession, root: Path, catalog: Catalog, declared: D
 
 
 def _create_from_query(
-    spark: SparkSession, root: Path, catalog: Catalog, declared: DeclaredTable, result: StatementResult
+    spark: SparkSession,
+    root: Path,
+    catalog: Catalog,
+    declared: DeclaredTable,
+    query: exp.Expr,
+    result: StatementResult,
 ) -> StatementResult:
     reading = Transaction(spark, root, catalog)
     began = reading.snapshot.moment.csn
-    assert declared.query is not None
-    data = reading.query(declared.query)
+    data = reading.query(query)
     schema = _schema_of(declared.name, data.schema.fields)
     home = _new_home()
-    table = Relation(
-        0, declared.name, RelationKind.TABLE, schema, Constraints(), None, (), home, began, {}, (), None
-    )
+    table = Relation(0, declared.name, RelationKind.TABLE, schema, Constraints(), None, (), home, began, {}, (), None)
     with catalog.write() as writer:
         step = writer.begin_step(declared.name, "create", Interval(began, began + 1), this_owner(), (home,))
     folder = Stored(declared.name, schema, root / home, {}).folder(Part.DELTA)
@@ -224,13 +226,15 @@ def _resolved_key(snapshot: Snapshot, declared: DeclaredTable, schema: Schema, k
             hint="Refer to the columns of its PRIMARY KEY or of a UNIQUE constraint.",
         )
     for own, other in zip(key.columns, spelled, strict=True):
-        _check_same_type(schema.find(own), there.find(other), name)
+        _check_same_type(_column(schema, own), _column(there, other), name)
     return ForeignKey(key.columns, name, spelled)
 
 
-def _check_same_type(own: Column | None, other: Column | None, table: str) -> None:
-    assert own is not None
-    assert other is not None
+def _column(schema: Schema, name: str) -> Column:
+    return next(column for column in schema if same(column.name, name))
+
+
+def _check_same_type(own: Column, other: Column, table: str) -> None:
     if arrow_type(own.type, own.name) != arrow_type(other.type, other.name):
         raise SqlError(
             f"Column '{own.name}' is {own.type.upper()}, but '{other.name}' of '{table}' is {other.type.upper()}.",

@@ -26,7 +26,7 @@ class DeclaredTable:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     constraints: Constraints
-    query: exp.Expression | None
+    query: exp.Expr | None
     if_not_exists: bool
 
 
@@ -75,7 +75,7 @@ def _spelled_type(item: exp.ColumnDef) -> str:
     return str(item.args["kind"].sql("spark"))
 
 
-def _take(found: _Found, item: exp.Expression) -> None:
+def _take(found: _Found, item: exp.Expr) -> None:
     match item:
         case exp.ColumnDef():
             for constraint in item.args.get("constraints") or ():
@@ -94,7 +94,7 @@ def _take(found: _Found, item: exp.Expression) -> None:
             raise Unsupported(f"'{item.sql('spark')}' is not supported in CREATE TABLE.", **_at(item))
 
 
-def _take_of_column(found: _Found, column: exp.ColumnDef, kind: exp.Expression) -> None:
+def _take_of_column(found: _Found, column: exp.ColumnDef, kind: exp.Expr) -> None:
     match kind:
         case exp.NotNullColumnConstraint():
             if not kind.args.get("allow_null"):
@@ -113,13 +113,13 @@ def _take_of_column(found: _Found, column: exp.ColumnDef, kind: exp.Expression) 
             )
 
 
-def _set_primary_key(found: _Found, columns: tuple[str, ...], item: exp.Expression) -> None:
+def _set_primary_key(found: _Found, columns: tuple[str, ...], item: exp.Expr) -> None:
     if found.primary_key:
         raise SqlError("A table has one primary key.", **_at(item))
     found.primary_key = columns
 
 
-def _listed(found: _Found, items: Sequence[exp.Expression]) -> tuple[str, ...]:
+def _listed(found: _Found, items: Sequence[exp.Expr]) -> tuple[str, ...]:
     """The named columns, as they were spelled where they were defined."""
     names = []
     for item in items:
@@ -139,7 +139,7 @@ def _foreign_key(columns: tuple[str, ...], reference: exp.Reference) -> ForeignK
     return ForeignKey(columns, relation_name(target, "table"), referenced)
 
 
-def _refuse_actions(node: exp.Expression, args: dict[str, Any]) -> None:
+def _refuse_actions(node: exp.Expr, args: dict[str, Any]) -> None:
     if args.get("options") or args.get("delete") or args.get("update"):
         raise Unsupported(
             "A foreign key with an action is not supported.", hint="Leave ON DELETE and ON UPDATE out.", **_at(node)
@@ -159,6 +159,6 @@ def _refuse_options(tree: exp.Create, name: str) -> None:
         )
 
 
-def _at(node: exp.Expression) -> dict[str, Any]:
+def _at(node: exp.Expr) -> dict[str, Any]:
     line, column = place_of(node)
     return {"line": line, "column": column}

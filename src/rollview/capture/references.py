@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _READ = f"{RESERVED_PREFIX}read "
 
 
-def run(spark: SparkSession, tree: exp.Expression, read: Callable[[str], DataFrame]) -> DataFrame:
+def run(spark: SparkSession, tree: exp.Expr, read: Callable[[str], DataFrame]) -> DataFrame:
     """The query's rows; ``read`` gives the rows of a relation by name."""
     bound = tree.copy()
     inputs: dict[str, DataFrame] = {}
@@ -40,7 +40,7 @@ def run(spark: SparkSession, tree: exp.Expression, read: Callable[[str], DataFra
     return run_query(spark, bound, inputs)
 
 
-def free_tables(tree: exp.Expression) -> Iterator[exp.Table]:
+def free_tables(tree: exp.Expr) -> Iterator[exp.Table]:
     """References that mean relations; refuses those that mean something outside."""
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and not table.db and not table.catalog:

@@ -139,7 +139,9 @@ def _total(folder: DeltaFolder, file: DataFile) -> int:
 
 def _updated(spark: SparkSession, folder: DeltaFolder, files: Sequence[DataFile], key: tuple[str, ...]) -> int:
     if sum(file.rows for file in files) <= SMALL and is_exact(folder.schema, key):
-        counts = load(folder, files, (*key, COUNT)).group_by(list(key)).aggregate([(COUNT, "min"), (COUNT, "max")])
+        keys = [f"k{place}" for place in range(len(key))]
+        rows = load(folder, files, (*key, COUNT)).rename_columns([*keys, COUNT])
+        counts = rows.group_by(keys).aggregate([(COUNT, "min"), (COUNT, "max")])
         both = pc.and_(pc.less(counts[f"{COUNT}_min"], 0), pc.greater(counts[f"{COUNT}_max"], 0))
         return int(pc.sum(both).as_py() or 0)
     by_key = folder.read(spark, files).groupBy(*map(col, key))
@@ -149,11 +151,13 @@ def _updated(spark: SparkSession, folder: DeltaFolder, files: Sequence[DataFile]
 
 def _net_table(rows: pa.Table, schema: Schema) -> pa.Table:
     """Counts added up by row, then every copy a row of its own."""
-    grouped = rows.group_by(list(schema.names)).aggregate([(COUNT, "sum")]).select([*schema.names, f"{COUNT}_sum"])
-    counts = grouped.column(len(schema)).to_numpy()
+    # Arrow reads a name with a dot in it as a path.
+    keys = [f"k{place}" for place in range(len(schema))]
+    grouped = rows.rename_columns([*keys, COUNT]).group_by(keys).aggregate([(COUNT, "sum")])
+    counts = grouped[f"{COUNT}_sum"].to_numpy()
     taken = grouped.take(pa.array(np.repeat(np.arange(len(counts)), np.abs(counts))))
-    signs = pa.array(np.sign(taken.column(len(schema)).to_numpy()).astype(np.int64))
-    return taken.select(list(schema.names)).append_column(COUNT, signs)
+    signs = pa.array(np.sign(taken[f"{COUNT}_sum"].to_numpy()).astype(np.int64))
+    return taken.select(keys).rename_columns(list(schema.names)).append_column(COUNT, signs)
 
 
 def _separate(data: DataFrame, schema: Schema) -> DataFrame:

@@ -7,7 +7,7 @@ each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-_OLD = f"{RESERVED_PREFIX}old_"
-_NEW = f"{RESERVED_PREFIX}new_"
+OLD = f"{RESERVED_PREFIX}old_"
+NEW = f"{RESERVED_PREFIX}new_"
 _GIVEN = f"{RESERVED_PREFIX}given_"
 
 
@@ -42,7 +42,7 @@ class Scope(Protocol):
     def table(self, name: str) -> Relation:
         """The table of that name; refused if it is a view."""
 
-    def rows(self, query: exp.Expression) -> DataFrame: ...
+    def rows(self, query: exp.Expr) -> DataFrame: ...
 
     def most_rows(self, relation: Relation) -> int:
         """No more rows than this are in the table."""
@@ -95,20 +95,20 @@ def update(tree: exp.Update, scope: Scope) -> Changes:
     refuse(tree, "from_", "returning", "order", "limit")
     target = scope.table(relation_name(tree.this, "table"))
     values = assignments(tree.expressions, target, alias(tree))
-    old = [named(column(alias(tree), name), f"{_OLD}{i}") for i, name in enumerate(target.schema.names)]
-    new = [named(value, f"{_NEW}{i}") for i, value in values.items()]
+    old = [named(column(alias(tree), name), f"{OLD}{i}") for i, name in enumerate(target.schema.names)]
+    new = [named(value, f"{NEW}{i}") for i, value in values.items()]
     data = scope.rows(_select_from(tree, old + new))
-    rows = replaced(data, target.schema, {i: f"{_NEW}{i}" for i in values})
+    rows = replaced(data, target.schema, {i: f"{NEW}{i}" for i in values})
     return Changes(target, rows, 2 * scope.most_rows(target))
 
 
 def replaced(data: DataFrame, schema: Schema, new: dict[int, str]) -> DataFrame:
     """Old rows out, new rows in; rows that stay as they are are left alone. ``new``: new values by column's place."""
-    old = [col(f"{_OLD}{i}") for i in range(len(schema))]
+    old = [col(f"{OLD}{i}") for i in range(len(schema))]
     values = [assigned(data, new[i], target) if i in new else old[i] for i, target in enumerate(schema)]
-    prepared = data.select(*(o.alias(f"{_OLD}{i}") for i, o in enumerate(old)), *_aliased(values, _NEW))
-    changed = prepared.where(_differs(schema, tuple(new)))
-    pair = sf.array(signed_struct(_OLD, schema, -1), signed_struct(_NEW, schema, 1))
+    prepared = data.select(*(o.alias(f"{OLD}{i}") for i, o in enumerate(old)), *_aliased(values, NEW))
+    changed = prepared.where(differs(schema, tuple(new)))
+    pair = sf.array(signed_struct(OLD, schema, -1), signed_struct(NEW, schema, 1))
     return changed.select(sf.inline(pair)).toDF(*schema.names, COUNT)
 
 
@@ -117,48 +117,48 @@ def signed_struct(prefix: str, schema: Schema, count: int) -> SparkColumn:
     return sf.struct(*fields, _count(count).alias(COUNT))
 
 
-def assignments(listed: Sequence[exp.Expression], target: Relation, own: str) -> dict[int, exp.Expression]:
+def assignments(listed: Sequence[exp.Expr], target: Relation, own: str) -> dict[int, exp.Expr]:
     """SET a = 1, …: the new values by the column's place."""
-    values: dict[int, exp.Expression] = {}
+    values: dict[int, exp.Expr] = {}
     for item in listed:
         left = item.this
         if not isinstance(item, exp.EQ) or not isinstance(left, exp.Column) or left.args.get("db"):
-            raise Unsupported(f"SET {item.sql('spark')} is not 'column = value'.", **_at(item))
+            raise Unsupported(f"SET {item.sql('spark')} is not 'column = value'.", **at(item))
         if left.table and not same(left.table, own):
-            raise SqlError(f"'{left.table}' is not the table that is changed.", **_at(item))
+            raise SqlError(f"'{left.table}' is not the table that is changed.", **at(item))
         place = place_in(target, left.name, item)
         if place in values:
-            raise SqlError(f"Column '{left.name}' is set twice.", **_at(item))
+            raise SqlError(f"Column '{left.name}' is set twice.", **at(item))
         values[place] = without_default(item.expression)
     return values
 
 
-def place_in(target: Relation, name: str, node: exp.Expression) -> int:
+def place_in(target: Relation, name: str, node: exp.Expr) -> int:
     for place, own in enumerate(target.schema.names):
         if same(own, name):
             return place
     hint = f"Columns here: {', '.join(target.schema.names)}."
-    raise SqlError(f"Table '{target.name}' has no column '{name}'.", hint=hint, **_at(node))
+    raise SqlError(f"Table '{target.name}' has no column '{name}'.", hint=hint, **at(node))
 
 
-def alias(tree: exp.Expression) -> str:
+def alias(tree: exp.Expr) -> str:
     return str(tree.this.alias_or_name)
 
 
-def refuse(tree: exp.Expression, *parts: str) -> None:
+def refuse(tree: exp.Expr, *parts: str) -> None:
     for part in parts:
         if tree.args.get(part):
             word = part.strip("_").upper()
-            raise Unsupported(f"{tree.key.upper()} with {word} is not supported.", **_at(tree))
+            raise Unsupported(f"{tree.key.upper()} with {word} is not supported.", **at(tree))
 
 
-def without_default(value: exp.Expression) -> exp.Expression:
+def without_default(value: exp.Expr) -> exp.Expr:
     """No column has a default other than NULL."""
     bare = isinstance(value, exp.Var) or (isinstance(value, exp.Column) and not value.table and not value.this.quoted)
     return exp.null() if bare and value.name.upper() == "DEFAULT" else value.copy()
 
 
-def _select_from(tree: exp.Expression, items: Sequence[exp.Expression]) -> exp.Select:
+def _select_from(tree: exp.Expr, items: Sequence[exp.Expr]) -> exp.Select:
     source = table(tree.this.name, alias(tree))
     query = exp.Select(expressions=list(items), from_=exp.From(this=source))
     for part in ("where", "with_"):
@@ -167,40 +167,41 @@ def _select_from(tree: exp.Expression, items: Sequence[exp.Expression]) -> exp.S
     return query
 
 
-def _source(tree: exp.Insert) -> exp.Expression:
-    query = tree.expression
+def _source(tree: exp.Insert) -> exp.Expr:
+    query: Any = tree.expression
     if isinstance(tree.args.get("source"), exp.Table):
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree.args["source"].copy()))
     elif isinstance(query, exp.Values):
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=_values(query)))
     if not isinstance(query, exp.Query):
-        raise SqlError("INSERT needs VALUES or a query.", **_at(tree))
+        raise SqlError("INSERT needs VALUES or a query.", **at(tree))
     query = query.copy()
     if tree.args.get("with_") is not None:
         own = query.args.get("with_")
         ctes = [*tree.args["with_"].expressions, *(own.expressions if own is not None else ())]
         query.set("with_", exp.With(expressions=[cte.copy() for cte in ctes], recursive=tree.args["with_"].recursive))
-    return query
+    made: exp.Expr = query
+    return made
 
 
 def _values(values: exp.Values) -> exp.Values:
     rows = [row if isinstance(row, exp.Tuple) else exp.Tuple(expressions=[row]) for row in values.expressions]
     if len({len(row.expressions) for row in rows}) > 1:
-        raise SqlError("The rows of VALUES have different numbers of values.", **_at(values))
+        raise SqlError("The rows of VALUES have different numbers of values.", **at(values))
     listed = [exp.Tuple(expressions=[without_default(item) for item in row.expressions]) for row in rows]
     return exp.Values(expressions=listed, alias=exp.TableAlias(this=identifier(f"{RESERVED_PREFIX}values")))
 
 
 def _insert_columns(tree: exp.Insert, target: Relation, data: DataFrame) -> tuple[str, ...]:
     if tree.args.get("by_name"):
-        listed: list[exp.Expression] = [identifier(name) for name in data.columns]
+        listed: list[exp.Expr] = [identifier(name) for name in data.columns]
     elif isinstance(tree.this, exp.Schema):
         listed = tree.this.expressions
     else:
         return target.schema.names
     places = [place_in(target, item.name, item) for item in listed]
     if len(set(places)) < len(places):
-        raise SqlError("INSERT names a column twice.", **_at(tree))
+        raise SqlError("INSERT names a column twice.", **at(tree))
     return tuple(target.schema.names[place] for place in places)
 
 
@@ -208,12 +209,12 @@ def _value(given: DataFrame, source: str | None, target: Column) -> SparkColumn:
     return missing(target) if source is None else assigned(given, source, target)
 
 
-def _differs(schema: Schema, places: Sequence[int]) -> SparkColumn:
+def differs(schema: Schema, places: Iterable[int]) -> SparkColumn:
     """Spark cannot compare maps, so a row whose map is set counts as changed."""
-    listed = [schema.columns[place] for place in places]
-    if any(holds_map(arrow_type(c.type, c.name)) for c in listed):
+    listed = {place: schema.columns[place] for place in places}
+    if any(holds_map(arrow_type(c.type, c.name)) for c in listed.values()):
         return sf.lit(True)
-    return reduce(or_, (~col(f"{_OLD}{i}").eqNullSafe(col(f"{_NEW}{i}")) for i in places))
+    return reduce(or_, (~col(f"{OLD}{i}").eqNullSafe(col(f"{NEW}{i}")) for i in listed))
 
 
 def _aliased(values: Sequence[SparkColumn], prefix: str) -> list[SparkColumn]:
@@ -224,6 +225,6 @@ def _count(value: int) -> SparkColumn:
     return sf.lit(value).cast("bigint")
 
 
-def _at(node: exp.Expression) -> dict[str, Any]:
+def at(node: exp.Expr) -> dict[str, Any]:
     line, column_ = place_of(node)
     return {"line": line, "column": column_}

@@ -36,7 +36,7 @@ from rollview.store.reader import Reader
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_STATEMENTS: Mapping[type[exp.Expression], Callable[..., Changes]] = {
+_STATEMENTS: Mapping[type[exp.Expr], Callable[..., Changes]] = {
     exp.Insert: statements.insert,
     exp.Update: statements.update,
     exp.Delete: statements.delete,
@@ -45,7 +45,7 @@ _STATEMENTS: Mapping[type[exp.Expression], Callable[..., Changes]] = {
 }
 
 
-def is_dml(tree: exp.Expression) -> bool:
+def is_dml(tree: exp.Expr) -> bool:
     return type(tree) in _STATEMENTS
 
 
@@ -68,12 +68,12 @@ class Transaction:
         """The csn of the commit, once there is one."""
         return self.committed.csn if self.committed is not None else None
 
-    def sql(self, *texts: str | exp.Expression) -> tuple[StatementResult, ...]:
+    def sql(self, *texts: str | exp.Expr) -> tuple[StatementResult, ...]:
         """Run statements that change tables, in order, each seeing what the earlier ones did."""
         trees = [tree for text in texts for tree in (parse_statements(text) if isinstance(text, str) else (text,))]
         return tuple(self.run(tree) for tree in trees)
 
-    def query(self, text: str | exp.Expression) -> DataFrame:
+    def query(self, text: str | exp.Expr) -> DataFrame:
         """Rows as this transaction sees them: its own changes in tables, and views at the csn at which it began."""
         self._check_open()
         trees = parse_statements(text) if isinstance(text, str) else (text,)
@@ -126,7 +126,7 @@ class Transaction:
             raise UsageError(f"'{relation.name}' is a view; its rows follow from its definition.")
         return relation
 
-    def rows(self, query: exp.Expression) -> DataFrame:
+    def rows(self, query: exp.Expr) -> DataFrame:
         return references.run(self.spark, query, self.read)
 
     def read(self, name: str) -> DataFrame:
@@ -153,7 +153,7 @@ class Transaction:
             return self._reader.rows(view.name, at)
         return self._reader.recompute(view.name, at)
 
-    def run(self, tree: exp.Expression) -> StatementResult:
+    def run(self, tree: exp.Expr) -> StatementResult:
         """One statement that changes a table."""
         self._check_open()
         make = _STATEMENTS.get(type(tree))
@@ -184,7 +184,7 @@ class Transaction:
             raise UsageError("The transaction has ended.", hint="Begin another one.")
 
 
-def _changed(tree: exp.Expression) -> str:
+def _changed(tree: exp.Expr) -> str:
     target = tree.find(exp.Table)
     return target.name if target is not None else tree.key
 

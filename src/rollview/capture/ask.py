@@ -1,0 +1,28 @@
+"""Which of the two probes answers a question about keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rollview.capture.failures import statement_failures
+from rollview.capture.probe import Key, Question
+from rollview.capture.staging import SMALL, is_exact
+from rollview.core.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def ask(spark: SparkSession, touched: int, schema: Schema, columns: Sequence[str], question: Question) -> Key | None:
+    """``touched``: at most so many keys are asked about, with the types of ``columns``."""
+    from rollview.capture.probe_arrow import ArrowProbe, TooLargeError
+    from rollview.capture.probe_spark import SparkProbe
+
+    if touched <= SMALL and is_exact(schema, columns):
+        try:
+            return question(ArrowProbe())
+        except TooLargeError:
+            pass
+    with statement_failures("its keys"):
+        return question(SparkProbe(spark))
