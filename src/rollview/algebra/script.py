@@ -28,6 +28,8 @@ class Motion:
     changed: bool = True
     deletes: bool = True
     updates: bool = True
+    one_csn: bool = False
+    """All its changes are of one unit of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,10 @@ class Script:
     motion: Mapping[str, Motion] = field(default_factory=dict)
     constraints: Mapping[str, Constraints] = field(default_factory=dict)
     small: bool = True
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Rows of a stored relation, where known."""
+    closed: frozenset[tuple[str, str]] = frozenset()
+    """(child, parent): every key that the child's delta refers to is touched in the parent's delta."""
     subqueries: dict[str, exp.Query] = field(default_factory=dict)
     notes: list[TermNote] = field(default_factory=list)
     inputs: set[tuple[str, str]] = field(default_factory=set)

@@ -38,6 +38,8 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Schema
 
 GROUPS = f"_rv_groups{OLD_SUFFIX}"
+FEW_GROUPS = 10_000
+"""Up to here all groups are looked at, which saves finding out first which were touched."""
 _UNTIL = "_rv_until"
 
 
@@ -114,7 +116,7 @@ def groups_delta(summary: Summary, script: Script) -> exp.Query:
     """The timed delta of the groups. Input ``GROUPS`` holds the groups at a, one row each."""
     totals = script.add("totals", _increments(summary, script.delta(summary.input), (CSN,)))
     increments = script.add("increments", _that_move(summary, totals))
-    held = script.add("held", _held(summary, increments, small=script.small))
+    held = script.add("held", _held(summary, increments, script))
     running = script.add("running", _running(summary, increments, held))
     columns = [column(None, name) for name in summary.schema.names]
     begins = select(*columns, named(big(1), COUNT), column(None, CSN)).from_(table(running))
@@ -152,15 +154,16 @@ def _that_move(summary: Summary, totals: str) -> exp.Select:
     return select(*columns).from_(table(totals)).where(moves, copy=False)
 
 
-def _held(summary: Summary, increments: str, *, small: bool) -> exp.Select:
+def _held(summary: Summary, increments: str, script: Script) -> exp.Select:
+    """The touched groups; or all of them where they are few: the others then begin and end nowhere."""
     columns = [column("h", name) for name in summary.schema.names]
     query = select(*columns).from_(table(GROUPS, "h"))
-    if not summary.keys:
+    if not summary.keys or script.sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS:
         return query
     touched = select(*[column(None, key) for key in summary.keys]).distinct().from_(table(increments))
     matches = all_of(same_value(column("h", key), column("i", key)) for key in summary.keys)
     query = query.join(touched.subquery("i"), on=matches, copy=False)
-    return broadcast(query, "i") if small else query
+    return broadcast(query, "i") if script.small else query
 
 
 def _running(summary: Summary, increments: str, held: str) -> exp.Select:

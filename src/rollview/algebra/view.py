@@ -18,16 +18,13 @@ from rollview.algebra.accumulators import NotLinear
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
 from rollview.algebra.functions import check_determined
-from rollview.algebra.resolve import Known, Resolved, rebind, resolve
+from rollview.algebra.resolve import ROWS_SUFFIX, Known, Resolved, rebind, resolve
 from rollview.algebra.script import Motion, Script, TermNote
 from rollview.algebra.summary import Summary, find_aggregate, first_groups, groups_delta, summarise, visible
 from rollview.algebra.text import place_of
 from rollview.algebra.tree import Aggregate, Block, Distinct, Leaf, OuterJoin, Rel, Union
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
-
-ROWS_SUFFIX = "@rows"
-
 
 class Mode(StrEnum):
     SUMMARY = "summary"
@@ -96,11 +93,18 @@ class ViewPlan:
         assert self.summary is not None
         return visible(self.summary, groups, extra)
 
-    def propagation(self, motion: Mapping[str, Motion] | None = None, *, small: bool = True) -> Propagation:
-        """The timed delta (of the groups, for a summary) over an interval in which the relations moved as told."""
+    def propagation(
+        self,
+        motion: Mapping[str, Motion] | None = None,
+        *,
+        small: bool = True,
+        sizes: Mapping[str, int] | None = None,
+        closed: frozenset[tuple[str, str]] = frozenset(),
+    ) -> Propagation:
+        """The timed delta (of the groups, for a summary) over an interval of which as much is known as is told."""
         assert self.outline.rel is not None
         constraints = {relation.name: relation.constraints for relation in self.reads}
-        script = Script(motion=dict(motion or {}), constraints=constraints, small=small)
+        script = Script(motion or {}, constraints, small, sizes or {}, closed)
         if self.summary is not None:
             query = groups_delta(self.summary, script)
         else:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rollview.algebra.script import Motion
+from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode
-from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
+from rollview.catalog import ChangeCount, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
+from rollview.propagate.closed import closed_references
 from rollview.store.plans import high_water_mark, plan_of
 from rollview.store.reader import stored_as
 from rollview.store.timed import delta_files
@@ -29,6 +31,8 @@ class PropagateStep:
     interval: Interval
     mode: Mode
     motion: Mapping[str, Motion]
+    sizes: Mapping[str, int]
+    closed: frozenset[tuple[str, str]]
     delta_rows: int
     reason: str
 
@@ -52,19 +56,27 @@ def plan_propagate(
         return None
     interval = Interval(after, through)
     plan = plan_of(snapshot, relation)
-    motions = {
-        lower: _motion(snapshot, snapshot.get(lower), root, interval, changes_of) for lower in relation.depends_on
-    }
+    below = [snapshot.get(lower) for lower in relation.depends_on]
+    motions = {lower.name: _motion(snapshot, lower, root, interval, changes_of) for lower in below}
     mode = Mode.WHOLE if recompute and plan.summary is None else plan.mode
     reason = plan.outline.whole_because or ("asked for" if mode is not plan.mode else "deltas only")
+    motion = {lower: motion for lower, (motion, _) in motions.items()}
+    rows = {lower: rows for lower, (_, rows) in motions.items()}
     return PropagateStep(
         relation.name,
         interval,
         mode,
-        {lower: motion for lower, (motion, _) in motions.items()},
-        sum(rows for _, rows in motions.values()),
+        motion,
+        {lower.name: _size(lower) for lower in below} | ({GROUPS: _size(relation)} if plan.summary else {}),
+        closed_references(below, motion, rows, root, interval),
+        sum(rows.values()),
         reason,
     )
+
+
+def _size(relation: Relation) -> int:
+    """At most as many rows as all that is stored of it."""
+    return sum(pin.rows for part, pin in relation.pins.items() if part is not Part.EXTENT or len(relation.pins) == 2)
 
 
 def _motion(
@@ -78,4 +90,4 @@ def _motion(
     deletes = any(count.deleted for count in counts)
     updates = any(count.deleted and count.updated != 0 for count in counts)
     rows = sum(count.inserted + count.deleted for count in counts)
-    return Motion(rows > 0, deletes, updates), rows
+    return Motion(rows > 0, deletes, updates, one_csn=len(counts) == 1), rows

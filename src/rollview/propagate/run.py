@@ -60,7 +60,7 @@ def view_delta(reader: Reader, step: PropagateStep) -> DataFrame:
     plan = reader.plan(step.view)
     if step.mode is Mode.WHOLE:
         return _difference(reader, step.view, step.interval)
-    propagation = plan.propagation(step.motion, small=step.small)
+    propagation = plan.propagation(step.motion, small=step.small, sizes=step.sizes, closed=step.closed)
     held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
     return reader.run(propagation, step.interval, held)
 

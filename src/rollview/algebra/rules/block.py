@@ -10,7 +10,8 @@ counts as delta rows. Every occurrence of a relation is an input of its own, so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -35,15 +36,24 @@ if TYPE_CHECKING:
 
 _SO_FAR = "t"
 _NEXT = "n"
+SMALL_SIDE_ROWS = 50_000
+"""Up to here an input is sent to the rows joined so far, rather than they to it."""
 
 
 def delta(script: Script, rel: Block) -> exp.Query:
-    terms = [
-        term
-        for i, source in enumerate(rel.sources)
-        if script.changed(source.rel) and (term := _term(script, rel, i)) is not None
-    ]
-    return bag_union(terms) if terms else _nothing(script, rel)
+    if len(rel.sources) == 1:
+        return _row_by_row(script, rel)
+    wanted = _columns_wanted(rel)
+    core = _core(script, rel)
+    chains = [chain for i in core if (chain := _term(script, rel, i, core, wanted)) is not None]
+    if not chains:
+        return _nothing(script, rel)
+    chain = _together(script, rel, chains, wanted)
+    for source in _join_order(rel, chain.placed, [s for s in rel.sources if s.alias not in chain.placed]):
+        chain = _extended(script, chain, source, lookup.all_of_it(script, source), wanted)
+    outputs = [named(_flat(output.expression), output.name) for output in rel.outputs]
+    query = select(*outputs, column(None, COUNT), column(None, CSN)).from_(table(chain.name))
+    return query.where(*[_flat(condition) for condition in chain.waiting], copy=False) if chain.waiting else query
 
 
 def old(script: Script, rel: Block) -> exp.Query:
@@ -61,33 +71,61 @@ def old(script: Script, rel: Block) -> exp.Query:
     return query.where(*waiting, copy=False) if waiting else query
 
 
-def _term(script: Script, rel: Block, i: int) -> exp.Select | None:
-    """The term that starts at the delta of input i, or None where the constraints prove it empty."""
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Rows joined so far: their subquery, the inputs in them, and the conditions that wait for more."""
+
+    name: str
+    placed: frozenset[str]
+    waiting: tuple[exp.Expr, ...]
+
+
+def _core(script: Script, rel: Block) -> list[int]:
+    """The inputs that the terms range over.
+
+    What did not change is the same in every term, so it is joined once, to their union. Changed inputs that no
+    equality ties together directly need the others between them.
+    """
+    changed = [i for i, source in enumerate(rel.sources) if script.changed(source.rel)]
+    tied = {rel.sources[changed[0]].alias}
+    while more := [
+        rel.sources[i].alias
+        for i in changed
+        if rel.sources[i].alias not in tied and any(_ties(c, rel.sources[i].alias, tied) for c in rel.where)
+    ]:
+        tied.update(more)
+    return changed if len(tied) == len(changed) else list(range(len(rel.sources)))
+
+
+def _term(script: Script, rel: Block, i: int, core: list[int], wanted: Wanted) -> _Chain | None:
+    """The term that starts at the delta of input i, or None where nothing changed or constraints prove it empty."""
     from rollview.algebra.script import TermNote
 
     start = rel.sources[i]
-    if len(rel.sources) == 1:
-        return _row_by_row(script, rel)
-    wanted = _columns_wanted(rel)
-    placed = {start.alias}
-    ready, waiting = _ready(list(rel.where), placed)
-    name = script.add(f"from_{start.alias}", _start(script, start, wanted[start.alias], ready))
+    if not script.changed(start.rel):
+        return None
+    chain = _started(script, rel, start, wanted)
     reasons: list[str] = []
-    for source in _join_order(rel, i):
-        placed.add(source.alias)
-        ready, waiting = _ready(waiting, placed)
-        is_later = rel.sources.index(source) > i
-        partner = lookup.plan(script, start, source, ready, name, is_later=is_later)
+    for source in _join_order(rel, chain.placed, [rel.sources[j] for j in core if j != i]):
+        ready, _ = _ready(chain.waiting, chain.placed | {source.alias})
+        partner = lookup.plan(script, start, source, ready, chain.name, is_later=rel.sources.index(source) > i)
         reasons.extend(partner.reasons)
         if partner.empty:
             script.notes.append(TermNote(_label(start), False, "; ".join(partner.reasons)))
             return None
-        step = _step(script, name, source, partner, wanted, ready, placed)
-        name = script.add(f"from_{start.alias}_to_{source.alias}", step)
+        chain = _extended(script, chain, source, partner, wanted)
     script.notes.append(TermNote(_label(start), True, "; ".join(reasons) or "starts at the delta"))
-    outputs = [named(_flat(output.expression), output.name) for output in rel.outputs]
-    query = select(*outputs, column(None, COUNT), column(None, CSN)).from_(table(name))
-    return query.where(*[_flat(condition) for condition in waiting], copy=False) if waiting else query
+    return chain
+
+
+def _together(script: Script, rel: Block, chains: list[_Chain], wanted: Wanted) -> _Chain:
+    """The union of the terms."""
+    if len(chains) == 1:
+        return chains[0]
+    names = [_flat_name(s.alias, c) for s in rel.sources if s.alias in chains[0].placed for c in wanted[s.alias]]
+    columns = [column(None, name) for name in (*names, COUNT, CSN)]
+    union = bag_union([select(*columns).from_(table(chain.name)) for chain in chains])
+    return _Chain(script.add("terms", union), chains[0].placed, chains[0].waiting)
 
 
 def _row_by_row(script: Script, rel: Block) -> exp.Select:
@@ -98,40 +136,41 @@ def _row_by_row(script: Script, rel: Block) -> exp.Select:
     return query.where(all_of(rel.where), copy=False) if rel.where else query
 
 
-def _start(script: Script, start: Input, wanted: Sequence[str], ready: Sequence[exp.Expr]) -> exp.Select:
-    columns = [named(column(start.alias, name), _flat_name(start.alias, name)) for name in wanted]
+def _started(script: Script, rel: Block, start: Input, wanted: Wanted) -> _Chain:
+    ready, waiting = _ready(rel.where, {start.alias})
+    columns = [named(column(start.alias, name), _flat_name(start.alias, name)) for name in wanted[start.alias]]
     query = select(*columns, column(start.alias, COUNT), column(start.alias, CSN))
     query = query.from_(table(script.delta(start.rel), start.alias))
-    return query.where(all_of(ready), copy=False) if ready else query
+    query = query.where(all_of(ready), copy=False) if ready else query
+    return _Chain(script.add(f"from_{start.alias}", query), frozenset({start.alias}), tuple(waiting))
 
 
-def _step(
-    script: Script,
-    so_far: str,
-    source: Input,
-    partner: lookup.Partner,
-    wanted: dict[str, list[str]],
-    ready: Sequence[exp.Expr],
-    placed: set[str],
-) -> exp.Select:
+def _extended(script: Script, chain: _Chain, source: Input, partner: lookup.Partner, wanted: Wanted) -> _Chain:
+    """One more input joined."""
+    placed = chain.placed | {source.alias}
+    ready, waiting = _ready(chain.waiting, placed)
     carried = [
-        column(_SO_FAR, _flat_name(alias, name))
-        for alias in wanted
-        if alias in placed and alias != source.alias
-        for name in wanted[alias]
+        column(_SO_FAR, _flat_name(alias, name)) for alias in wanted if alias in chain.placed for name in wanted[alias]
     ]
     gained = [named(column(_NEXT, name), _flat_name(source.alias, name)) for name in wanted[source.alias]]
     count = _product([column(_SO_FAR, COUNT), column(_NEXT, COUNT)])
     csn: exp.Expr = column(_SO_FAR, CSN)
     if partner.timed:
         csn = exp.Greatest(this=csn, expressions=[column(_NEXT, CSN)])
-    conditions = [_flat(condition, source.alias) for condition in ready]
     query = (
         select(*carried, *gained, named(count, COUNT), named(csn, CSN))
-        .from_(table(so_far, _SO_FAR))
-        .join(partner.rows(_NEXT), on=all_of(conditions), copy=False)
+        .from_(table(chain.name, _SO_FAR))
+        .join(partner.rows(_NEXT), on=all_of(_flat(condition, source.alias) for condition in ready), copy=False)
     )
-    return broadcast(query, _SO_FAR) if script.small else query
+    if script.small:
+        broadcast(query, _NEXT if _is_small(script, source) else _SO_FAR)
+    return _Chain(script.add(f"{chain.name}_to_{source.alias}", query), placed, tuple(waiting))
+
+
+def _is_small(script: Script, source: Input) -> bool:
+    return (
+        isinstance(source.rel, Leaf) and script.sizes.get(source.rel.relation, SMALL_SIDE_ROWS + 1) <= SMALL_SIDE_ROWS
+    )
 
 
 def _flat(expression: exp.Expr, current: str | None = None) -> exp.Expr:
@@ -151,32 +190,34 @@ def _flat_name(alias: str, name: str) -> str:
     return lookup.flat_name(alias, name)
 
 
-def _join_order(rel: Block, start: int) -> list[Input]:
-    """The other inputs, each as soon as some condition ties it to those before it."""
-    placed = {rel.sources[start].alias}
-    left = [source for i, source in enumerate(rel.sources) if i != start]
-    order: list[Input] = []
+def _join_order(rel: Block, placed: Set[str], left: list[Input]) -> list[Input]:
+    """The inputs that are left, each as soon as some condition ties it to those before it."""
+    done, order = set(placed), []
     while left:
-        tied = (s for s in left if any(_ties(condition, s.alias, placed) for condition in rel.where))
+        tied = (s for s in left if any(_ties(condition, s.alias, done) for condition in rel.where))
         chosen = next(tied, left[0])
-        left.remove(chosen)
-        placed.add(chosen.alias)
+        left = [source for source in left if source is not chosen]
+        done.add(chosen.alias)
         order.append(chosen)
     return order
 
 
-def _ties(condition: exp.Expr, alias: str, placed: set[str]) -> bool:
+def _ties(condition: exp.Expr, alias: str, placed: Set[str]) -> bool:
     used = identifiers(condition)
     return isinstance(condition, exp.EQ) and alias in used and len(used) > 1 and used <= placed | {alias}
 
 
-def _ready(conditions: list[exp.Expr], placed: set[str]) -> tuple[list[exp.Expr], list[exp.Expr]]:
+def _ready(conditions: Sequence[exp.Expr], placed: Set[str]) -> tuple[list[exp.Expr], list[exp.Expr]]:
     ready = [condition for condition in conditions if identifiers(condition) <= placed]
     return ready, [condition for condition in conditions if not identifiers(condition) <= placed]
 
 
-def _columns_wanted(rel: Block) -> dict[str, list[str]]:
-    wanted: dict[str, list[str]] = {source.alias: [] for source in rel.sources}
+Wanted = dict[str, list[str]]
+"""Columns that the block uses, by input."""
+
+
+def _columns_wanted(rel: Block) -> Wanted:
+    wanted: Wanted = {source.alias: [] for source in rel.sources}
     expressions = [*rel.where, *[output.expression for output in rel.outputs]]
     for node in (node for expression in expressions for node in expression.find_all(exp.Column)):
         if node.name not in wanted[node.table]:

@@ -77,13 +77,17 @@ def plan(
             return Partner(tuple(_with_csn(q, timed) for q in queries) + changes, timed, (reason,))
         key = _key_compared(script, source.rel.relation, equalities)
         if key and changed:
-            queries = _by_key(script, source, key, equalities, so_far)
-            reason = f"{source.alias} by key: base rows only of keys the delta does not touch"
+            queries, reason = _by_key(script, start, source, key, equalities, so_far)
             return Partner(tuple(_with_csn(q, timed) for q in queries) + changes, timed, (reason,))
     if not timed:
-        return Partner((), False, name=script.old(source.rel))
+        return all_of_it(script, source)
     state = select(*_columns(source), column(None, COUNT)).from_(table(script.old(source.rel)))
     return Partner((_with_csn(state, timed), *changes), timed)
+
+
+def all_of_it(script: Script, source: Input) -> Partner:
+    """The old state, whole."""
+    return Partner((), False, name=script.old(source.rel))
 
 
 def _changes(script: Script, source: Input) -> exp.Query:
@@ -128,21 +132,41 @@ def _key_compared(script: Script, relation: str, equalities: Equalities) -> tupl
 
 
 def _by_key(
-    script: Script, source: Input, key: tuple[str, ...], equalities: Equalities, so_far: str
-) -> tuple[exp.Select, ...]:
+    script: Script, start: Input, source: Input, key: tuple[str, ...], equalities: Equalities, so_far: str
+) -> tuple[tuple[exp.Select, ...], str]:
+    assert isinstance(source.rel, Leaf)
+    known = (_first_images(script, source, key),) if script.motion_of(source.rel.relation).deletes else ()
+    if _is_closed(script, start, source, equalities, key):
+        return known, f"{source.alias} by key, and all keys are in its delta: no base rows read"
+    untouched = _untouched(script, source, key, equalities, so_far)
+    return (*known, untouched), f"{source.alias} by key: base rows only of keys the delta does not touch"
+
+
+def _is_closed(script: Script, start: Input, source: Input, equalities: Equalities, key: tuple[str, ...]) -> bool:
+    """Every key this term asks for is touched in the input's own delta, as was seen before planning."""
+    if not isinstance(start.rel, Leaf) or not isinstance(source.rel, Leaf):
+        return False
+    if (start.rel.relation, source.rel.relation) not in script.closed:
+        return False
+    asked = {name.lower(): equalities[name.lower()] for name in key}
+    for foreign in script.constraints_of(start.rel.relation).foreign_keys:
+        pairs = dict(zip((name.lower() for name in foreign.referenced), foreign.columns, strict=True))
+        if same(foreign.table, source.rel.relation) and pairs.keys() == asked.keys():
+            return all(asked[k].table == start.alias and same(asked[k].name, pairs[k]) for k in pairs)
+    return False
+
+
+def _untouched(script: Script, source: Input, key: tuple[str, ...], equalities: Equalities, so_far: str) -> exp.Select:
     delta, old = script.delta(source.rel), script.old(source.rel)
-    wanted = [
-        named(column("t", flat_name(equalities[name.lower()].table, equalities[name.lower()].name)), name)
-        for name in key
-    ]
+    asked = [equalities[name.lower()] for name in key]
+    wanted = [named(column("t", flat_name(ours.table, ours.name)), name) for ours, name in zip(asked, key, strict=True)]
     touched = select(number(1)).from_(table(delta, "d"))
     touched = touched.where(
         *[exp.EQ(this=column("d", name), expression=item.this.copy()) for name, item in zip(key, wanted, strict=True)],
         copy=False,
     )
-    missing = (
-        select(*wanted).distinct().from_(table(so_far, "t")).where(exp.Not(this=exp.Exists(this=touched)), copy=False)
-    )
+    missing = select(*wanted).distinct().from_(table(so_far, "t"))
+    missing = missing.where(exp.Not(this=exp.Exists(this=touched)), copy=False)
     needed = script.add(f"keys_of_{source.alias}", missing)
     matches = all_of(exp.EQ(this=column("o", name), expression=column("k", name)) for name in key)
     untouched = (
@@ -150,16 +174,16 @@ def _by_key(
         .from_(table(old, "o"))
         .join(table(needed, "k"), on=matches, copy=False)
     )
-    if script.small:
-        broadcast(untouched, "k")
-    assert isinstance(source.rel, Leaf)
-    if not script.motion_of(source.rel.relation).deletes:
-        return (untouched,)
-    return (_first_images(script, source, key), untouched)
+    return broadcast(untouched, "k") if script.small else untouched
 
 
 def _first_images(script: Script, source: Input, key: tuple[str, ...]) -> exp.Select:
     """P@a of the touched keys: what their first change deletes."""
+    assert isinstance(source.rel, Leaf)
+    deleted = exp.LT(this=column(None, COUNT), expression=number(0))
+    if script.motion_of(source.rel.relation).one_csn:
+        rows = select(*_columns(source), named(big(1), COUNT)).from_(table(script.delta(source.rel)))
+        return rows.where(deleted, copy=False)
     first = exp.Window(this=exp.Min(this=column(None, CSN)), partition_by=[column(None, name) for name in key])
     ranked = select(*_columns(source), column(None, COUNT), column(None, CSN), named(first, _FIRST))
     ranked = ranked.from_(table(script.delta(source.rel)))
@@ -168,7 +192,7 @@ def _first_images(script: Script, source: Input, key: tuple[str, ...]) -> exp.Se
         .from_(ranked.subquery("f"))
         .where(
             exp.EQ(this=column(None, CSN), expression=column(None, _FIRST)),
-            exp.LT(this=column(None, COUNT), expression=number(0)),
+            deleted,
             copy=False,
         )
     )
@@ -220,19 +244,25 @@ def _first_changes(script: Script, start: Input, pairs: list[tuple[str, str]]) -
 
 
 def _first_changes_query(script: Script, start: Input, pairs: list[tuple[str, str]]) -> exp.Query:
-    keys = [column(None, parent) for _, parent in pairs]
-    first = exp.Window(this=exp.Min(this=column(None, CSN)), partition_by=[key.copy() for key in keys])
-    ranked = select(*keys, column(None, COUNT), column(None, CSN), named(first, _FIRST))
-    ranked = ranked.from_(table(script.delta(start.rel)))
-    count = column(None, COUNT)
-    return (
-        select(
-            *keys, column(None, CSN), named(exp.Min(this=count.copy()), "lowest"), named(exp.Max(this=count), "highest")
+    assert isinstance(start.rel, Leaf)
+    motion = script.motion_of(start.rel.relation)
+    keys, count = [column(None, parent) for _, parent in pairs], column(None, COUNT)
+    rows: exp.Expr = table(script.delta(start.rel))
+    if not motion.one_csn:
+        first = exp.Window(this=exp.Min(this=column(None, CSN)), partition_by=[key.copy() for key in keys])
+        ranked = select(*keys, count, column(None, CSN), named(first, _FIRST)).from_(rows)
+        is_first = exp.EQ(this=column(None, CSN), expression=column(None, _FIRST))
+        rows = (
+            select(*keys, count, column(None, CSN))
+            .from_(ranked.subquery("r"))
+            .where(is_first, copy=False)
+            .subquery("f")
         )
-        .from_(ranked.subquery("r"))
-        .where(exp.EQ(this=column(None, CSN), expression=column(None, _FIRST)), copy=False)
-        .group_by(*keys, column(None, CSN), copy=False)
-    )
+    if not motion.updates:
+        return select(*keys, column(None, CSN), named(count, "lowest"), named(count, "highest")).from_(rows)
+    lowest, highest = exp.Min(this=count.copy()), exp.Max(this=count.copy())
+    query = select(*keys, column(None, CSN), named(lowest, "lowest"), named(highest, "highest")).from_(rows)
+    return query.group_by(*keys, column(None, CSN), copy=False)
 
 
 def _children_deleted_too(script: Script, start: Input, source: Input, pairs: list[tuple[str, str]]) -> exp.Select:
