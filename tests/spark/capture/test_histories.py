@@ -28,7 +28,8 @@ class Model:
         return self.random.choice([self.insert, self.insert, self.delete, self.update, self.merge, self.keyed_update])()
 
     def insert(self) -> str:
-        rows = [(self.value(), self.random.choice([None, NAN, 0.0, 1.5])) for _ in range(3)] * self.random.choice([1, 2])
+        rows = [(self.value(), self.random.choice([None, NAN, 0.0, 1.5])) for _ in range(3)]
+        rows *= self.random.choice([1, 2])
         self.bag.update(rows)
         return f"INSERT INTO bag VALUES {', '.join(f'({sql(a)}, {sql(x)})' for a, x in rows)}"
 

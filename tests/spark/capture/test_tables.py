@@ -90,7 +90,9 @@ def test_what_cannot_be_created_is_refused(local: Local) -> None:
 
 NAMES = [
     "select", "a b", "a.b", "a`b", "a'b", 'a"b', "../up", "/abs", "näme", "日本", "a\nb", "a\tb", "{x}", "${y}", "%41",
-    "a;DROP TABLE t", "--", "/*", "\\", "1", "*", "?", ":p", "null", "true", "a=b", "a/b", "🙂", "_", "a,b", "(a)", "[a]",
+    "a;DROP TABLE t", "--", "/*", "\\", "1",
+    "*", "?", ":p", "null", "true", "a=b", "a/b", "🙂", "_", "a,b", "(a)",
+    "[a]",
 ]  # fmt: skip
 
 
