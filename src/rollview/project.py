@@ -5,7 +5,9 @@ Law: a secret is never in the file, only a reference to it: ``env:NAME`` or ``fi
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -94,19 +96,33 @@ def load_project(folder: Path) -> Project:
     return Project(folder, _validate(data or {}, folder / FILE))
 
 
-def start_project(folder: Path) -> ProjectStarted:
-    """Make the folder a project with an empty warehouse."""
+def start_project(folder: Path, catalog: str | None = None) -> ProjectStarted:
+    """Make the folder a project with an empty warehouse. ``catalog``: a URL, or a reference to one."""
     from rollview.warehouse import Warehouse
 
     file = folder / FILE
     if file.exists():
         raise AlreadyExists("project in", str(folder), hint=f"Its settings are in '{file}'.")
-    (folder / "views").mkdir(parents=True, exist_ok=True)
-    file.write_text(_TEMPLATE, encoding="utf-8")
-    _ignore_warehouse(folder / ".gitignore")
-    project = load_project(folder)
+    project = Project(folder, Config(version=1, catalog=_without_secret(catalog)))
     Warehouse.create(project.root, catalog_url=project.catalog_url()).close()
+    (folder / "views").mkdir(parents=True, exist_ok=True)
+    file.write_text(_settings(catalog), encoding="utf-8")
+    _ignore_warehouse(folder / ".gitignore")
     return ProjectStarted(str(folder), str(file), str(project.root))
+
+
+def _settings(catalog: str | None) -> str:
+    example = "# catalog: env:ROLLVIEW_CATALOG"
+    return _TEMPLATE if catalog is None else _TEMPLATE.replace(example, f"catalog: {json.dumps(catalog)}")
+
+
+def _without_secret(catalog: str | None) -> str | None:
+    if catalog is not None and re.match(r"\w[\w+.-]*://[^/@]*:[^/@]*@", catalog):
+        raise UsageError(
+            f"A password does not belong in {FILE}.",
+            hint="Put the URL into the environment and give --catalog env:NAME, or into a file and give file:PATH.",
+        )
+    return catalog
 
 
 def resolve(text: str, folder: Path) -> str:

@@ -26,7 +26,14 @@ Limit = Annotated[
 
 
 @command(app, "init")
-def init(run: Invocation, folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> None:
+def init(
+    run: Invocation,
+    folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
+    catalog: Annotated[
+        str | None,
+        typer.Option("--catalog", help="A PostgreSQL URL for the catalog, as env:NAME or file:PATH; embedded without."),
+    ] = None,
+) -> None:
     """Start a project: a folder with rollview.yaml, views/ and an empty warehouse.
 
     Example: rollview init shop && cd shop
@@ -34,7 +41,7 @@ def init(run: Invocation, folder: Annotated[Path, typer.Argument(help="The proje
     from rollview.project import start_project
 
     base = run.project_dir or Path()
-    run.output.show(start_project((base / folder).resolve()))
+    run.output.show(start_project((base / folder).resolve(), catalog))
 
 
 @command(app, "sql")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import singledispatch
+from pathlib import Path
 from typing import Any
 
 from rollview import results
@@ -26,7 +27,8 @@ def _renders(kind: type[Any]) -> Callable[[Callable[[Any, TextOutput], None]], C
 
 @_renders(ProjectStarted)
 def _(answer: ProjectStarted, to: TextOutput) -> None:
-    to.say(f"Project in {answer.folder}: settings in {answer.file}, data in {answer.warehouse}.")
+    folder, file, warehouse = (_near(path) for path in (answer.folder, answer.file, answer.warehouse))
+    to.say(f"Project in {folder}: settings in {file}, data in {warehouse}.")
 
 
 @_renders(answers.RowSet)
@@ -47,7 +49,9 @@ def _(answer: answers.StatementAnswers, to: TextOutput) -> None:
 
 def _effect(statement: answers.StatementAnswer) -> str:
     subject = " ".join(filter(None, (statement.kind, statement.table)))
-    counts = {"inserted": statement.inserted, "deleted": statement.deleted, "updated": statement.updated}
+    # A key that is both deleted and inserted is told once, as updated.
+    both = statement.updated or 0
+    counts = {"inserted": statement.inserted - both, "deleted": statement.deleted - both, "updated": both}
     changed = ", ".join(f"{count} {verb}" for verb, count in counts.items() if count)
     commit = f"csn {statement.csn}" if statement.csn is not None else "nothing committed"
     return f"{subject}: {', '.join(filter(None, (changed, commit)))}"
@@ -74,7 +78,7 @@ def _(answer: results.Refreshed, to: TextOutput) -> None:
     right = ("delta rows", "rows", "jobs", "read", "written", "seconds")
     to.table(headings, [_refreshed(view) for view in answer.views], right)
     for view in answer.views:
-        if view.reason:
+        if view.mode == "whole":
             to.note(f"{view.name}: {view.reason}")
 
 
@@ -222,6 +226,12 @@ def _duration(seconds: float) -> str:
         if seconds >= length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def _near(path: str) -> str:
+    """As a user who stands here would write it."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
 
 def _size(count: int) -> str:
