@@ -51,19 +51,25 @@ class Work:
 
 def run_commit(work: Work) -> Committed:
     things = ["commit", *(f"relation:{name}" for name in work.staged)]
-    with work.catalog.lease(*things) as lease:
-        try:
+    publishing = False
+    try:
+        with work.catalog.lease(*things) as lease:
             now = work.catalog.snapshot()
             written = _settled(work, now)
             reach("commit.staged")
             _check(work, now, written)
             reach("commit.checked")
-            pins = _log(work, now, written)
-        except BaseException:
+            pins = _log(written)
+            work.places.discard_all_but(tuple(one.staged.place for one in written))
+            publishing = bool(written)
+            moment = _publish(work, lease, written, pins) if written else work.began.moment
+    except BaseException:
+        # Once publishing has begun its outcome may be unknown: the files stay, and recovery decides.
+        if not publishing:
             work.places.give_up()
-            raise
-        moment = _publish(work, lease, written, pins) if written else work.began.moment
-    work.places.discard_all_but(tuple(one.staged.place for one in written))
+        raise
+    if not written:
+        work.places.give_up()
     return Committed(moment.csn, moment.time, tuple(_counted(one, moment.csn) for one in written))
 
 
@@ -110,7 +116,7 @@ def _check_files(one: Written) -> None:
         raise EnvironmentFault(f"The file '{lost[0]}' of this transaction is gone.", hint="Run it again.")
 
 
-def _log(work: Work, now: Snapshot, written: Sequence[Written]) -> tuple[Pin, ...]:
+def _log(written: Sequence[Written]) -> tuple[Pin, ...]:
     pins: list[Pin] = []
     for one in written:
         old = one.relation.pins[Part.DELTA]
@@ -125,7 +131,6 @@ def _log(work: Work, now: Snapshot, written: Sequence[Written]) -> tuple[Pin, ..
 
 
 def _publish(work: Work, lease: Lease, written: Sequence[Written], pins: Sequence[Pin]) -> Moment:
-    """If this fails the outcome may be unknown, so the files stay; recovery discards them if no version names them."""
     csn = written[0].staged.csn
     changes = [(w.relation.name, w.effect.inserted, w.effect.deleted, w.effect.updated) for w in written]
     unit = {"source": "local", "position": str(csn), "transaction": str(uuid4()), "source_time": datetime.now(UTC)}

@@ -96,6 +96,24 @@ def test_nothing_is_left_of_what_was_not_committed(bank: Local) -> None:
     assert bank.catalog.steps(status="running") == ()
 
 
+def test_a_commit_of_nothing_and_one_that_cannot_begin_leave_nothing(
+    bank: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = bank.staging("log")
+    assert bank.run("DELETE FROM log WHERE what = 'nobody'").changes == ()
+    late = bank.begin()
+    late.sql("INSERT INTO log VALUES ('late')")
+
+    def busy(*_: str) -> None:
+        raise errors.Busy("'commit'", "another", "now")
+
+    monkeypatch.setattr(bank.catalog, "lease", busy)
+    with pytest.raises(errors.Busy):
+        late.commit()
+    assert bank.staging("log") == before
+    assert bank.catalog.steps(status="running") == ()
+
+
 def test_netted_changes_leave_only_their_own_files(bank: Local) -> None:
     before = bank.staging("account")
     bank.run("INSERT INTO account VALUES (3, 3)", "UPDATE account SET amount = 4 WHERE id = 3")
