@@ -1,0 +1,57 @@
+"""Fresh warehouses, and what plain readers see of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltalake import DeltaTable
+
+from rollview.catalog import Catalog, Part
+from rollview.core.names import physical
+from rollview.warehouse import Warehouse
+from tests.spark.oracle.bags import Bag, assert_same, bag
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Plans over a handful of rows cost less interpreted than compiled; the default is tested beside it.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+def fresh(spark: SparkSession, root: Path, *, interpreted: bool = True, **catalog: Any) -> Warehouse:
+    """A new warehouse; ``catalog``: options of its catalog, a wall clock for example."""
+    Warehouse.create(root).close()
+    warehouse = Warehouse.open(root, spark=spark)
+    if catalog:
+        warehouse.catalog.close()
+        warehouse.catalog = Catalog.open(root / "catalog.db", **catalog)
+    for key, value in INTERPRETED.items() if interpreted else ():
+        warehouse.spark.conf.set(key, value)
+    return warehouse
+
+
+def rows(warehouse: Warehouse, name: str, at: Any = None) -> Bag:
+    return bag(warehouse.read(name, as_of=at).collect())
+
+
+def extent(warehouse: Warehouse, name: str) -> Bag:
+    """The view's rows as any Delta reader sees them: its columns in order, no other."""
+    view = warehouse.snapshot().get(name)
+    folder = warehouse.root / "data" / view.folder / Part.EXTENT
+    data = DeltaTable(folder, version=view.pins[Part.EXTENT].version).to_pyarrow_table()
+    assert data.column_names == [physical(column) for column in view.schema.names]
+    return bag(zip(*(column.to_pylist() for column in data.columns), strict=True))
+
+
+def assert_verified(warehouse: Warehouse, *names: str) -> None:
+    """Every view equals its definition and its extent read by others."""
+    for name in names or tuple(view.name for view in warehouse.snapshot().views()):
+        verification = warehouse.verify(name)
+        assert verification.equal, verification
+        assert_same(extent(warehouse, name), rows(warehouse, name), f"extent of {name}")
