@@ -35,17 +35,21 @@ def random_value(random: Random, type_: str) -> Any:
 
 
 def random_history(random: Random, tables: tuple[Known, ...], length: int) -> list[Transaction]:
-    make = _keyed_transaction if tables[0].constraints.primary_key else _bag_transaction
     states: dict[str, Counter[Row]] = {table.name: Counter() for table in tables}
     history = []
     for _ in range(length):
-        transaction = make(random, tables, states)
+        transaction = random_transaction(random, tables, states)
         for name, changes in transaction.items():
             for row, count in changes:
                 states[name][row] += count
             states[name] = +states[name]
         history.append(transaction)
     return history
+
+
+def random_transaction(random: Random, tables: tuple[Known, ...], states: dict[str, Counter[Row]]) -> Transaction:
+    make = _keyed_transaction if tables[0].constraints.primary_key else _bag_transaction
+    return make(random, tables, states)
 
 
 def _bag_transaction(random: Random, tables: tuple[Known, ...], states: dict[str, Counter[Row]]) -> Transaction:
