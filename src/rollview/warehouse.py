@@ -110,7 +110,7 @@ class Warehouse:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Changes to several tables, committed together when the block ends without an error."""
+        """Changes to several tables, committed together when the block ends without an error (or by ``commit``)."""
         from rollview.capture import Transaction
 
         self._recover()
@@ -120,7 +120,8 @@ class Warehouse:
         except BaseException:
             transaction.rollback()
             raise
-        transaction.commit()
+        if transaction.is_open:
+            transaction.commit()
 
     def drop_table(self, name: str) -> None:
         self.sql(render(exp.Drop(this=exp.Table(this=exp.to_identifier(name, quoted=True)), kind="TABLE")))

@@ -101,5 +101,19 @@ def select(*items: exp.Expr) -> exp.Select:
 
 def broadcast(query: exp.Select, alias: str) -> exp.Select:
     """Ask Spark to send the small side to the large one; other engines do not see it."""
-    query.set("hint", exp.Hint(expressions=[exp.Anonymous(this="BROADCAST", expressions=[exp.to_identifier(alias)])]))
+    return _hinted(query, "BROADCAST", exp.to_identifier(alias))
+
+
+def hash_join(query: exp.Select, alias: str) -> exp.Select:
+    """Ask Spark to join in place: two small sides that are each in one piece need no exchange."""
+    return _hinted(query, "SHUFFLE_HASH", exp.to_identifier(alias))
+
+
+def gathered(query: exp.Select) -> exp.Select:
+    """Ask Spark to bring a small result into one piece, so that what follows needs no exchange."""
+    return _hinted(query, "COALESCE", number(1))
+
+
+def _hinted(query: exp.Select, hint: str, argument: exp.Expr) -> exp.Select:
+    query.set("hint", exp.Hint(expressions=[exp.Anonymous(this=hint, expressions=[argument])]))
     return query

@@ -48,6 +48,7 @@ class Script:
     motion: Mapping[str, Motion] = field(default_factory=dict)
     constraints: Mapping[str, Constraints] = field(default_factory=dict)
     small: bool = True
+    """The deltas are few enough to be handled in one piece and to be sent to every executor."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Rows of a stored relation, where known."""
     closed: frozenset[tuple[str, str]] = frozenset()

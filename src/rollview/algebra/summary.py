@@ -25,6 +25,7 @@ from rollview.algebra.expressions import (
     broadcast,
     cast,
     column,
+    gathered,
     named,
     not_null,
     number,
@@ -116,8 +117,9 @@ def groups_delta(summary: Summary, script: Script) -> exp.Query:
     """The timed delta of the groups. Input ``GROUPS`` holds the groups at a, one row each."""
     totals = script.add("totals", _increments(summary, script.delta(summary.input), (CSN,)))
     increments = script.add("increments", _that_move(summary, totals))
+    few = script.small and script.sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS
     held = script.add("held", _held(summary, increments, script))
-    running = script.add("running", _running(summary, increments, held))
+    running = script.add("running", _running(summary, increments, held, in_one_piece=few))
     columns = [column(None, name) for name in summary.schema.names]
     begins = select(*columns, named(big(1), COUNT), column(None, CSN)).from_(table(running))
     ends = select(*columns, named(big(-1), COUNT), named(column(None, _UNTIL), CSN)).from_(table(running))
@@ -166,23 +168,25 @@ def _held(summary: Summary, increments: str, script: Script) -> exp.Select:
     return broadcast(query, "i") if script.small else query
 
 
-def _running(summary: Summary, increments: str, held: str) -> exp.Select:
+def _running(summary: Summary, increments: str, held: str, *, in_one_piece: bool) -> exp.Select:
     """Each touched group at a (csn 0) and after each csn that touched it, and until when that holds."""
     names = [name for name, _ in summary.sums]
     keys = [column(None, key) for key in summary.keys]
     sums = [column(None, name) for name in names]
-    steps = bag_union(
+    union = bag_union(
         [
             select(*keys, *sums, column(None, CSN)).from_(table(increments)),
             select(*keys, *sums, named(big(0), CSN)).from_(table(held)),
         ]
     )
+    steps = select(*keys, *sums, column(None, CSN)).from_(union.subquery("u"))
+    steps = gathered(steps) if in_one_piece else steps
     totals = [
         named(cast(_over(exp.Sum(this=column(None, name)), summary, frame=True), type_), name)
         for name, type_ in summary.sums
     ]
     until = named(_over(exp.Lead(this=column(None, CSN)), summary), _UNTIL)
-    return select(*keys, *totals, column(None, CSN), until).from_(steps.subquery("u"))
+    return select(*keys, *totals, column(None, CSN), until).from_(steps.subquery("s"))
 
 
 def _over(function: exp.Expr, summary: Summary, *, frame: bool = False) -> exp.Window:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 from rollview.apply.plan import REWRITE_ROWS, ApplyStep
-from rollview.catalog import Catalog, Lease, Part, Pin, this_process
+from rollview.catalog import Catalog, Lease, Part, Pin
 from rollview.core.faults import reach
 from rollview.core.names import COUNT, CSN
 from rollview.engine.failures import spark_failures
@@ -19,6 +19,7 @@ from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import expand, net, signed
 from rollview.store.reader import Reader, stored_as
+from rollview.store.recover import this_owner
 from rollview.store.writing import stage
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _apply(reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, mete
     if groups is not None:
         places.append(f"{relation.folder}/groups/{(groups_place := groups.new_folder())}")
     with catalog.write(lease) as writer:
-        step_id = writer.begin_step(step.view, "apply", step.between, this_process().owner, places)
+        step_id = writer.begin_step(step.view, "apply", step.between, this_owner(), places)
     reach("apply.begun")
     pin = relation.pins[Part.EXTENT]
     old = extent.files(pin.version)

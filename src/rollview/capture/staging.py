@@ -61,7 +61,7 @@ def stage_changes(
     """Evaluate a statement. Few rows pass through this process, which saves Spark's way of writing files."""
     key = relation.constraints.primary_key
     with statement_failures(relation.name):
-        if at_most is not None and at_most <= SMALL and is_written_here(relation.schema):
+        if at_most is not None and at_most <= SMALL:
             return stage_table(folder, rows.toArrow(), place, csn, key)
         stamped = rows.withColumn(CSN, sf.lit(csn).cast("bigint"))
         return Staged(place, folder.stage(stamped, place, sort=key), csn)
@@ -85,7 +85,7 @@ def settle(
     key, schema = relation.constraints.primary_key, relation.schema
     mixed = len(written) > 1 and not is_one_sided(files)
     exact = not mixed or is_exact(schema, schema.names)
-    if sum(file.rows for file in files) <= SMALL and exact and is_written_here(schema):
+    if sum(file.rows for file in files) <= SMALL and exact:
         rows = load(folder, files, (*schema.names, COUNT))
         return stage_table(folder, _net_table(rows, schema) if mixed else rows, place, csn, key)
     data = folder.read(spark, files).drop(CSN)
@@ -126,16 +126,6 @@ def is_exact(schema: Schema, columns: Sequence[str]) -> bool:
     """Whether Arrow's equality of these columns is Spark's."""
     types = [arrow_type(c.type, c.name) for name in columns if (c := schema.find(name)) is not None]
     return not any(pa.types.is_nested(type_) or pa.types.is_floating(type_) for type_ in types)
-
-
-def is_written_here(schema: Schema) -> bool:
-    """Arrow's bounds of a floating column leave NaN out, and Spark would then pass over the rows that have it."""
-    return not any(_holds_floating(arrow_type(column.type, column.name)) for column in schema)
-
-
-def _holds_floating(type_: pa.DataType) -> bool:
-    inner = [type_.field(place).type for place in range(type_.num_fields)]
-    return pa.types.is_floating(type_) or any(map(_holds_floating, inner))
 
 
 def _total(folder: DeltaFolder, file: DataFile) -> int:

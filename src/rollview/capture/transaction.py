@@ -64,6 +64,10 @@ class Transaction:
         self._open = True
 
     @property
+    def is_open(self) -> bool:
+        return self._open
+
+    @property
     def csn(self) -> Csn | None:
         """The csn of the commit, once there is one."""
         return self.committed.csn if self.committed is not None else None

@@ -70,6 +70,6 @@ def _values(relation: Relation, column: str, root: Path, interval: Interval) -> 
         pq.read_table(stored.folder("delta").root / file.path, columns=[name, CSN])
         for file in delta_files(stored, interval)
     ]
-    table = pa.concat_tables(tables)
+    table = pa.concat_tables(tables, promote_options="permissive")
     inside = pc.and_(pc.greater(table[CSN], interval.after), pc.less_equal(table[CSN], interval.through))
     return table.filter(inside)[name]

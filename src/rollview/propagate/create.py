@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from rollview.algebra.definition import Declared
 from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline, plan
-from rollview.catalog import Catalog, Definition, Lease, Part, Pin, Relation, RelationKind, Snapshot, this_process
+from rollview.catalog import Catalog, Definition, Lease, Part, Pin, Relation, RelationKind, Snapshot
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Column, Constraints, Schema
@@ -26,6 +26,7 @@ from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
 from rollview.store.plans import high_water_mark, known_as
 from rollview.store.reader import Reader
+from rollview.store.recover import this_owner
 from rollview.store.timed import Stored
 from rollview.store.types import arrow_type
 from rollview.store.writing import BOUND, stage
@@ -73,7 +74,7 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
     home = f"v-{uuid4().hex}"
     stored = Stored(name, view.schema, reader.root / home, {}, view.plan.hidden)
     with catalog.write(lease) as writer:
-        step = writer.begin_step(name, "create", at, this_process().owner, (home,))
+        step = writer.begin_step(name, "create", at, this_owner(), (home,))
     pins = [_pinned(Part.EXTENT, stored.folder("extent"), _first_extent(reader, view, stored, meter), view.at)]
     if view.plan.mode is Mode.SUMMARY:
         pins.append(_pinned(Part.GROUPS, stored.folder("groups"), _first_groups(reader, view, stored, meter), view.at))

@@ -16,8 +16,8 @@ from rollview.store.plans import high_water_mark, plan_of
 from rollview.store.reader import stored_as
 from rollview.store.timed import delta_files
 
-SMALL_DELTA_ROWS = 200_000
-"""Up to here a delta is sent to the executors whole rather than shuffled."""
+SMALL_DELTA_ROWS = 100_000
+"""Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
 
 ChangesOf = Callable[[str, Interval], tuple[ChangeCount, ...]]
 """The ledger's counts of a table's changes over an interval."""

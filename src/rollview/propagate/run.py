@@ -8,7 +8,7 @@ from pyspark.sql import functions as sf
 
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode
-from rollview.catalog import Catalog, Lease, Part, Pin, this_process
+from rollview.catalog import Catalog, Lease, Part, Pin
 from rollview.core.faults import reach
 from rollview.core.interval import Interval
 from rollview.core.names import COUNT, CSN
@@ -16,6 +16,7 @@ from rollview.engine.meter import Meter
 from rollview.propagate.plan import PropagateStep
 from rollview.store.multiset import net, signed
 from rollview.store.reader import Reader
+from rollview.store.recover import this_owner
 from rollview.store.timed import delta_files
 from rollview.store.writing import stage
 
@@ -32,7 +33,7 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
     folder, pin = stored.folder("delta"), relation.pins[Part.DELTA]
     place = folder.new_folder()
     with catalog.write(lease) as writer:
-        owner = this_process().owner
+        owner = this_owner()
         step_id = writer.begin_step(step.view, "propagate", step.interval, owner, (f"{relation.folder}/delta/{place}",))
     reach("propagate.begun")
     version, added = pin.version, 0
@@ -62,7 +63,7 @@ def view_delta(reader: Reader, step: PropagateStep) -> DataFrame:
         return _difference(reader, step.view, step.interval)
     propagation = plan.propagation(step.motion, small=step.small, sizes=step.sizes, closed=step.closed)
     held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
-    return reader.run(propagation, step.interval, held)
+    return reader.run(propagation, step.interval, held, small=step.small)
 
 
 def _difference(reader: Reader, name: str, interval: Interval) -> DataFrame:

@@ -21,7 +21,7 @@ from rollview.errors import EngineFailed
 from rollview.store import durable
 from rollview.store.buckets import BUCKET, Buckets, bucket_sql
 from rollview.store.datafile import DataFile, inspect
-from rollview.store.types import arrow_schema, quoted, spark_type
+from rollview.store.types import arrow_schema, is_atomic, quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
@@ -119,7 +119,19 @@ def _write_sorted(table: pa.Table, place: Path, sort: tuple[str, ...]) -> None:
     if sort:
         table = table.sort_by([(names.physical(name), "ascending") for name in sort])
     target = place / f"part-{uuid4().hex}.zstd.parquet"
-    pq.write_table(table, target, compression="zstd", store_schema=False, store_decimal_as_integer=True)
+    pq.write_table(
+        table,
+        target,
+        compression="zstd",
+        store_schema=False,
+        store_decimal_as_integer=True,
+        write_statistics=_with_true_bounds(table.schema),
+    )
+
+
+def _with_true_bounds(schema: pa.Schema) -> list[str]:
+    """Columns whose bounds may be written: those of floats leave NaN out, and Spark would skip its rows by them."""
+    return [field.name for field in schema if is_atomic(field.type) and not pa.types.is_floating(field.type)]
 
 
 def _use_microseconds(data: DataFrame) -> None:

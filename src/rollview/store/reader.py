@@ -93,10 +93,17 @@ class Reader:
         return changes.select(*map(col, relation.schema.names), copies.alias(COUNT), CSN)
 
     def run(
-        self, propagation: Propagation, interval: Interval, more: Mapping[str, DataFrame] | None = None
+        self,
+        propagation: Propagation,
+        interval: Interval,
+        more: Mapping[str, DataFrame] | None = None,
+        *,
+        small: bool = False,
     ) -> DataFrame:
-        """A propagation query over the interval; ``name@rows`` is read at its end."""
+        """A propagation query over the interval; ``name@rows`` is read at its end. ``small``: its deltas are few."""
         inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
+        if small:
+            inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
         return run_query(self.spark, propagation.query, {**inputs, **(more or {})})
 
     def _input(self, name: str, what: str, interval: Interval) -> DataFrame:

@@ -124,6 +124,8 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
     if any(holds_map(arrow_type(c.type, c.name)) for c in stored.columns):
         return expand(net(signed_state(spark, stored, at), stored.columns), stored.columns)
     size = sum(file.rows for file in files)
+    if size + stored.pins[stored.snapshot_part].rows <= _GATHERED_ROWS:
+        return expand(net(signed_state(spark, stored, at).coalesce(1), stored.columns), stored.columns)
     change = net(_gathered(_signed_changes(spark, stored, way), size), stored.columns)
     small = size <= _BROADCAST_ROWS
     merge = _merge_keyed if key else _merge_rows

@@ -22,6 +22,8 @@ from rollview.algebra.expressions import (
     big,
     broadcast,
     column,
+    gathered,
+    hash_join,
     identifiers,
     named,
     select,
@@ -125,7 +127,9 @@ def _together(script: Script, rel: Block, chains: list[_Chain], wanted: Wanted) 
     names = [_flat_name(s.alias, c) for s in rel.sources if s.alias in chains[0].placed for c in wanted[s.alias]]
     columns = [column(None, name) for name in (*names, COUNT, CSN)]
     union = bag_union([select(*columns).from_(table(chain.name)) for chain in chains])
-    return _Chain(script.add("terms", union), chains[0].placed, chains[0].waiting)
+    together = select(*columns).from_(union.subquery("u"))
+    name = script.add("terms", gathered(together) if script.small else together)
+    return _Chain(name, chains[0].placed, chains[0].waiting)
 
 
 def _row_by_row(script: Script, rel: Block) -> exp.Select:
@@ -162,7 +166,9 @@ def _extended(script: Script, chain: _Chain, source: Input, partner: lookup.Part
         .from_(table(chain.name, _SO_FAR))
         .join(partner.rows(_NEXT), on=all_of(_flat(condition, source.alias) for condition in ready), copy=False)
     )
-    if script.small:
+    if script.small and partner.only_changes:
+        hash_join(query, _NEXT)
+    elif script.small:
         broadcast(query, _NEXT if _is_small(script, source) else _SO_FAR)
     return _Chain(script.add(f"{chain.name}_to_{source.alias}", query), placed, tuple(waiting))
 

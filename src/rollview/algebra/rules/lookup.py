@@ -25,6 +25,7 @@ from rollview.algebra.expressions import (
     big,
     broadcast,
     column,
+    gathered,
     named,
     number,
     select,
@@ -47,6 +48,8 @@ class Partner:
     timed: bool
     reasons: tuple[str, ...] = ()
     name: str | None = None
+    only_changes: bool = False
+    """No base row is among them."""
 
     @property
     def empty(self) -> bool:
@@ -55,7 +58,8 @@ class Partner:
     def rows(self, alias: str) -> exp.Expr:
         if self.name is not None:
             return table(self.name, alias)
-        return bag_union(self.queries).subquery(alias)
+        rows = bag_union(self.queries)
+        return (gathered(select(exp.Star()).from_(rows.subquery("u"))) if self.only_changes else rows).subquery(alias)
 
 
 def flat_name(alias: str, name: str) -> str:
@@ -74,15 +78,23 @@ def plan(
         by_foreign_key = _by_foreign_key(script, start, source, equalities)
         if by_foreign_key is not None:
             queries, reason = by_foreign_key
-            return Partner(tuple(_with_csn(q, timed) for q in queries) + changes, timed, (reason,))
+            no_base = not script.motion_of(start.rel.relation).updates  # type: ignore[union-attr]
+            return _partner(queries, changes, timed, reason, no_base)
         key = _key_compared(script, source.rel.relation, equalities)
         if key and changed:
             queries, reason = _by_key(script, start, source, key, equalities, so_far)
-            return Partner(tuple(_with_csn(q, timed) for q in queries) + changes, timed, (reason,))
+            return _partner(queries, changes, timed, reason, _is_closed(script, start, source, equalities, key))
     if not timed:
         return all_of_it(script, source)
     state = select(*_columns(source), column(None, COUNT)).from_(table(script.old(source.rel)))
     return Partner((_with_csn(state, timed), *changes), timed)
+
+
+def _partner(
+    queries: tuple[exp.Select, ...], changes: tuple[exp.Query, ...], timed: bool, reason: str, only_changes: bool
+) -> Partner:
+    known = tuple(_with_csn(query, timed) for query in queries)
+    return Partner(known + changes, timed, (reason,), only_changes=only_changes)
 
 
 def all_of_it(script: Script, source: Input) -> Partner:
