@@ -7,6 +7,9 @@ form of their own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
@@ -30,7 +33,19 @@ _UNDERSTOOD = {
 }
 """Aggregates that have a rule of their own, and ARRAY, because a bracket may follow it."""
 
-_SYNTAX = {"CAST", "EXTRACT", "LISTAGG", "OVERLAY", "POSITION", "STRING_AGG", "SUBSTRING", "SUBSTR", "TRIM", "TRY_CAST"}
+_SYNTAX = {
+    "CAST",
+    "EXTRACT",
+    "LISTAGG",
+    "OVERLAY",
+    "POSITION",
+    "STRING_AGG",
+    "SUBSTRING",
+    "SUBSTR",
+    "TRANSFORM",
+    "TRIM",
+    "TRY_CAST",
+}
 """Calls whose arguments are not a plain list."""
 
 _HINTS = {
@@ -45,13 +60,52 @@ _HINTS = {
 }
 
 
+_TAKE_A_UNIT = {"DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF", "TIMESTAMPADD", "TIMESTAMPDIFF"}
+
+
+def _with_unit(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """The first of three arguments is a word such as MONTH, not a column."""
+
+    def build(arguments: list[exp.Expr]) -> exp.Expr:
+        first, *rest = arguments
+        unit = exp.var(first.name) if len(arguments) == 3 and isinstance(first, exp.Column) else first
+        return exp.Anonymous(this=name, expressions=[unit, *rest])
+
+    return build
+
+
 class VerbatimSpark(Spark):
     class Parser(SparkParser):
-        FUNCTIONS = {name: kind.from_arg_list for name, kind in _UNDERSTOOD.items()}
-        FUNCTION_PARSERS = {
+        FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+            **{name: kind.from_arg_list for name, kind in _UNDERSTOOD.items()},
+            **{name: _with_unit(name) for name in _TAKE_A_UNIT},
+        }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+            name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
             name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _SYNTAX | _HINTS
         }
 
+        def _parse_function_call(self, *arguments: Any, **options: Any) -> exp.Expr | None:
+            return self._placed(super()._parse_function_call, *arguments, **options)
+
+        def _parse_placeholder(self) -> exp.Expr | None:
+            return self._placed(super()._parse_placeholder)
+
+        def _placed(self, parse: Callable[..., exp.Expr | None], *arguments: Any, **options: Any) -> exp.Expr | None:
+            """Words without arguments remember their place in the text too."""
+            token = self._curr
+            parsed = parse(*arguments, **options)
+            if parsed is not None and "line" not in parsed.meta:
+                parsed.update_positions(token)
+            return parsed
+
+    class Tokenizer(Spark.Tokenizer):
+        # Since Spark 4, a quote that is doubled inside a string stands for itself.
+        STRING_ESCAPES: ClassVar[list[str]] = [*Spark.Tokenizer.STRING_ESCAPES, "'", '"']
+
     class Generator(SparkGenerator):
+        TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {**SparkGenerator.TYPE_MAPPING, exp.DType.TIME: "TIME"}
         # A subquery's own WITH stays where it is: moved up, its names would catch what they did not mean.
-        EXPRESSIONS_WITHOUT_NESTED_CTES = set()
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()

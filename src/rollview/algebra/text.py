@@ -38,25 +38,38 @@ def render(tree: exp.Expr, *, pretty: bool = False) -> str:
 
 
 def place_of(node: exp.Expr) -> tuple[int | None, int | None]:
-    """Line and column of the first word below the node that remembers where it stood."""
-    for part in node.walk():
-        line, end = part.meta.get("line"), part.meta.get("col")
-        if line is not None and end is not None:
-            width = part.meta["end"] - part.meta["start"] if "start" in part.meta else 0
-            return int(line), max(int(end) - int(width), 1)
-    return None, None
+    """Line and column of the first word of the node that remembers where it stood."""
+    return min((place for part in node.walk() if (place := _own_place(part)) is not None), default=(None, None))
 
 
-def resolution_error(error: SqlglotError, candidates: Sequence[tuple[str, Sequence[str]]]) -> SqlError:
+def _own_place(node: exp.Expr) -> tuple[int, int] | None:
+    line, end = node.meta.get("line"), node.meta.get("col")
+    if line is None or end is None:
+        return None
+    width = node.meta["end"] - node.meta["start"] if "start" in node.meta else 0
+    return int(line), max(int(end) - int(width), 1)
+
+
+_UNKNOWN_COLUMN = re.compile(
+    r"(?:Column '(.+?)' could not be resolved(?: for table: '(.+?)')?|Unknown column: (.+?))[.]?$"
+)
+_UNKNOWN_TABLE = re.compile(r"Unknown table: (.+)")
+
+
+def resolution_error(error: SqlglotError, tree: exp.Expr, candidates: Sequence[tuple[str, Sequence[str]]]) -> SqlError:
     """Names that do not resolve, told as unknown or ambiguous. ``candidates``: relations and their columns."""
-    message = str(error)
-    line, column = _place_in(message)
-    quoted = re.search(r"[Cc]olumn '?\"?([^'\"]+)'?\"?", message)
-    if quoted is None or not isinstance(error, OptimizeError):
+    message = _PLACE.sub("", str(error)).strip(" .,")
+    found, table = _UNKNOWN_COLUMN.search(message), _UNKNOWN_TABLE.search(message)
+    if (found is None and table is None) or not isinstance(error, OptimizeError):
+        return SqlError(f"The query does not resolve: {message}.")
+    alias = table.group(1) if table else found.group(2) if found else None
+    name = (found.group(1) or found.group(3)) if found else "*"
+    line, column = _place_of_column(tree, alias, name)
+    if alias is not None:
+        listed = ", ".join(sorted({item.alias_or_name for item in tree.find_all(exp.Table)}))
         return SqlError(
-            f"The query does not resolve: {_PLACE.sub('', message).strip(' .,')}.", line=line, column=column
+            f"There is no table or alias '{alias}' here.", line=line, column=column, hint=f"FROM has: {listed}."
         )
-    name = quoted.group(1)
     holders = [relation for relation, columns in candidates if name.lower() in {c.lower() for c in columns}]
     if len(holders) > 1:
         listed = " and ".join(f"'{holder}'" for holder in holders)
@@ -72,11 +85,19 @@ def resolution_error(error: SqlglotError, candidates: Sequence[tuple[str, Sequen
     )
 
 
+def _place_of_column(tree: exp.Expr, alias: str | None, name: str) -> tuple[int | None, int | None]:
+    for node in tree.find_all(exp.Column):
+        if node.name.lower() == name.lower() and (alias is None or node.table.lower() == alias.lower()):
+            return place_of(node.args.get("table") or node)
+    return None, None
+
+
 def _syntax_error(error: ParseError | TokenError) -> SqlError:
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
         near = f"{first.get('highlight') or ''}".strip()
         said = str(first.get("description") or "it cannot be parsed").rstrip(".")
+        said = "something is missing after it" if said.startswith("Required keyword") else said
         at = f" near '{near}'" if near else ""
         return SqlError(f"The SQL is not right{at}: {said}.", line=first.get("line"), column=first.get("col"))
     line, column = _place_in(str(error))

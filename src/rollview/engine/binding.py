@@ -11,6 +11,8 @@ from uuid import uuid4
 
 from sqlglot import exp
 
+from rollview.algebra.text import render
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -27,7 +29,7 @@ def run_query(spark: SparkSession, query: exp.Expr, inputs: Mapping[str, DataFra
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
             table.set("this", exp.to_identifier(place, quoted=True))
-    text = bound.sql("spark").replace("{", "{{").replace("}", "}}")
+    text = render(bound).replace("{", "{{").replace("}", "}}")
     for place in used:
         text = text.replace(f"`{place}`", f"{{{place}}}")
     return spark.sql(text, **used)  # type: ignore[arg-type]
