@@ -23,10 +23,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """A base table or a view, as stored."""
+    """A base table or a view, as stored. ``floating``: columns with FLOAT or DOUBLE in their type."""
 
     relation: str
     columns: tuple[str, ...]
+    floating: frozenset[str] = frozenset()
 
     @property
     def inputs(self) -> tuple[Rel, ...]:

@@ -14,17 +14,20 @@ from typing import Any
 from sqlglot import exp
 
 from rollview.algebra import build as building
+from rollview.algebra import zeroes
 from rollview.algebra.accumulators import NotLinear
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
 from rollview.algebra.functions import check_determined
-from rollview.algebra.resolve import ROWS_SUFFIX, Known, Resolved, rebind, resolve
+from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
+from rollview.algebra.resolve import Known, Resolved, rebind, resolve
 from rollview.algebra.script import Motion, Script, TermNote
 from rollview.algebra.summary import Summary, find_aggregate, first_groups, groups_delta, summarise, visible
 from rollview.algebra.text import place_of
 from rollview.algebra.tree import Aggregate, Block, Distinct, Leaf, OuterJoin, Rel, Union
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
+
 
 class Mode(StrEnum):
     SUMMARY = "summary"
@@ -108,7 +111,7 @@ class ViewPlan:
         if self.summary is not None:
             query = groups_delta(self.summary, script)
         else:
-            query = script.finish(_net(script.delta(self.outline.rel), self.outline.rel.columns))
+            query = script.finish(_net(script.delta(self.outline.rel), self.outline.rel))
         return Propagation(query, frozenset(script.inputs), tuple(script.notes))
 
 
@@ -116,7 +119,7 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
     """Resolve the query and find its incremental form, or the reason why there is none."""
     resolved = resolve(declared.query, known, declared.columns, f"View '{declared.name}'")
     check_determined(resolved.query)
-    leaves = {relation.name.lower(): Leaf(relation.name, relation.schema.names) for relation in resolved.reads}
+    leaves = {relation.name.lower(): _leaf(relation) for relation in resolved.reads}
     try:
         rel = building.build(resolved.query, building.Known(leaves))
     except building.NotIncremental as refusal:
@@ -124,6 +127,11 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
         where = f" (line {line})" if line else ""
         return Outline(resolved, None, f"{refusal.operator}{where}: {refusal.reason}")
     return Outline(resolved, rel, None)
+
+
+def _leaf(relation: Known) -> Leaf:
+    floating = {column.name for column in relation.schema if "float" in column.type or "double" in column.type}
+    return Leaf(relation.name, relation.schema.names, frozenset(floating))
 
 
 def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
@@ -158,16 +166,10 @@ def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:
     )
 
 
-def _net(rows: str, columns: tuple[str, ...]) -> exp.Select:
+def _net(rows: str, rel: Rel) -> exp.Select:
     """Net effect per csn: counts added, zeroes gone."""
-    kept = [column(None, name) for name in columns]
-    total = exp.Sum(this=column(None, COUNT))
-    return (
-        select(*kept, named(total, COUNT), column(None, CSN))
-        .from_(table(rows))
-        .group_by(*kept, column(None, CSN), copy=False)
-        .having(exp.NEQ(this=total.copy(), expression=number(0)), copy=False)
-    )
+    query = zeroes.net(rel, select().from_(table(rows)), None, [column(None, CSN)])
+    return query.having(exp.NEQ(this=exp.Sum(this=column(None, COUNT)), expression=number(0)), copy=False)
 
 
 def _notes(rel: Rel, not_linear: str | None, summary: Summary | None = None) -> tuple[OperatorNote, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from rollview.algebra.expressions import AT, UNTIL, big, column, named, same_value, select, table
+from rollview.algebra.expressions import AT, UNTIL, all_of, big, column, named, same_value, select, table
 from rollview.algebra.rules import keyed
 from rollview.algebra.tree import Aggregate
 from rollview.core.names import COUNT
@@ -57,9 +57,8 @@ def _grand_total(rel: Aggregate, rows: str, moments: str) -> exp.Query:
 
 
 def _of_present(call: exp.Expr) -> exp.Expr:
-    """COUNT(*) must not count the row that stands for no row."""
-    copy = call.copy()
-    for count in copy.find_all(exp.Count):
-        if isinstance(count.this, exp.Star):
-            count.set("this", column(None, _PRESENT))
-    return copy
+    """The row that stands for no row must not be seen."""
+    if isinstance(call, exp.Filter):
+        both = all_of([call.expression.this, column(None, _PRESENT)])
+        return exp.Filter(this=call.this.copy(), expression=exp.Where(this=both))
+    return exp.Filter(this=call.copy(), expression=exp.Where(this=column(None, _PRESENT)))

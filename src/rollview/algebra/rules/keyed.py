@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from rollview.algebra import zeroes
 from rollview.algebra.expressions import (
     AT,
     UNTIL,
@@ -66,19 +67,15 @@ def delta(script: Script, rel: Rel, inputs: Sequence[tuple[Rel, Keys]], evaluate
 
 def old_rows(script: Script, rel: Rel) -> str:
     """The old state of an input as plain rows: netted, one row per copy."""
-    columns = [column(None, name) for name in rel.columns]
-    netted = select(*columns, named(exp.Sum(this=column(None, COUNT)), COUNT)).from_(table(script.old(rel)))
-    return script.add("rows", _copies(netted.group_by(*columns, copy=False), columns))
+    netted = zeroes.net(rel, select().from_(table(script.old(rel))), None, [])
+    return script.add("rows", _copies(netted, [column(None, name) for name in rel.columns]))
 
 
 def _moments(script: Script, inputs: Sequence[tuple[Rel, Keys]]) -> str:
     key_names = [_key(i) for i in range(len(inputs[0][1]))]
     sides = [
-        select(*[named(column(None, name), key) for name, key in zip(keys, key_names, strict=True)], column(None, CSN))
-        .distinct()
-        .from_(table(script.delta(side)))
+        _touched(script, side, [named(column(None, name), key) for name, key in zip(keys, key_names, strict=True)])
         for side, keys in inputs
-        if script.changed(side)
     ]
     touched = script.add("touched", bag_union(sides))
     keys = [column(None, key) for key in key_names]
@@ -98,21 +95,23 @@ def _moments(script: Script, inputs: Sequence[tuple[Rel, Keys]]) -> str:
     return script.add("moments", query)
 
 
+def _touched(script: Script, side: Rel, keys: Sequence[exp.Expr]) -> exp.Select:
+    """The keys that changed. A side that did not change gives no rows but its types, so that equal keys are one key."""
+    if script.changed(side):
+        return select(*keys, column(None, CSN)).distinct().from_(table(script.delta(side)))
+    return select(*keys, named(big(0), CSN)).from_(table(script.old(side))).where(exp.false(), copy=False)
+
+
 def _at_moments(script: Script, side: Rel, keys: Keys, moments: str) -> str:
     """The rows of an input at each moment of their key; only rows whose key was touched are read."""
-    columns = [column("s", name) for name in side.columns]
     timed = script.add("timed", _timed(script, side))
     matches = [same_value(column("s", name), column("m", _key(i))) for i, name in enumerate(keys)]
     in_time = exp.LTE(this=column("s", CSN), expression=column("m", AT))
-    query = (
-        select(*columns, column("m", AT), column("m", UNTIL), named(exp.Sum(this=column("s", COUNT)), COUNT))
-        .from_(table(timed, "s"))
-        .join(table(moments, "m"), on=all_of([*matches, in_time]), copy=False)
-        .group_by(*columns, column("m", AT), column("m", UNTIL), copy=False)
-    )
+    joined = select().from_(table(timed, "s")).join(table(moments, "m"), on=all_of([*matches, in_time]), copy=False)
+    query = zeroes.net(side, joined, "s", [column("m", AT), column("m", UNTIL)])
     if script.small:
         broadcast(query, "m")
-    return script.add("at_moments", _copies(query, [column(None, c.name) for c in columns], (AT, UNTIL)))
+    return script.add("at_moments", _copies(query, [column(None, name) for name in side.columns], (AT, UNTIL)))
 
 
 def _timed(script: Script, side: Rel) -> exp.Query:
