@@ -6,13 +6,19 @@ Everything this module accepts means exactly what Spark means by the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from rollview.algebra.expressions import column, conjuncts, identifiers
-from rollview.algebra.functions import is_aggregate, is_aggregate_call
+from rollview.algebra.functions import (
+    function_name,
+    is_aggregate,
+    is_aggregate_call,
+    is_generator,
+    is_time_window,
+)
 from rollview.algebra.tree import (
     LEFT_SIDE,
     RIGHT_SIDE,
@@ -78,6 +84,8 @@ def _ctes(query: exp.Expr) -> Iterable[exp.CTE]:
 
 def _union(query: exp.Union, known: Known) -> Rel:
     _refuse_row_limits(query)
+    if query.args.get("by_name") or query.args.get("side") or query.args.get("on"):
+        raise NotIncremental("UNION", "columns that meet by name have no incremental rule yet", query)
     left, right = build(query.left, known), build(query.right, known)
     both = Union((left, right))
     return Distinct(both) if query.args.get("distinct") else both
@@ -91,6 +99,8 @@ def _select(query: exp.Select, known: Known) -> Rel:
     if where is not None:
         frame.where.extend(conjuncts(frame.translate(where.this)))
     outputs = [Output(item.alias_or_name, frame.translate(item.unalias())) for item in query.expressions]
+    if len({output.name.lower() for output in outputs}) < len(outputs):
+        raise NotIncremental("SELECT", "two of its columns have the same name", query)
     group, having = query.args.get("group"), query.args.get("having")
     if group is not None or having is not None or any(is_aggregate(output.expression) for output in outputs):
         rel = _aggregate(frame, outputs, group, frame.translate(having.this) if having else None)
@@ -114,7 +124,7 @@ def _aggregate(frame: _Frame, outputs: list[Output], group: exp.Group | None, ha
 
     def above(expression: exp.Expr) -> exp.Expr:
         for i, key in enumerate(keys, 1):
-            if expression == key:
+            if expression == key and expression.find(exp.Column) is not None:
                 return column("g", f"k{i}")
         if isinstance(expression, exp.Filter) or is_aggregate_call(expression):
             call = _lift_arguments(expression, argument)
@@ -155,12 +165,12 @@ def _lift_arguments(call: exp.Expr, argument: object) -> exp.Expr:
 
 
 def _operands(call: exp.Expr) -> list[exp.Expr]:
-    """The value arguments of an aggregate call; literals that steer it (an accuracy, a percentage) stay in place."""
+    """The value arguments of an aggregate call; constants that steer it (an accuracy, a percentage) stay in place."""
     found: list[exp.Expr] = []
-    for child in call.iter_expressions():
+    for i, child in enumerate(call.iter_expressions()):
         if isinstance(child, exp.Distinct):
             found.extend(child.expressions)
-        elif isinstance(child, exp.Star) or (isinstance(child, exp.Literal) and child is not call.this):
+        elif isinstance(child, exp.Star) or (i > 0 and child.find(exp.Column) is None):
             continue
         else:
             found.append(child)
@@ -170,7 +180,7 @@ def _operands(call: exp.Expr) -> list[exp.Expr]:
 def _group_keys(frame: _Frame, outputs: list[Output], group: exp.Group | None) -> list[exp.Expr]:
     if group is None:
         return []
-    if any(group.args.get(name) for name in ("grouping_sets", "cube", "rollup", "totals")):
+    if group.args.get("totals") or group.find(exp.GroupingSets, exp.Cube, exp.Rollup):
         raise NotIncremental("GROUPING SETS", "grouping sets, cube and rollup have no incremental rule yet", group)
     if group.args.get("all"):
         keys = [output.expression for output in outputs if not is_aggregate(output.expression)]
@@ -357,16 +367,26 @@ def _refuse_row_limits(query: exp.Expr) -> None:
             raise NotIncremental("LIMIT", "top-k has no incremental rule yet", query.args[name])
 
 
-_INNER = {
-    exp.Query: ("subquery", "a subquery in an expression has no incremental rule yet"),
-    exp.Window: ("window function", "window functions have no incremental rule yet"),
-    exp.UDTF: ("generator", "generators have no incremental rule yet"),
-    exp.Explode: ("generator", "generators have no incremental rule yet"),
-}
+def _names_fields_after_columns(node: exp.Expr) -> bool:
+    return function_name(node) == "arrays_zip" and any(isinstance(a, exp.Column) for a in node.iter_expressions())
+
+
+def _is_star_of_arguments(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) and not (isinstance(node.parent, exp.Count) and node.arg_key == "this")
+
+
+_INNER: tuple[tuple[Callable[[exp.Expr], bool], str, str], ...] = (
+    (lambda node: isinstance(node, exp.Query), "subquery", "a subquery in an expression has no incremental rule yet"),
+    (lambda node: isinstance(node, exp.Window), "window function", "window functions have no incremental rule yet"),
+    (is_generator, "generator", "generators have no incremental rule yet"),
+    (is_time_window, "time window", "windows over time have no incremental rule yet"),
+    (_names_fields_after_columns, "arrays_zip", "it names its fields after the columns it is given"),
+    (_is_star_of_arguments, "*", "a star as an argument stands for other columns below an incremental rule"),
+)
 
 
 def _refuse_inner_queries(expression: exp.Expr) -> None:
-    for kind, (operator, reason) in _INNER.items():
-        found = expression.find(kind)
-        if found is not None:
-            raise NotIncremental(operator, reason, found)
+    for node in expression.walk():
+        for applies, operator, reason in _INNER:
+            if applies(node):
+                raise NotIncremental(operator, reason, node)

@@ -37,6 +37,16 @@ _REFUSED: dict[str, str] = {
         ["listagg", "string_agg", "max_by", "min_by", "mode", "nth_value", "collect_union", "approx_top_k"], _ORDER
     ),
     **dict.fromkeys(["row_number", "ntile", "lag", "lead", "histogram_numeric", "counter_diff"], _ORDER),
+    **dict.fromkeys(
+        [f"kll_{what}_agg_{of}" for what in ("sketch", "merge") for of in ("bigint", "double", "float")], _CHANCE
+    ),
+    **dict.fromkeys(["hll_sketch_agg", "hll_union_agg", "theta_sketch_agg", "theta_union_agg"], _ORDER),
+    **dict.fromkeys(["theta_intersection_agg", "approx_top_k_accumulate", "approx_top_k_combine"], _ORDER),
+    **dict.fromkeys(
+        [f"tuple_{what}_agg_{of}" for what in ("sketch", "union", "intersection") for of in ("double", "integer")],
+        _ORDER,
+    ),
+    "aes_encrypt": _CHANCE,
     **dict.fromkeys(["approx_percentile", "percentile_approx", "schema_of_variant_agg"], _ORDER),
     **dict.fromkeys(["current_user", "user", "session_user", "current_catalog", "current_database"], _SESSION),
     **dict.fromkeys(["current_schema", "current_path", "current_timezone", "version"], _SESSION),
@@ -45,7 +55,8 @@ _REFUSED: dict[str, str] = {
 
 _AGGREGATES = frozenset(
     """
-    any approx_count_distinct approx_top_k_accumulate approx_top_k_combine avg bit_and bit_or bit_xor
+    any array_agg collect_list collect_set
+    approx_count_distinct approx_top_k_accumulate approx_top_k_combine avg bit_and bit_or bit_xor
     bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or corr count count_if count_min_sketch
     covar_pop covar_samp every grouping grouping_id hll_sketch_agg hll_union_agg kll_merge_agg_bigint
     kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
@@ -57,6 +68,13 @@ _AGGREGATES = frozenset(
     vector_sum
     """.split()  # noqa: SIM905 - a list to read
 )
+_GENERATORS = frozenset(
+    """
+    explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack variant_explode
+    variant_explode_outer
+    """.split()  # noqa: SIM905 - a list to read
+)
+_TIME_WINDOWS = ("window", "session_window", "window_time")
 _SORTED = ("sort_array", "array_sort")
 _ORDERED_BY_CONTENT = ("collect_list", "collect_set", "array_agg")
 
@@ -82,6 +100,15 @@ def is_aggregate_call(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and str(node.name).lower() in _AGGREGATES
 
 
+def is_generator(node: exp.Expr) -> bool:
+    """Whether it makes several rows of one."""
+    return isinstance(node, exp.UDTF | exp.Explode) or function_name(node) in _GENERATORS
+
+
+def is_time_window(node: exp.Expr) -> bool:
+    return function_name(node) in _TIME_WINDOWS
+
+
 def is_aggregate(expression: exp.Expr) -> bool:
     """Whether an aggregate is called here, outside of any window."""
     return any(is_aggregate_call(node) and node.find_ancestor(exp.Window) is None for node in expression.walk())
@@ -95,6 +122,14 @@ def check_determined(query: exp.Expr) -> None:
             _check_call(node, name)
         elif isinstance(node, exp.TableSample):
             raise _refusal(NotDeterministic, node, "TABLESAMPLE", "which rows it takes is random")
+        elif isinstance(node, exp.QueryTransform):
+            raise _refusal(NotDeterministic, node, "TRANSFORM … USING", _OUTSIDE)
+        elif isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
+            raise _refusal(Unsupported, node, f"the parameter {node.sql('spark')}", "nothing gives it a value")
+        elif isinstance(node, exp.WindowSpec):
+            _check_frame(node)
+        if isinstance(node, exp.Collate) or name == "collate":
+            _check_collation(node)
     for limited in query.find_all(exp.Limit, exp.Offset, exp.Fetch):
         _check_limit(limited)
 
@@ -113,7 +148,25 @@ def _check_call(node: exp.Expr, name: str) -> None:
 
 
 def _is_sorted(node: exp.Expr) -> bool:
-    return node.parent is not None and function_name(node.parent) in _SORTED
+    """Put in an order of its own; an order that a lambda gives may leave ties."""
+    above = node.parent
+    while isinstance(above, exp.Filter | exp.Paren):
+        above = above.parent
+    return above is not None and function_name(above) in _SORTED and above.find(exp.Lambda) is None
+
+
+def _check_collation(node: exp.Expr) -> None:
+    """Strings that a collation takes for equal are still different strings: which one a group shows is chance."""
+    if not isinstance(node.find_ancestor(exp.Predicate, exp.Query), exp.Predicate):
+        hint = "Compare with COLLATE, and show lower(x)."
+        raise _refusal(NotDeterministic, node, "COLLATE in its result", _ORDER, hint)
+
+
+def _check_frame(frame: exp.WindowSpec) -> None:
+    """Rows that are equal in the window's order stand in no order among themselves."""
+    unbounded = frame.args.get("start") == "UNBOUNDED" and frame.args.get("end") == "UNBOUNDED"
+    if frame.args.get("kind") == "ROWS" and not unbounded:
+        raise _refusal(NotDeterministic, frame.parent or frame, "a window frame of ROWS", _ORDER, "Write RANGE.")
 
 
 def _check_limit(limited: exp.Expr) -> None:

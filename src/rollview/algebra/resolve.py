@@ -9,15 +9,19 @@ from difflib import get_close_matches
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
-from sqlglot.optimizer.scope import traverse_scope
+from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
+from rollview.algebra import joins
 from rollview.algebra.definition import checked_name
 from rollview.algebra.expressions import identifier, named
+from rollview.algebra.functions import function_name
 from rollview.algebra.text import DIALECT, parse_one, place_of, resolution_error
 from rollview.core.names import fault_in_name
 from rollview.core.schema import Constraints, Schema
 from rollview.errors import InvalidName, NotFound, SqlError, Unsupported
+
+ROWS_SUFFIX = "@rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,11 @@ def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = ()
     if not columns:
         _demand_names(tree)
     spelled = _spelled_outputs(tree)
-    query = _qualify(tree, reads)
+    joins.check(tree, [relation.schema for relation in reads.values()])
+    query = _qualify(_name_fields(tree), reads)
     outputs = _outputs(query, columns, spelled, what)
+    _name_ctes_apart(query, reads)
+    _spell_as_declared(query, reads)
     return Resolved(_rename(query, outputs), tuple(reads.values()), outputs)
 
 
@@ -115,12 +122,62 @@ def _qualify(tree: exp.Query, reads: Mapping[str, Known]) -> exp.Query:
         query = qualify(tree.copy(), schema=schema, dialect=DIALECT, validate_qualify_columns=True, identify=True)
     except SqlglotError as error:
         candidates = [(relation.name, relation.schema.names) for relation in reads.values()]
-        raise resolution_error(error, candidates) from error
+        raise resolution_error(error, tree, candidates) from error
     assert isinstance(query, exp.Query)
     return query
 
 
+def _name_fields(tree: exp.Query) -> exp.Query:
+    """``struct(k)`` names its field after the column; the column may get another name, the field keeps it."""
+    named_fields = tree.copy()
+    for call in named_fields.find_all(exp.Anonymous):
+        if function_name(call) == "struct":
+            fields = [named(item, item.name) if isinstance(item, exp.Column) else item for item in call.expressions]
+            call.set("expressions", fields)
+    return named_fields
+
+
+def _name_ctes_apart(query: exp.Query, reads: Mapping[str, Known]) -> None:
+    """No CTE is called like another or like anything stored, so where it stands no longer matters."""
+    taken = {*reads, *(name + ROWS_SUFFIX for name in reads)}
+    uses: dict[int, list[exp.Table]] = {}
+    for scope in traverse_scope(query):
+        for table in scope.tables:
+            source = scope.sources.get(table.alias_or_name)
+            if isinstance(source, Scope) and isinstance(source.expression.parent, exp.CTE):
+                uses.setdefault(id(source.expression.parent), []).append(table)
+    for cte in list(query.find_all(exp.CTE)):
+        name, n = cte.alias, 1
+        while name.lower() in taken:
+            n += 1
+            name = f"{cte.alias}_{n}"
+        taken.add(name.lower())
+        cte.args["alias"].set("this", identifier(name))
+        for table in uses.get(id(cte), ()):
+            table.set("this", identifier(name))
+
+
+def _spell_as_declared(query: exp.Query, reads: Mapping[str, Known]) -> None:
+    """Resolving folds names; a stored column is called as its table calls it."""
+    for scope in traverse_scope(query):
+        for reference in scope.columns:
+            source = scope.sources.get(reference.table)
+            relation = reads.get(source.name.lower()) if isinstance(source, exp.Table) else None
+            declared = relation.schema.find(reference.name) if relation is not None else None
+            if declared is not None:
+                reference.set("this", identifier(declared.name))
+
+
 def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, str], what: str) -> tuple[str, ...]:
+    for item in query.selects:
+        if item.is_star or item.alias_or_name == "*":
+            line, column = place_of(item)
+            raise Unsupported(
+                f"The columns that {item.unalias().sql('spark')} stands for are not known here.",
+                line=line,
+                column=column,
+                hint="Write the columns or fields one by one, each with a name.",
+            )
     names = [item.alias_or_name for item in query.selects]
     if columns and len(columns) != len(names):
         raise SqlError(f"{what} names {len(columns)} columns, but its query has {len(names)}.")
