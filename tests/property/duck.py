@@ -28,11 +28,12 @@ _TYPES = {
     "VARCHAR": "string",
     "DOUBLE": "double",
     "BOOLEAN": "boolean",
+    "DATE": "date",
 }
 
 
-def declare_query(name: str, query: str) -> Declared:
-    return Declared(name, (), None, {}, query, False)
+def declare_query(name: str, query: str, columns: tuple[str, ...] = ()) -> Declared:
+    return Declared(name, columns, None, {}, query, False)
 
 
 def quoted(name: str) -> str:
@@ -83,12 +84,13 @@ class Duck:
         )
         self.db.execute(
             f"CREATE VIEW {quoted(known.name + '@rows')} AS SELECT {names} FROM "
-            f"(SELECT {names}, UNNEST(GENERATE_SERIES(1, n)) FROM (SELECT {names}, CAST(SUM(_count) AS BIGINT) AS n "
-            f"FROM {changes} WHERE _csn <= getvariable('t') GROUP BY {names}) WHERE n > 0)"
+            f"(SELECT {names}, UNNEST(GENERATE_SERIES(1, _n)) FROM (SELECT {names}, CAST(SUM(_count) AS BIGINT) AS _n "
+            f"FROM {changes} WHERE _csn <= getvariable('t') GROUP BY {names}) WHERE _n > 0)"
         )
 
     def commit(self, csn: int, transaction: Transaction) -> None:
-        self.transactions[csn] = transaction
+        """Add to what is committed at that csn."""
+        self.transactions[csn] = {**self.transactions.get(csn, {}), **transaction}
         for name, changes in transaction.items():
             self.append(name, [(*row, count, csn) for row, count in changes])
 
@@ -119,8 +121,9 @@ class Duck:
         ).fetchall()
         return {name: _spark_type(type_) for name, type_, *_ in described}
 
-    def compile(self, name: str, query: str) -> ViewPlan:
-        made: Outline = outline(declare_query(name, query), self.known)
+    def compile(self, name: str, query: str, columns: tuple[str, ...] = ()) -> ViewPlan:
+        known = {table.lower(): relation for table, relation in self.known.items()}
+        made: Outline = outline(declare_query(name, query, columns), known)
         probes = made.probes
         facts = {} if probes is None else {"input": self.types(probes[0]), "results": self.types(probes[1])}
         return plan(made, facts)
@@ -136,14 +139,14 @@ class Duck:
             return Motion(changed=n > 0)
         inside = [t.get(name, []) for csn, t in self.transactions.items() if after < csn <= through]
         deletes = any(count < 0 for changes in inside for _, count in changes)
-        keyed = bool(self.known[name].constraints.primary_key)
-        updates = deletes and (not keyed or any(_updates(changes) for changes in inside))
+        width = len(self.known[name].constraints.primary_key)
+        updates = deletes and (not width or any(_updates(changes, width) for changes in inside))
         return Motion(any(inside), deletes, updates)
 
 
-def _updates(changes: list[tuple[Row, int]]) -> bool:
-    deleted = {row[0] for row, count in changes if count < 0}
-    return any(row[0] in deleted for row, count in changes if count > 0)
+def _updates(changes: list[tuple[Row, int]], width: int) -> bool:
+    deleted = {row[:width] for row, count in changes if count < 0}
+    return any(row[:width] in deleted for row, count in changes if count > 0)
 
 
 class View:
@@ -172,11 +175,12 @@ class View:
         self.duck.set(t=at)
         return Counter(canonical(row) for row in self.duck.db.execute(self.recomputation).fetchall())
 
-    def propagate(self, through: int) -> None:
+    def propagate(self, through: int, motion: Mapping[str, Motion] | None = None) -> None:
         after, self.high_water_mark = self.high_water_mark, through
         self.duck.set(a=after, b=through)
-        motion = self.duck.motion(after, through)
-        if not any(motion[known.name].changed for known in self.plan.reads):
+        if motion is None:
+            motion = self.duck.motion(after, through)
+        if not any(motion.get(known.name, Motion()).changed for known in self.plan.reads):
             return
         query = self.plan.propagation(motion).query
         if self.plan.mode is Mode.SUMMARY:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from datetime import date
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -31,6 +32,10 @@ def random_value(random: Random, type_: str) -> Any:
         return random.choice(_DOUBLES if random.random() < 0.3 else [*_DOUBLES[:1], 1.5, 2.0, -3.0])
     if type_ == "string":
         return random.choice(_WORDS)
+    if type_ == "boolean":
+        return random.random() < 0.5
+    if type_ == "date":
+        return date(2024, random.choice([1, 2]), random.randint(1, 2))
     return Decimal(random.randint(-300, 300)) / 100
 
 
@@ -94,12 +99,13 @@ def _changed(random: Random, table: Known, row: Row) -> Row:
 def _repair(tables: tuple[Known, ...], after: dict[str, list[Row]]) -> None:
     for table in tables:
         rows = after[table.name]
-        if table.constraints.primary_key:
-            rows = list({row[0]: row for row in rows if row[0] is not None}.values())
+        width = len(table.constraints.primary_key)
+        if width:
+            rows = list({row[:width]: row for row in rows if None not in row[:width]}.values())
         for foreign in table.constraints.foreign_keys:
-            at = table.schema.names.index(foreign.columns[0])
-            parents = {row[0] for row in after[foreign.table]}
-            rows = [row for row in rows if row[at] is None or row[at] in parents]
+            at = [table.schema.names.index(name) for name in foreign.columns]
+            parents = {row[: len(at)] for row in after[foreign.table]}
+            rows = [row for row in rows if None in (key := tuple(row[i] for i in at)) or key in parents]
         after[table.name] = rows
 
 

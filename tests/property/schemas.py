@@ -15,6 +15,7 @@ BAGS = (
     _known("r", "k int, g int, x int, w string"),
     _known("s", "k int, y decimal(8,2), w string"),
     _known("t", "k int, g int, z double"),
+    _known("e", "k int, f boolean, d date"),
 )
 
 KEYED = (
@@ -29,4 +30,14 @@ KEYED = (
         "cid int, y decimal(8,2)",
         Constraints(foreign_keys=(ForeignKey(("cid",), "c", ("id",)),)),
     ),
+    _known("o", "a int, b int, x int", Constraints(primary_key=("a", "b"))),
+    _known("l", "a int, b int, n int", Constraints(foreign_keys=(ForeignKey(("a", "b"), "o", ("a", "b")),))),
+)
+
+HOSTILE = (
+    Known(
+        "Order's `table`@delta; DROP",
+        Schema(tuple(Column(name, "int") for name in ("a b", 'qu"ote', "back`tick", "do.t", "new\nline"))),
+    ),
+    Known("select", Schema(tuple(Column(name, "int") for name in ("from", "Üñï", "k@old", "GROUP", "a.b.c", "{x}")))),
 )

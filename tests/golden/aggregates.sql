@@ -1,0 +1,405 @@
+# MIN and MAX are recomputed for touched groups
+SELECT g, MIN(x) AS low, MAX(x) AS high FROM r GROUP BY g
+---
+mode: incremental
+columns: g, low, high
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MIN is not linear
+operator: select and project | linear | row by row
+reads: r delta, r old
+WITH `block_delta` AS (
+  SELECT
+    `r`.`g` AS `k1`,
+    `r`.`x` AS `a1`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `touched` AS (
+  SELECT DISTINCT
+    `k1` AS `_rv_key0`,
+    `_csn`
+  FROM `block_delta`
+), `times` AS (
+  SELECT DISTINCT
+    `_rv_key0`,
+    `_csn`
+  FROM (
+    SELECT
+      `_rv_key0`,
+      `_csn`
+    FROM `touched`
+    UNION ALL
+    SELECT
+      `_rv_key0`,
+      CAST(0 AS BIGINT) AS `_csn`
+    FROM `touched`
+  ) AS u
+), `moments` AS (
+  SELECT
+    `_rv_key0`,
+    `_csn` AS `_rv_at`,
+    LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
+  FROM `times`
+), `block_old` AS (
+  SELECT
+    `r`.`g` AS `k1`,
+    `r`.`x` AS `a1`,
+    `r`.`_count` AS `_count`
+  FROM `r@old` AS `r`
+), `timed` AS (
+  SELECT
+    `k1`,
+    `a1`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `block_old`
+  UNION ALL
+  SELECT
+    `k1`,
+    `a1`,
+    `_count`,
+    `_csn`
+  FROM `block_delta`
+), `at_moments` AS (
+  SELECT
+    `k1`,
+    `a1`,
+    `_rv_at`,
+    `_rv_until`
+  FROM (
+    SELECT
+      `k1`,
+      `a1`,
+      `_rv_at`,
+      `_rv_until`,
+      EXPLODE(SEQUENCE(CAST(1 AS BIGINT), CAST(`_count` AS BIGINT))) AS `_rv_copy`
+    FROM (
+      SELECT /*+ BROADCAST(m) */
+        `s`.`k1`,
+        `s`.`a1`,
+        SUM(`s`.`_count`) AS `_count`,
+        `m`.`_rv_at`,
+        `m`.`_rv_until`
+      FROM `timed` AS `s`
+      JOIN `moments` AS `m`
+        ON `s`.`k1` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
+      GROUP BY
+        `s`.`k1`,
+        `s`.`a1`,
+        `m`.`_rv_at`,
+        `m`.`_rv_until`
+    ) AS n
+    WHERE
+      `_count` > 0
+  ) AS c
+), `result` AS (
+  SELECT
+    `k1`,
+    MIN(`a1`) AS `v1`,
+    MAX(`a1`) AS `v2`,
+    `_rv_at`,
+    `_rv_until`
+  FROM `at_moments`
+  GROUP BY
+    `k1`,
+    `_rv_at`,
+    `_rv_until`
+), `aggregate_delta` AS (
+  SELECT
+    `k1`,
+    `v1`,
+    `v2`,
+    CAST(1 AS BIGINT) AS `_count`,
+    `_rv_at` AS `_csn`
+  FROM `result`
+  WHERE
+    `_rv_at` > 0
+  UNION ALL
+  SELECT
+    `k1`,
+    `v1`,
+    `v2`,
+    CAST(-1 AS BIGINT) AS `_count`,
+    `_rv_until` AS `_csn`
+  FROM `result`
+  WHERE
+    NOT `_rv_until` IS NULL
+), `block_delta_2` AS (
+  SELECT
+    `g`.`k1` AS `g`,
+    `g`.`v1` AS `low`,
+    `g`.`v2` AS `high`,
+    `g`.`_count`,
+    `g`.`_csn`
+  FROM `aggregate_delta` AS `g`
+)
+SELECT
+  `g`,
+  `low`,
+  `high`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `block_delta_2`
+GROUP BY
+  `g`,
+  `low`,
+  `high`,
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# COUNT DISTINCT
+# no sql
+SELECT g, COUNT(DISTINCT x) AS n FROM r GROUP BY g
+---
+mode: incremental
+columns: g, n
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: DISTINCT inside an aggregate is not linear
+operator: select and project | linear | row by row
+reads: r delta, r old
+===
+# COUNT DISTINCT of two columns
+# no sql
+SELECT COUNT(DISTINCT k, g) AS n FROM r
+---
+mode: incremental
+columns: n
+operator: grand total | keyed | each touched group is aggregated again: DISTINCT inside an aggregate is not linear
+operator: select and project | linear | row by row
+reads: r delta, r old
+===
+# SUM DISTINCT
+# no sql
+SELECT g, SUM(DISTINCT x) AS total FROM r GROUP BY g
+---
+mode: incremental
+columns: g, total
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: DISTINCT inside an aggregate is not linear
+operator: select and project | linear | row by row
+reads: r delta, r old
+===
+# one that is not linear takes the others with it
+# no sql
+SELECT g, SUM(x) AS total, MAX(x) AS high FROM r GROUP BY g
+---
+mode: incremental
+columns: g, total, high
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MAX is not linear
+operator: select and project | linear | row by row
+reads: r delta, r old
+===
+# a grand total that is not linear has its one row even without rows
+SELECT MAX(x) AS high, COUNT(*) AS n FROM r
+---
+mode: incremental
+columns: high, n
+operator: grand total | keyed | each touched group is aggregated again: MAX is not linear
+operator: select and project | linear | row by row
+reads: r delta, r old
+WITH `block_delta` AS (
+  SELECT
+    `r`.`x` AS `a1`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `touched` AS (
+  SELECT DISTINCT
+    `_csn`
+  FROM `block_delta`
+), `times` AS (
+  SELECT DISTINCT
+    `_csn`
+  FROM (
+    SELECT
+      `_csn`
+    FROM `touched`
+    UNION ALL
+    SELECT
+      CAST(0 AS BIGINT) AS `_csn`
+    FROM `touched`
+  ) AS u
+), `moments` AS (
+  SELECT
+    `_csn` AS `_rv_at`,
+    LEAD(`_csn`) OVER (ORDER BY `_csn`) AS `_rv_until`
+  FROM `times`
+), `block_old` AS (
+  SELECT
+    `r`.`x` AS `a1`,
+    `r`.`_count` AS `_count`
+  FROM `r@old` AS `r`
+), `timed` AS (
+  SELECT
+    `a1`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `block_old`
+  UNION ALL
+  SELECT
+    `a1`,
+    `_count`,
+    `_csn`
+  FROM `block_delta`
+), `at_moments` AS (
+  SELECT
+    `a1`,
+    `_rv_at`,
+    `_rv_until`
+  FROM (
+    SELECT
+      `a1`,
+      `_rv_at`,
+      `_rv_until`,
+      EXPLODE(SEQUENCE(CAST(1 AS BIGINT), CAST(`_count` AS BIGINT))) AS `_rv_copy`
+    FROM (
+      SELECT /*+ BROADCAST(m) */
+        `s`.`a1`,
+        SUM(`s`.`_count`) AS `_count`,
+        `m`.`_rv_at`,
+        `m`.`_rv_until`
+      FROM `timed` AS `s`
+      JOIN `moments` AS `m`
+        ON `s`.`_csn` <= `m`.`_rv_at`
+      GROUP BY
+        `s`.`a1`,
+        `m`.`_rv_at`,
+        `m`.`_rv_until`
+    ) AS n
+    WHERE
+      `_count` > 0
+  ) AS c
+), `result` AS (
+  SELECT
+    MAX(`a1`) FILTER(WHERE
+      `_rv_present`) AS `v1`,
+    COUNT(*) FILTER(WHERE
+      `_rv_present`) AS `v2`,
+    `m`.`_rv_at`,
+    `m`.`_rv_until`
+  FROM `moments` AS `m`
+  LEFT JOIN (
+    SELECT
+      `a1`,
+      `_rv_at`,
+      TRUE AS `_rv_present`
+    FROM `at_moments`
+  ) AS s
+    ON `m`.`_rv_at` IS NOT DISTINCT FROM `s`.`_rv_at`
+  GROUP BY
+    `m`.`_rv_at`,
+    `m`.`_rv_until`
+), `aggregate_delta` AS (
+  SELECT
+    `v1`,
+    `v2`,
+    CAST(1 AS BIGINT) AS `_count`,
+    `_rv_at` AS `_csn`
+  FROM `result`
+  WHERE
+    `_rv_at` > 0
+  UNION ALL
+  SELECT
+    `v1`,
+    `v2`,
+    CAST(-1 AS BIGINT) AS `_count`,
+    `_rv_until` AS `_csn`
+  FROM `result`
+  WHERE
+    NOT `_rv_until` IS NULL
+), `block_delta_2` AS (
+  SELECT
+    `g`.`v1` AS `high`,
+    `g`.`v2` AS `n`,
+    `g`.`_count`,
+    `g`.`_csn`
+  FROM `aggregate_delta` AS `g`
+)
+SELECT
+  `high`,
+  `n`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `block_delta_2`
+GROUP BY
+  `high`,
+  `n`,
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# an aggregate below a join
+# no sql
+SELECT r.k, q.total FROM r JOIN (SELECT k, SUM(y) AS total FROM s GROUP BY k) AS q ON r.k = q.k
+---
+mode: incremental
+columns: k, total
+operator: join of r, q | linear | 2 terms, one per input
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: below another operator, where no groups are stored
+operator: select and project | linear | row by row
+term: r | kept | starts at the delta
+term: q | kept | starts at the delta
+reads: r delta, r old, s delta, s old
+===
+# a grand total beside rows
+# no sql
+SELECT r.k, q.total FROM r CROSS JOIN (SELECT SUM(y) AS total FROM s) AS q
+---
+mode: incremental
+columns: k, total
+operator: join of r, q | linear | 2 terms, one per input
+operator: grand total | keyed | each touched group is aggregated again: below another operator, where no groups are stored
+operator: select and project | linear | row by row
+term: r | kept | starts at the delta
+term: q | kept | starts at the delta
+reads: r delta, r old, s delta, s old
+===
+# variance of doubles is recomputed
+# no sql
+SELECT g, VARIANCE(z) AS v FROM t GROUP BY g
+---
+mode: incremental
+columns: g, v
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: variance of double would lose digits as a difference of sums
+operator: select and project | linear | row by row
+reads: t delta, t old
+===
+# FILTER over MAX
+# no sql
+SELECT g, MAX(x) FILTER (WHERE k > 1) AS high FROM r GROUP BY g
+---
+mode: incremental
+columns: g, high
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MAX is not linear
+operator: select and project | linear | row by row
+reads: r delta, r old
+===
+# MIN of dates and booleans
+# no sql
+SELECT k, MIN(d) AS first_day, MAX(f) AS ever FROM e GROUP BY k
+---
+mode: incremental
+columns: k, first_day, ever
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MIN is not linear
+operator: select and project | linear | row by row
+reads: e delta, e old
+===
+# DISTINCT below an aggregate
+# no sql
+SELECT MAX(k) AS high FROM (SELECT DISTINCT k, g FROM r) AS q
+---
+mode: incremental
+columns: high
+operator: grand total | keyed | each touched group is aggregated again: MAX is not linear
+operator: select and project | linear | row by row
+operator: DISTINCT | keyed | each touched row is looked at again
+operator: select and project | linear | row by row
+reads: r delta, r old
+===
+# HAVING over MAX
+# no sql
+SELECT g, COUNT(*) AS n FROM r GROUP BY g HAVING MAX(x) > 1
+---
+mode: incremental
+columns: g, n
+operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MAX is not linear
+operator: select and project | linear | row by row
+reads: r delta, r old

@@ -1,0 +1,283 @@
+# UNION ALL adds the deltas
+SELECT k, x FROM r UNION ALL SELECT k, g FROM t
+---
+mode: incremental
+columns: k, x
+operator: UNION ALL | linear | the deltas of both sides
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+reads: r delta, t delta
+WITH `block_delta` AS (
+  SELECT
+    `r`.`k` AS `k`,
+    `r`.`x` AS `x`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `block_delta_2` AS (
+  SELECT
+    `t`.`k` AS `k`,
+    `t`.`g` AS `g`,
+    `t`.`_count`,
+    `t`.`_csn`
+  FROM `t@delta` AS `t`
+), `union_delta` AS (
+  SELECT
+    `k` AS `k`,
+    `x` AS `x`,
+    `_count`,
+    `_csn`
+  FROM `block_delta`
+  UNION ALL
+  SELECT
+    `k` AS `k`,
+    `g` AS `x`,
+    `_count`,
+    `_csn`
+  FROM `block_delta_2`
+)
+SELECT
+  `k`,
+  `x`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `union_delta`
+GROUP BY
+  `k`,
+  `x`,
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# a side that did not move still gives its types
+# motion: s=none
+SELECT k AS v FROM r UNION ALL SELECT y FROM s
+---
+mode: incremental
+columns: v
+operator: UNION ALL | linear | the deltas of both sides
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+reads: r delta, s old
+WITH `block_delta` AS (
+  SELECT
+    `r`.`k` AS `v`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `block_old` AS (
+  SELECT
+    `s`.`y` AS `y`,
+    `s`.`_count` AS `_count`
+  FROM `s@old` AS `s`
+), `union_delta` AS (
+  SELECT
+    `v` AS `v`,
+    `_count`,
+    `_csn`
+  FROM `block_delta`
+  UNION ALL
+  SELECT
+    `y` AS `v`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `block_old`
+  WHERE
+    FALSE
+)
+SELECT
+  `v`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `union_delta`
+GROUP BY
+  `v`,
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# UNION removes duplicates
+SELECT k FROM r UNION SELECT k FROM s
+---
+mode: summary
+columns: k
+operator: DISTINCT | linear | rows with their counts
+operator: UNION ALL | linear | the deltas of both sides
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+reads: r delta, s delta
+groups: k int, _rv_rows bigint
+WITH `block_delta` AS (
+  SELECT
+    `r`.`k` AS `k`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `block_delta_2` AS (
+  SELECT
+    `s`.`k` AS `k`,
+    `s`.`_count`,
+    `s`.`_csn`
+  FROM `s@delta` AS `s`
+), `union_delta` AS (
+  SELECT
+    `k` AS `k`,
+    `_count`,
+    `_csn`
+  FROM `block_delta`
+  UNION ALL
+  SELECT
+    `k` AS `k`,
+    `_count`,
+    `_csn`
+  FROM `block_delta_2`
+), `totals` AS (
+  SELECT
+    `k`,
+    `_csn`,
+    COALESCE(SUM(`_count`), CAST(0 AS BIGINT)) AS `_rv_rows`
+  FROM `union_delta`
+  GROUP BY
+    `k`,
+    `_csn`
+), `increments` AS (
+  SELECT
+    `k`,
+    `_rv_rows`,
+    `_csn`
+  FROM `totals`
+  WHERE
+    `_rv_rows` <> 0
+), `held` AS (
+  SELECT /*+ BROADCAST(i) */
+    `h`.`k`,
+    `h`.`_rv_rows`
+  FROM `_rv_groups@old` AS `h`
+  JOIN (
+    SELECT DISTINCT
+      `k`
+    FROM `increments`
+  ) AS i
+    ON `h`.`k` IS NOT DISTINCT FROM `i`.`k`
+), `running` AS (
+  SELECT
+    `k`,
+    CAST(SUM(`_rv_rows`) OVER (PARTITION BY `k` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_rows`,
+    `_csn`,
+    LEAD(`_csn`) OVER (PARTITION BY `k` ORDER BY `_csn`) AS `_rv_until`
+  FROM (
+    SELECT
+      `k`,
+      `_rv_rows`,
+      `_csn`
+    FROM (
+      SELECT
+        `k`,
+        `_rv_rows`,
+        `_csn`
+      FROM `increments`
+      UNION ALL
+      SELECT
+        `k`,
+        `_rv_rows`,
+        CAST(0 AS BIGINT) AS `_csn`
+      FROM `held`
+    ) AS u
+  ) AS s
+)
+SELECT
+  `k`,
+  `_rv_rows`,
+  CAST(1 AS BIGINT) AS `_count`,
+  `_csn`
+FROM `running`
+WHERE
+  `_csn` > 0 AND `_rv_rows` <> 0
+UNION ALL
+SELECT
+  `k`,
+  `_rv_rows`,
+  CAST(-1 AS BIGINT) AS `_count`,
+  `_rv_until` AS `_csn`
+FROM `running`
+WHERE
+  NOT `_rv_until` IS NULL AND `_rv_rows` <> 0
+===
+# three sides, the last with duplicates removed
+# no sql
+SELECT k FROM r UNION ALL SELECT k FROM s UNION SELECT k FROM t
+---
+mode: summary
+columns: k
+operator: DISTINCT | linear | rows with their counts
+operator: UNION ALL | linear | the deltas of both sides
+operator: UNION ALL | linear | the deltas of both sides
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+reads: r delta, s delta, t delta
+groups: k int, _rv_rows bigint
+===
+# a union below a join
+# no sql
+SELECT u.k, t.z FROM (SELECT k FROM r UNION ALL SELECT k FROM s) AS u JOIN t ON t.k = u.k
+---
+mode: incremental
+columns: k, z
+operator: join of u, t | linear | 2 terms, one per input
+operator: UNION ALL | linear | the deltas of both sides
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+term: u | kept | starts at the delta
+term: t | kept | starts at the delta
+reads: r delta, r old, s delta, s old, t delta, t old
+===
+# a distinct union below a join
+# no sql
+SELECT u.k, t.z FROM (SELECT k FROM r UNION SELECT k FROM s) AS u JOIN t ON t.k = u.k
+---
+mode: incremental
+columns: k, z
+operator: join of u, t | linear | 2 terms, one per input
+operator: DISTINCT | keyed | each touched row is looked at again
+operator: UNION ALL | linear | the deltas of both sides
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+term: u | kept | starts at the delta
+term: t | kept | starts at the delta
+reads: r delta, r old, s delta, s old, t delta, t old
+===
+# parentheses and an order that means nothing
+# no sql
+(SELECT k FROM r ORDER BY k) UNION ALL (SELECT k FROM s)
+---
+mode: incremental
+columns: k
+operator: UNION ALL | linear | the deltas of both sides
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+reads: r delta, s delta
+===
+# DISTINCT over DISTINCT
+# no sql
+SELECT DISTINCT k FROM (SELECT DISTINCT k, g FROM r) AS q
+---
+mode: summary
+columns: k
+operator: DISTINCT | linear | rows with their counts
+operator: select and project | linear | row by row
+operator: DISTINCT | keyed | each touched row is looked at again
+operator: select and project | linear | row by row
+reads: r delta, r old
+groups: k int, _rv_rows bigint
+===
+# the first side names the columns
+# no sql
+SELECT k AS a, g AS b FROM r UNION ALL SELECT g AS b, k AS a FROM t
+---
+mode: incremental
+columns: a, b
+operator: UNION ALL | linear | the deltas of both sides
+operator: select and project | linear | row by row
+operator: select and project | linear | row by row
+reads: r delta, t delta
