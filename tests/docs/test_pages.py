@@ -1,6 +1,7 @@
 """Every block of every page runs, in the order in which a reader meets it, and shows what it says.
 
-``ROLLVIEW_DOCS=write`` puts what is said now into the pages, in place of what is not said any more.
+``ROLLVIEW_DOCS=write`` puts what is said now into the pages, in place of what is not said any more;
+``ROLLVIEW_DOCS=fresh`` also in place of what differs in times and sizes only.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from rollview.cli import progress
 from rollview.project import FILE, load_project
 from tests.docs.console import PROMPT, Typed, read_commands, run
 from tests.docs.pages import ROOT, Block, all_pages, read_blocks
-from tests.docs.sameness import differs
+from tests.docs.sameness import ANY, differs
 
 RUN = ("console", "python")
-WRITE = os.environ.get("ROLLVIEW_DOCS") == "write"
+WRITE = os.environ.get("ROLLVIEW_DOCS") in ("write", "fresh")
+FRESH = os.environ.get("ROLLVIEW_DOCS") == "fresh"
 NEEDS_POSTGRES = "ROLLVIEW_CATALOG"
 
 PAGES = [page for page in all_pages() if any(block.kind in RUN for block in read_blocks(page))]
@@ -103,7 +105,7 @@ class Walk:
             difference = differs(typed.shown, said, in_any_order=_has_no_order(typed.command))
             if difference:
                 self.differences.append(f"{self.page.name}: {typed.command}\n{difference}")
-            lines += [PROMPT + typed.lines[0], *typed.lines[1:], *(said if difference else typed.shown)]
+            lines += [PROMPT + typed.lines[0], *typed.lines[1:], *_kept(typed, said, difference)]
         if lines != list(block.lines):
             self.rewritten.append((block, lines))
 
@@ -130,6 +132,11 @@ class Walk:
         for block, new in reversed(self.rewritten):
             lines[block.first : block.last] = new
         self.page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _kept(typed: Typed, said: list[str], difference: str | None) -> Sequence[str]:
+    """What the page shows from now on; what it leaves out stays left out."""
+    return said if difference or (FRESH and ANY not in typed.shown) else typed.shown
 
 
 def _has_no_order(command: str) -> bool:
