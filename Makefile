@@ -8,7 +8,7 @@ SPARK := $(wildcard tests/spark tests/faults tests/cli tests/docs)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench install constraints
+.PHONY: help demo test check bench docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -29,6 +29,9 @@ check: .venv/.installed ## format, lint, types, import layers and unit tests: ab
 
 bench: .venv/.installed ## measure incremental refresh beside recomputation
 	@$(PYTHON) bench/run.py
+
+docs: .venv/.installed ## write docs/reference from the code
+	@$(PYTHON) docs/generate.py
 
 install: .venv/.installed ## only install what is missing
 

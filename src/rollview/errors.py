@@ -3,8 +3,8 @@
 RollviewError                 root: code, retryable, facts, hint
 ├── UsageError                the request itself is wrong
 │   ├── NotFound              no such table, view, warehouse or csn
-│   ├── AlreadyExists
-│   ├── InvalidName
+│   ├── AlreadyExists         the name is taken
+│   ├── InvalidName           what cannot be a name
 │   ├── SqlError              the text is wrong; says where
 │   │   ├── NotDeterministic  a value that the rows do not determine
 │   │   └── Unsupported       right SQL that rollview does not take
