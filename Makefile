@@ -3,8 +3,8 @@ PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest
 
 # These folders start no Spark, so they may run side by side; the others share one session per run.
-LIGHT := $(wildcard tests/unit tests/golden tests/property tests/interleaving)
-SPARK := $(wildcard tests/spark tests/faults tests/cli tests/docs)
+LIGHT := $(wildcard tests/unit tests/golden tests/property)
+SPARK := $(wildcard tests/spark tests/interleaving tests/faults tests/cli tests/docs)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
@@ -28,7 +28,7 @@ check: .venv/.installed ## format, lint, types, import layers and unit tests: ab
 	$(PYTEST) $(SIDE_BY_SIDE) tests/unit
 
 bench: .venv/.installed ## measure incremental refresh beside recomputation
-	@$(PYTHON) bench/run.py
+	@$(PYTHON) -m bench.run
 
 docs: .venv/.installed ## write docs/reference from the code
 	@$(PYTHON) docs/generate.py

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.spark.oracle.bags import Bag
+from tests.spark.oracle.warehouses import INTERPRETED, assert_verified, fresh, rows
 
 from rollview.catalog import Part
 from rollview.warehouse import Warehouse
-from tests.spark.oracle.bags import Bag
-from tests.spark.oracle.warehouses import INTERPRETED, assert_verified, fresh, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from rollview.store.multiset import net
-from rollview.warehouse import Warehouse
 from tests.spark.oracle.bags import bag
 from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
+
+from rollview import errors
+from rollview.store.multiset import net
+from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,9 +111,8 @@ def test_a_late_commit_is_not_lost_and_nothing_is_applied_twice(shop: Warehouse)
 
 
 def test_a_transaction_that_failed_is_never_seen(shop: Warehouse) -> None:
-    with pytest.raises(ZeroDivisionError), shop.transaction() as transaction:
-        transaction.sql("INSERT INTO sales VALUES (8, 1000)")
-        raise ZeroDivisionError
+    with pytest.raises(errors.SqlError), shop.transaction() as transaction:
+        transaction.sql("INSERT INTO sales VALUES (8, 1000)", "INSERT INTO sales VALUES (1 / 0, 1)")
     shop.sql("INSERT INTO sales VALUES (8, 10)")
     shop.refresh()
     assert shop.snapshot().moment.csn == 2

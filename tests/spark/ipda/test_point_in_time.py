@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.spark.oracle.bags import bag
+from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
 
 from rollview import errors
 from rollview.warehouse import Warehouse
-from tests.spark.oracle.bags import bag
-from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
+from tests.spark.oracle.bags import Bag, assert_same, canonical
+from tests.spark.oracle.model import Model, by_csn
+from tests.spark.oracle.warehouses import extent
 
 from rollview import errors
 from rollview.catalog import Part, Relation
 from rollview.warehouse import Warehouse
-from tests.spark.oracle.bags import Bag, assert_same, canonical
-from tests.spark.oracle.model import Model, by_csn
-from tests.spark.oracle.warehouses import extent
 
 
 def check_view(warehouse: Warehouse, model: Model, name: str, about: str = "") -> None:
@@ -32,7 +33,7 @@ def check_view(warehouse: Warehouse, model: Model, name: str, about: str = "") -
 def check_delta(warehouse: Warehouse, name: str, states: dict[int, Bag], told: str) -> None:
     csns = sorted(states)
     rows = [canonical(tuple(row)) for row in warehouse.delta(name, csns[0], csns[-1]).collect()]
-    for before, after in zip(csns, csns[1:], strict=False):
+    for before, after in pairwise(csns):
         state = Counter(states[before])
         for *row, count, csn in rows:
             if before < csn <= after:

@@ -11,12 +11,12 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
-
-from rollview.algebra.resolve import Known
-from rollview.engine import session
 from tests.property.histories import Row, Transaction
 from tests.spark.oracle.bags import Bag, bag
 from tests.spark.oracle.warehouses import INTERPRETED
+
+from rollview.algebra.resolve import Known
+from rollview.engine import session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

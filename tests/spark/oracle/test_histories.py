@@ -11,16 +11,16 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-
-from rollview.algebra.resolve import Known
-from rollview.catalog import Part
-from rollview.warehouse import Warehouse
 from tests.property.definitions import Definitions
 from tests.property.schemas import BAGS, KEYED
 from tests.spark.oracle.checks import check_refusals, check_view, reachable
 from tests.spark.oracle.model import Model
 from tests.spark.oracle.warehouses import fresh
 from tests.spark.oracle.writers import create_tables, write_transaction
+
+from rollview.algebra.resolve import Known
+from rollview.catalog import Part
+from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
+from tests.spark.oracle.bags import Bag, assert_same, bag
 
 from rollview.catalog import Catalog, Part
 from rollview.core.names import physical
 from rollview.warehouse import Warehouse
-from tests.spark.oracle.bags import Bag, assert_same, bag
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from rollview.algebra.resolve import Known
-from rollview.warehouse import Warehouse
 from tests.property.histories import Row, random_transaction, random_value
 from tests.spark.oracle.model import Model, State, frame
+
+from rollview.algebra.resolve import Known
+from rollview.warehouse import Warehouse
 
 Keep = Callable[[Row], bool]
 
