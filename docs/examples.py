@@ -46,7 +46,9 @@ EXAMPLES = (
     Example("keyed", "COUNT(DISTINCT)", "SELECT COUNT(DISTINCT customer) AS n FROM orders"),
     Example("keyed", "other aggregates", "SELECT customer, MEDIAN(amount) AS m FROM orders GROUP BY customer"),
     Example("keyed", "variance of DOUBLE", "SELECT STDDEV(CAST(amount AS DOUBLE)) AS s FROM orders", "double"),
-    Example("keyed", "LEFT, RIGHT, FULL JOIN", "SELECT c.id, o.day FROM customers c LEFT JOIN orders o ON o.customer = c.id"),
+    Example(
+        "keyed", "LEFT, RIGHT, FULL JOIN", "SELECT c.id, o.day FROM customers c LEFT JOIN orders o ON o.customer = c.id"
+    ),
     Example(
         "keyed",
         "aggregate below a join",
@@ -58,16 +60,24 @@ EXAMPLES = (
         "aggregate of an aggregate",
         "SELECT MAX(s) AS m FROM (SELECT customer, SUM(amount) AS s FROM orders GROUP BY customer) t",
     ),
-    Example("keyed", "DISTINCT below", "SELECT d.state FROM (SELECT DISTINCT state FROM customers) d JOIN orders o ON o.id > 0"),
+    Example(
+        "keyed",
+        "DISTINCT below",
+        "SELECT d.state FROM (SELECT DISTINCT state FROM customers) d JOIN orders o ON o.id > 0",
+    ),
     Example("whole", "window function", "SELECT id, RANK() OVER (ORDER BY amount) AS r FROM orders"),
-    Example("whole", "subquery in an expression", "SELECT id FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)"),
+    Example(
+        "whole", "subquery in an expression", "SELECT id FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)"
+    ),
     Example("whole", "IN, EXISTS", "SELECT id FROM customers WHERE id IN (SELECT customer FROM orders)"),
     Example("whole", "semi and anti join", "SELECT c.id FROM customers c LEFT ANTI JOIN orders o ON o.customer = c.id"),
     Example("whole", "EXCEPT, INTERSECT", "SELECT id FROM customers EXCEPT SELECT customer FROM orders"),
     Example("whole", "cube, rollup, grouping sets", "SELECT day, SUM(amount) AS s FROM orders GROUP BY ROLLUP (day)"),
     Example("whole", "generator", "SELECT id, EXPLODE(SPLIT(name, ' ')) AS word FROM customers"),
     Example("whole", "top-k", "SELECT id, amount FROM orders ORDER BY amount, id LIMIT 10"),
-    Example("whole", "outer join without equality", "SELECT c.id, o.day FROM customers c LEFT JOIN orders o ON o.id > c.id"),
+    Example(
+        "whole", "outer join without equality", "SELECT c.id, o.day FROM customers c LEFT JOIN orders o ON o.id > c.id"
+    ),
     Example("whole", "no FROM", "SELECT 1 AS one"),
     Example("refused", "a random value", "SELECT id, RAND() AS r FROM orders"),
     Example("refused", "the clock", "SELECT id FROM orders WHERE day < CURRENT_DATE()"),

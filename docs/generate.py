@@ -33,11 +33,11 @@ HEADER = "<!-- Written by docs/generate.py: run 'make docs'. -->\n"
 def main() -> int:
     stale = [name for name, write in PAGES.items() if not _is_current(name, write())]
     if "--check" in sys.argv:
-        print("\n".join(f"docs/reference/{name} is not up to date: run 'make docs'." for name in stale))
+        sys.stdout.writelines(f"docs/reference/{name} is not up to date: run 'make docs'.\n" for name in stale)
         return 1 if stale else 0
     for name in stale:
         (FOLDER / name).write_text(PAGES[name](), encoding="utf-8")
-        print(f"docs/reference/{name}")
+        sys.stdout.write(f"docs/reference/{name}\n")
     return 0
 
 
@@ -65,11 +65,13 @@ def cli_page() -> str:
     parts = [
         HEADER,
         "# Command line\n",
-        "Answers go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 try again later.\n",
+        "Answers go to stdout, everything else to stderr.\n"
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 try again later.\n",
         contents + "\n",
         "## Options of every command\n",
         table(("option", "meaning"), (_option(item) for item in shared)),
-        "A point in time is a csn (`812`), `latest`, or a time (`'2026-12-13 17:00'`, local unless it has an offset).\n",
+        "A point in time is a csn (`812`), `latest`, or a time\n"
+        "(`'2026-12-13 17:00'`, local unless it has an offset).\n",
         *(_command(path, one) for path, one in commands),
     ]
     return "\n".join(parts)
@@ -128,7 +130,9 @@ def _option_usage(item: Any) -> str:
 def _option(item: Any) -> tuple[str, str]:
     spelled = ", ".join(f"`{name}`" for name in item.opts)
     default = item.default
-    shown = "" if default in (None, False, ()) or item.required else f" Default: `{getattr(default, 'value', default)}`."
+    shown = (
+        "" if default in (None, False, ()) or item.required else f" Default: `{getattr(default, 'value', default)}`."
+    )
     from_environment = f" From the environment: `{item.envvar}`." if item.envvar else ""
     return spelled, f"{item.help}{shown}{from_environment}"
 
@@ -150,8 +154,9 @@ def errors_page() -> str:
     parts = [
         HEADER,
         "# Errors\n",
-        "Every error that rollview raises is a `rollview.RollviewError`: a sentence (`message`), what to do next (`hint`),\n"
-        "a stable `code`, whether the same request may succeed later (`retryable`), and `facts` a program can read.\n",
+        "Every error that rollview raises is a `rollview.RollviewError`: a sentence (`message`), what to do next\n"
+        "(`hint`), a stable `code`, whether the same request may succeed later (`retryable`), and\n"
+        "`facts` a program can read.\n",
         "On the command line the sentence and the hint go to stderr; with `--output json` so does one object:\n",
         '```text\n{"error": {"code": …, "message": …, "hint": …, "retryable": …, "facts": {…}}}\n```\n',
         "A traceback is shown with `--debug` only.\n",
@@ -199,8 +204,9 @@ def config_page() -> str:
         f"A project is a folder with `{project.FILE}`. `rollview init` writes it:\n",
         f"```yaml\n{project._TEMPLATE}```\n",
         table(("key", "value", "default", "meaning"), rows),
-        "Anything else in the file is refused. In place of the catalog's URL or a Spark setting, `env:NAME` takes it from\n"
-        "the environment and `file:PATH` from a file, relative to the project; so no secret has to be in the file.\n",
+        "Anything else in the file is refused. In place of the catalog's URL or a Spark setting, `env:NAME` takes it\n"
+        "from the environment and `file:PATH` from a file, relative to the project; so no secret has to be\n"
+        "in the file.\n",
         "## Environment\n",
         table(("variable", "meaning"), variables),
         "## Spark settings\n",
@@ -209,8 +215,8 @@ def config_page() -> str:
         "These make small refreshes quick, in both:\n",
         _conf(session.TUNING),
         "These are set only in a session that rollview starts itself, together with `spark.master` (`local[*]`),\n"
-        "`spark.driver.memory` (a quarter of the machine, at most 8 GiB) and `spark.sql.shuffle.partitions` (twice the\n"
-        "cores, at least 8). What `spark:` in the file says wins over all of them:\n",
+        "`spark.driver.memory` (a quarter of the machine, at most 8 GiB) and `spark.sql.shuffle.partitions` (twice\n"
+        "the cores, at least 8). What `spark:` in the file says wins over all of them:\n",
         _conf(session._OURS),
     ]
     return "\n".join(parts)
@@ -266,8 +272,8 @@ def sql_page() -> str:
         "A view reads tables and other views by their plain names. Every column of its result has a name.\n",
         *(_examples(how, said) for how, said in _WAYS.items()),
         "### Functions that are refused\n",
-        "All other functions of Spark's own may be used; functions of your own may not, because nothing is known of their\n"
-        "value. `collect_list`, `collect_set` and `array_agg` are taken inside `sort_array`.\n",
+        "All other functions of Spark's own may be used; functions of your own may not, because nothing is known of\n"
+        "their value. `collect_list`, `collect_set` and `array_agg` are taken inside `sort_array`.\n",
         table(("because", "functions"), _refused_functions()),
         _STATEMENTS,
     ]
