@@ -19,12 +19,13 @@ from rollview.algebra.accumulators import NotLinear
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
 from rollview.algebra.functions import check_determined
+from rollview.algebra.notes import OperatorNote, notes_of
 from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
 from rollview.algebra.resolve import Known, Resolved, rebind, resolve
 from rollview.algebra.script import Motion, Script, TermNote
 from rollview.algebra.summary import Summary, find_aggregate, first_groups, groups_delta, summarise, visible
 from rollview.algebra.text import place_of
-from rollview.algebra.tree import Aggregate, Block, Distinct, Leaf, OuterJoin, Rel, Union
+from rollview.algebra.tree import Aggregate, Leaf, Rel
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 
@@ -33,13 +34,6 @@ class Mode(StrEnum):
     SUMMARY = "summary"
     INCREMENTAL = "incremental"
     WHOLE = "whole"
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorNote:
-    operator: str
-    how: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +135,12 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
         return ViewPlan(outline, Mode.WHOLE, None, (note,))
     top = find_aggregate(outline.rel)
     if top is None:
-        return ViewPlan(outline, Mode.INCREMENTAL, None, _notes(outline.rel, None))
+        return ViewPlan(outline, Mode.INCREMENTAL, None, notes_of(outline.rel, None, None))
     try:
         summary = summarise(top, facts["input"], facts["results"])
     except NotLinear as refusal:
-        return ViewPlan(outline, Mode.INCREMENTAL, None, _notes(outline.rel, str(refusal)))
-    return ViewPlan(outline, Mode.SUMMARY, summary, _notes(outline.rel, None, summary))
+        return ViewPlan(outline, Mode.INCREMENTAL, None, notes_of(outline.rel, str(refusal), None))
+    return ViewPlan(outline, Mode.SUMMARY, summary, notes_of(outline.rel, None, summary))
 
 
 def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:
@@ -170,46 +164,3 @@ def _net(rows: str, rel: Rel) -> exp.Select:
     """Net effect per csn: counts added, zeroes gone."""
     query = zeroes.net(rel, select().from_(table(rows)), None, [column(None, CSN)])
     return query.having(exp.NEQ(this=exp.Sum(this=column(None, COUNT)), expression=number(0)), copy=False)
-
-
-def _notes(rel: Rel, not_linear: str | None, summary: Summary | None = None) -> tuple[OperatorNote, ...]:
-    notes: list[OperatorNote] = []
-    top = find_aggregate(rel)
-    is_top = summary is not None
-
-    def visit(node: Rel, depth: int) -> None:
-        nonlocal is_top
-        if isinstance(node, Block):
-            if len(node.sources) > 1:
-                names = ", ".join(source.alias for source in node.sources)
-                notes.append(OperatorNote(f"join of {names}", "linear", f"{len(node.sources)} terms, one per input"))
-            elif not isinstance(node.sources[0].rel, Aggregate):
-                notes.append(OperatorNote("select and project", "linear", "row by row"))
-        elif isinstance(node, Union):
-            notes.append(OperatorNote("UNION ALL", "linear", "the deltas of both sides"))
-        elif isinstance(node, Distinct):
-            how = ("linear", "rows with their counts") if is_top else ("keyed", "each touched row is looked at again")
-            is_top = False
-            notes.append(OperatorNote("DISTINCT", *how))
-        elif isinstance(node, OuterJoin):
-            pairs = ", ".join(f"{left} = {right}" for left, right in node.keys)
-            notes.append(
-                OperatorNote(f"{node.kind} JOIN", "keyed", f"the rows of each touched key are joined again ({pairs})")
-            )
-        elif isinstance(node, Aggregate):
-            notes.append(_aggregate_note(node, is_top, not_linear if top and node is top[0] else None))
-            is_top = False
-        for child in node.inputs:
-            visit(child, depth + 1)
-
-    visit(rel, 0)
-    return tuple(notes)
-
-
-def _aggregate_note(node: Aggregate, is_summary: bool, not_linear: str | None) -> OperatorNote:
-    calls = ", ".join(output.expression.sql("spark") for output in node.aggregates)
-    what = f"GROUP BY ({len(node.keys)} keys)" if node.keys else "grand total"
-    if is_summary:
-        return OperatorNote(what, "linear", f"accumulators per group for {calls or 'the keys'}")
-    reason = not_linear or "below another operator, where no groups are stored"
-    return OperatorNote(what, "keyed", f"each touched group is aggregated again: {reason}")

@@ -39,7 +39,7 @@ def plan_apply(snapshot: Snapshot, root: Path, names: Sequence[str], target: Csn
     """One step per view that is not there yet; refuses if one of them cannot go there."""
     relations = [snapshot.get(name) for name in names]
     for relation in relations:
-        check_reachable(snapshot, relation, target)
+        check_reachable(snapshot, relation, target, rolling=True)
     return tuple(_step(snapshot, root, relation, target) for relation in relations if _csn(relation) != target)
 
 

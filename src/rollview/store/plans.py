@@ -47,13 +47,14 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
     return Interval(relation.pins[Part.DELTA].after, relation.pins[Part.DELTA].through)
 
 
-def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn) -> None:
+def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling: bool = False) -> None:
     """Refuse a csn outside what is stored, or strictly inside a stretch that was recomputed as a whole."""
     reach = covered(snapshot, relation)
+    what = f"{relation.kind.value} '{relation.name}'"
+    wish = f"Cannot roll {what} to csn {at}" if rolling else f"Cannot read {what} at csn {at}"
     if not reach.after <= at <= reach.through:
         raise OutOfReach(
-            f"{relation.kind.value.capitalize()} '{relation.name}' cannot be read at csn {at}: "
-            f"its changes are stored from csn {reach.after} through {reach.through}.",
+            f"{wish}: its changes are stored from csn {reach.after} through {reach.through}.",
             hint="Refresh it to go further." if at > reach.through else f"The oldest csn in reach is {reach.after}.",
             name=relation.name,
             csn=at,
@@ -63,7 +64,7 @@ def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn) -> None:
     for stretch in relation.coarse:
         if stretch.strictly_inside(at):
             raise OutOfReach(
-                f"View '{relation.name}' cannot be read at csn {at}: it was recomputed whole over {stretch}.",
+                f"{wish}: it was recomputed whole over {stretch}.",
                 hint=f"The nearest csns in reach are {stretch.after} and {stretch.through}.",
                 name=relation.name,
                 csn=at,
