@@ -32,6 +32,8 @@ MEANING = {
 
 TUNING = {
     "spark.sql.adaptive.enabled": "true",
+    # with it the time to plan doubles with every column that a condition names, and a wide summary has many
+    "spark.sql.constraintPropagation.enabled": "false",
     # small results end in one task; larger ones in pieces of 16 MiB
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",

@@ -31,7 +31,9 @@ def ddl(table: Known) -> str:
 def frame(spark: SparkSession, table: Known, rows: Iterable[Row]) -> DataFrame:
     schema = StructType.fromDDL(ddl(table))
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(values, to_arrow_type(f.dataType)) for values, f in zip(columns, schema, strict=True)]
+    arrays = [
+        pa.array(values, to_arrow_type(f.dataType, timezone="UTC")) for values, f in zip(columns, schema, strict=True)
+    ]
     return spark.createDataFrame(pa.table(arrays, names=schema.names), schema)
 
 

@@ -38,7 +38,9 @@ class History:
         create_tables(self.warehouse, self.tables)
 
     def write(self, transactions: int) -> None:
-        for _ in range(transactions):
+        """As many units of work; a transaction that changed nothing is none."""
+        target = self.model.csn + transactions
+        while self.model.csn < target:
             write_transaction(self.random, self.warehouse, self.model)
 
     def add_view(self, name: str) -> None:

@@ -46,7 +46,12 @@ def extent(warehouse: Warehouse, name: str) -> Bag:
     folder = warehouse.root / "data" / view.folder / Part.EXTENT
     data = DeltaTable(folder, version=view.pins[Part.EXTENT].version).to_pyarrow_table()
     assert data.column_names == [physical(column) for column in view.schema.names]
-    return bag(zip(*(column.to_pylist() for column in data.columns), strict=True))
+    return bag(zip(*(map(_positional, column.to_pylist()) for column in data.columns), strict=True))
+
+
+def _positional(value: Any) -> Any:
+    """Arrow gives a struct's fields by name, Spark by place."""
+    return tuple(map(_positional, value.values())) if isinstance(value, dict) else value
 
 
 def assert_verified(warehouse: Warehouse, *names: str) -> None:

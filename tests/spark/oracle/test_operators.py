@@ -1,0 +1,133 @@
+"""Every operator with a rule of its own, over NULL keys, duplicates and groups that empty, at every csn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.property.schemas import BAGS
+from tests.spark.oracle.checks import check_refusals, check_view
+from tests.spark.oracle.model import Model, frame
+from tests.spark.oracle.warehouses import fresh
+from tests.spark.oracle.writers import create_tables
+
+from rollview.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES = BAGS[:2]
+HISTORY = (
+    {
+        "r": [((1, 1, 5, "a"), 1), ((1, 1, 5, "a"), 1), ((None, 2, 3, None), 1), ((2, None, 1, "b"), 1)],
+        "s": [((1, None, "x"), 1), ((None, None, "n"), 1)],
+    },
+    {"r": [((1, 1, 5, "a"), -1), ((3, 1, 9, "a"), 1)], "s": [((1, None, "x"), 1), ((3, None, "z"), 1)]},
+    {"r": [((1, 1, 5, "a"), -1), ((2, None, 1, "b"), -1), ((None, 2, 3, None), 1)], "s": [((1, None, "x"), -1)]},
+    {"r": [((1, 1, 7, "a"), 1), ((2, None, 4, "c"), 1)], "s": [((1, None, "x"), -1), ((2, None, None), 1)]},
+)
+
+SETS = {
+    "outer joins": {
+        "left_": "SELECT r.k, r.x, s.w FROM r LEFT JOIN s ON r.k = s.k",
+        "right_": "SELECT r.x, s.k, s.w FROM r RIGHT JOIN s ON r.k = s.k AND r.x > 3",
+        "full_": "SELECT r.k AS rk, s.k AS sk, r.w AS rw, s.w AS sw FROM r FULL JOIN s ON r.k = s.k",
+        "null_safe": "SELECT r.x, s.w FROM r FULL JOIN s ON r.k <=> s.k",
+    },
+    "groups": {
+        "distinct_": "SELECT DISTINCT g, w FROM r",
+        "extremes": "SELECT g, MIN(x) AS l, MAX(x) AS h, COUNT(DISTINCT k) AS d FROM r GROUP BY g",
+        "totals": "SELECT COUNT(*) AS n, SUM(x) AS s, MIN(k) AS l, AVG(x) AS a FROM r WHERE k = 1",
+        "nested": "SELECT n, COUNT(*) AS m, MAX(t) AS t FROM "
+        "(SELECT k, COUNT(*) AS n, SUM(x) AS t FROM r GROUP BY k) q GROUP BY n",
+        "filtered": "SELECT g, SUM(x) FILTER (WHERE k = 1) AS s, COUNT(*) FILTER (WHERE w = 'a') AS n "
+        "FROM r GROUP BY g HAVING COUNT(*) > 1",
+    },
+    "views over views": {
+        "one": "SELECT r.k, r.g, r.x, s.w FROM r JOIN s ON r.k = s.k",
+        "two": "SELECT g, SUM(x) AS x, COUNT(*) AS n FROM one GROUP BY g",
+        "three": "SELECT r.w, two.n, two.x FROM r LEFT JOIN two ON r.g = two.g",
+        "beside": "SELECT w, COUNT(*) AS n FROM one GROUP BY w UNION ALL SELECT 'all', COUNT(*) FROM two",
+    },
+}
+
+
+def build(spark: SparkSession, root: Path, views: dict[str, str]) -> tuple[Warehouse, Model]:
+    """The views are created after the first commit; all of the history is committed."""
+    warehouse, model = fresh(spark, root), Model(spark, TABLES)
+    create_tables(warehouse, TABLES)
+    commit(warehouse, model, 0)
+    for name, query in views.items():
+        model.views[name] = query
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    for place in range(1, len(HISTORY)):
+        commit(warehouse, model, place)
+    return warehouse, model
+
+
+def commit(warehouse: Warehouse, model: Model, place: int) -> None:
+    with warehouse.transaction() as transaction:
+        for table in TABLES:
+            rows = HISTORY[place].get(table.name, [])
+            for sign, change in ((-1, transaction.delete), (1, transaction.insert)):
+                chosen = [row for row, count in rows if count == sign]
+                if chosen:
+                    change(table.name, frame(warehouse.spark, table, chosen))
+    model.commit(HISTORY[place])
+
+
+@pytest.mark.parametrize("interval", [1, 3], ids=["commit by commit", "at once"])
+@pytest.mark.parametrize("chosen", SETS)
+def test_each_operator_is_exact_at_every_csn(spark: SparkSession, tmp_path: Path, chosen: str, interval: int) -> None:
+    warehouse, model = build(spark, tmp_path / "warehouse", SETS[chosen])
+    for csn in range(1 + interval, len(HISTORY) + 1, interval):
+        warehouse.refresh(to=csn)
+    for name in model.views:
+        assert warehouse.explain(name).mode == "incremental"
+        check_view(warehouse, model, name)
+
+
+def test_views_over_views_roll_together_and_apart(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse, model = build(spark, tmp_path / "warehouse", SETS["views over views"])
+    warehouse.propagate(["three"])
+    warehouse.propagate(["beside"], to=3)
+    assert warehouse.roll(["+three"], 3).csn == 3
+    warehouse.roll(["two"], 1)
+    for name in model.views:
+        check_view(warehouse, model, name)
+
+
+def test_a_wide_summary_is_planned_as_quickly_as_a_narrow_one(spark: SparkSession, tmp_path: Path) -> None:
+    sums = ", ".join(f"SUM(x + {n}) AS s{n}, AVG(k * {n}) AS a{n}" for n in range(20))
+    warehouse, model = build(spark, tmp_path / "warehouse", {"wide": f"SELECT g, {sums} FROM r GROUP BY g"})
+    warehouse.refresh()
+    check_view(warehouse, model, "wide")
+
+
+WHOLE = {
+    "ranked": "SELECT k, x, RANK() OVER (PARTITION BY g ORDER BY x) AS place FROM r",
+    "best": "SELECT place, COUNT(*) AS n FROM ranked GROUP BY place",
+}
+
+
+def test_a_recomputed_view_is_refused_strictly_inside_its_stretches(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse, model = build(spark, tmp_path / "warehouse", WHOLE)
+    assert warehouse.explain("ranked").mode == "whole"
+    warehouse.refresh(to=2)
+    refreshed = warehouse.refresh()
+    assert {view.name: view.mode for view in refreshed.views} == {"ranked": "whole", "best": "incremental"}
+    for name in WHOLE:
+        assert check_refusals(warehouse, name) == 1
+        check_view(warehouse, model, name)
+    warehouse.roll(list(WHOLE), 2)
+    for name in WHOLE:
+        check_view(warehouse, model, name)
+
+
+def test_asked_for_recomputation_gives_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    views = {"left_": SETS["outer joins"]["left_"], "two": "SELECT g, SUM(x) AS x FROM r GROUP BY g"}
+    warehouse, model = build(spark, tmp_path / "warehouse", views)
+    warehouse.refresh(mode="recompute")
+    for name in views:
+        check_view(warehouse, model, name)
