@@ -99,14 +99,23 @@ def _changed(random: Random, table: Known, row: Row) -> Row:
 def _repair(tables: tuple[Known, ...], after: dict[str, list[Row]]) -> None:
     for table in tables:
         rows = after[table.name]
-        width = len(table.constraints.primary_key)
-        if width:
-            rows = list({row[:width]: row for row in rows if None not in row[:width]}.values())
+        for key in table.constraints.keys:
+            at = _places(table, key)
+            rows = list({_part(row, at): row for row in rows if None not in _part(row, at)}.values())
         for foreign in table.constraints.foreign_keys:
-            at = [table.schema.names.index(name) for name in foreign.columns]
-            parents = {row[: len(at)] for row in after[foreign.table]}
-            rows = [row for row in rows if None in (key := tuple(row[i] for i in at)) or key in parents]
+            parent = next(other for other in tables if other.name == foreign.table)
+            ours, theirs = _places(table, foreign.columns), _places(parent, foreign.referenced)
+            parents = {_part(row, theirs) for row in after[parent.name]}
+            rows = [row for row in rows if None in _part(row, ours) or _part(row, ours) in parents]
         after[table.name] = rows
+
+
+def _places(table: Known, columns: tuple[str, ...]) -> list[int]:
+    return [table.schema.names.index(name) for name in columns]
+
+
+def _part(row: Row, places: list[int]) -> Row:
+    return tuple(row[place] for place in places)
 
 
 def net(changes: list[Change]) -> list[Change]:

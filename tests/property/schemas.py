@@ -31,6 +31,8 @@ KEYED = (
         Constraints(foreign_keys=(ForeignKey(("cid",), "c", ("id",)),)),
     ),
     _known("o", "a int, b int, x int", Constraints(primary_key=("a", "b"))),
+    _known("h", "id int, code int, v int", Constraints(("id",), unique=(("code",),), not_null=("code",))),
+    _known("j", "code int, m int", Constraints(foreign_keys=(ForeignKey(("code",), "h", ("code",)),))),
     _known("l", "a int, b int, n int", Constraints(foreign_keys=(ForeignKey(("a", "b"), "o", ("a", "b")),))),
 )
 

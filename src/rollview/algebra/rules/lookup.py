@@ -14,7 +14,7 @@ When no key was updated in the interval the second law reads no base rows at all
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -35,7 +35,7 @@ from rollview.algebra.tree import Input, Leaf
 from rollview.core.names import COUNT, CSN, same
 
 if TYPE_CHECKING:
-    from rollview.algebra.script import Script
+    from rollview.algebra.script import Motion, Script
 
 _FIRST = "_rv_first"
 
@@ -77,9 +77,8 @@ def plan(
         equalities = _equalities(ready, source.alias)
         by_foreign_key = _by_foreign_key(script, start, source, equalities)
         if by_foreign_key is not None:
-            queries, reason = by_foreign_key
-            no_base = not script.motion_of(start.rel.relation).updates  # type: ignore[union-attr]
-            return _partner(queries, changes, timed, reason, no_base)
+            queries, reason, reads_no_base = by_foreign_key
+            return _partner(queries, changes, timed, reason, reads_no_base)
         key = _key_compared(script, source.rel.relation, equalities)
         if key and changed:
             queries, reason = _by_key(script, start, source, key, equalities, so_far)
@@ -212,23 +211,31 @@ def _first_images(script: Script, source: Input, key: tuple[str, ...]) -> exp.Se
 
 def _by_foreign_key(
     script: Script, start: Input, source: Input, equalities: Equalities
-) -> tuple[tuple[exp.Select, ...], str] | None:
+) -> tuple[tuple[exp.Select, ...], str, bool] | None:
+    """The old children to join, why these, and whether no base row is among them."""
     if not isinstance(start.rel, Leaf) or not isinstance(source.rel, Leaf):
         return None
     pairs = _foreign_key_compared(script, start, source, equalities)
     if pairs is None:
         return None
-    motion = script.motion_of(start.rel.relation)
+    motion = _motion_of_key(script, start.rel.relation, [parent for _, parent in pairs])
     what = f"foreign key {source.rel.relation} → {start.rel.relation}"
     queries: list[exp.Select] = []
     if motion.deletes and script.changed(source.rel):
         queries.append(_children_deleted_too(script, start, source, pairs))
     if motion.updates:
         queries.append(_children_of_updated(script, start, source, pairs))
-        return tuple(queries), f"{what}: base rows only of keys that were updated"
+        return tuple(queries), f"{what}: base rows only of keys that were updated", False
     if queries:
-        return tuple(queries), f"{what} and no key updated: no base rows read"
-    return (), f"{what} and only new keys: no old row can match"
+        return tuple(queries), f"{what} and no key updated: no base rows read", True
+    return (), f"{what} and only new keys: no old row can match", True
+
+
+def _motion_of_key(script: Script, relation: str, key: Sequence[str]) -> Motion:
+    """Updates are told apart by primary key; a row that got another one may have kept this key."""
+    motion = script.motion_of(relation)
+    primary = {name.lower() for name in script.constraints_of(relation).primary_key}
+    return motion if {name.lower() for name in key} == primary else replace(motion, updates=motion.deletes)
 
 
 def _foreign_key_compared(
@@ -257,7 +264,7 @@ def _first_changes(script: Script, start: Input, pairs: list[tuple[str, str]]) -
 
 def _first_changes_query(script: Script, start: Input, pairs: list[tuple[str, str]]) -> exp.Query:
     assert isinstance(start.rel, Leaf)
-    motion = script.motion_of(start.rel.relation)
+    motion = _motion_of_key(script, start.rel.relation, [parent for _, parent in pairs])
     keys, count = [column(None, parent) for _, parent in pairs], column(None, COUNT)
     rows: exp.Expr = table(script.delta(start.rel))
     if not motion.one_csn:
