@@ -62,11 +62,11 @@ def not_null(expression: exp.Expr) -> exp.Expr:
 def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     """Conjunction; true of nothing."""
     listed = [condition.copy() for condition in conditions]
-    return exp.and_(*listed) if listed else exp.true()
+    return exp.and_(*listed, copy=False) if listed else exp.true()
 
 
 def any_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
-    return exp.or_(*[condition.copy() for condition in conditions])
+    return exp.or_(*[condition.copy() for condition in conditions], copy=False)
 
 
 def same_value(left: exp.Expr, right: exp.Expr) -> exp.Expr:

@@ -90,7 +90,7 @@ def function_name(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return str(node.name).lower()
     if isinstance(node, exp.Func):
-        return node.sql("spark").split("(", 1)[0].strip("` ").lower()
+        return node.sql_name().lower()
     return None
 
 

@@ -43,6 +43,8 @@ SMALL_SIDE_ROWS = 50_000
 
 
 def delta(script: Script, rel: Block) -> exp.Query:
+    if not script.changed(rel):
+        return _nothing(script, rel)
     if len(rel.sources) == 1:
         return _row_by_row(script, rel)
     wanted = _columns_wanted(rel)
@@ -85,10 +87,13 @@ class _Chain:
 def _core(script: Script, rel: Block) -> list[int]:
     """The inputs that the terms range over.
 
-    What did not change is the same in every term, so it is joined once, to their union. Changed inputs that no
-    equality ties together directly need the others between them.
+    What did not change is the same in every term, so it is joined once, to their union; a single term needs no union
+    and asks of each input only what keys leave in doubt. Changed inputs that no equality ties together directly need
+    the others between them.
     """
     changed = [i for i, source in enumerate(rel.sources) if script.changed(source.rel)]
+    if len(changed) == 1:
+        return list(range(len(rel.sources)))
     tied = {rel.sources[changed[0]].alias}
     while more := [
         rel.sources[i].alias
