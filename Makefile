@@ -28,6 +28,7 @@ check: .venv/.installed ## format, lint, types, import layers and unit tests: ab
 	$(PYTEST) $(SIDE_BY_SIDE) tests/unit
 
 bench: .venv/.installed ## measure incremental refresh beside recomputation
+	@.venv/bin/uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --group bench
 	@$(PYTHON) -m bench.run
 
 docs: .venv/.installed ## write docs/reference from the code
