@@ -3,8 +3,7 @@ SELECT g, MIN(x) AS low, MAX(x) AS high FROM r GROUP BY g
 ---
 mode: incremental
 columns: g, low, high
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MIN is not linear
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | keyed | each touched group is aggregated again: MIN is not linear
 reads: r delta, r old
 WITH `block_delta` AS (
   SELECT
@@ -153,8 +152,7 @@ SELECT g, COUNT(DISTINCT x) AS n FROM r GROUP BY g
 ---
 mode: incremental
 columns: g, n
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: DISTINCT inside an aggregate is not linear
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | keyed | each touched group is aggregated again: DISTINCT inside an aggregate is not linear
 reads: r delta, r old
 ===
 # COUNT DISTINCT of two columns
@@ -164,7 +162,6 @@ SELECT COUNT(DISTINCT k, g) AS n FROM r
 mode: incremental
 columns: n
 operator: grand total | keyed | each touched group is aggregated again: DISTINCT inside an aggregate is not linear
-operator: select and project | linear | row by row
 reads: r delta, r old
 ===
 # SUM DISTINCT
@@ -173,8 +170,7 @@ SELECT g, SUM(DISTINCT x) AS total FROM r GROUP BY g
 ---
 mode: incremental
 columns: g, total
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: DISTINCT inside an aggregate is not linear
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | keyed | each touched group is aggregated again: DISTINCT inside an aggregate is not linear
 reads: r delta, r old
 ===
 # one that is not linear takes the others with it
@@ -183,8 +179,7 @@ SELECT g, SUM(x) AS total, MAX(x) AS high FROM r GROUP BY g
 ---
 mode: incremental
 columns: g, total, high
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MAX is not linear
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | keyed | each touched group is aggregated again: MAX is not linear
 reads: r delta, r old
 ===
 # a grand total that is not linear has its one row even without rows
@@ -193,7 +188,6 @@ SELECT MAX(x) AS high, COUNT(*) AS n FROM r
 mode: incremental
 columns: high, n
 operator: grand total | keyed | each touched group is aggregated again: MAX is not linear
-operator: select and project | linear | row by row
 reads: r delta, r old
 WITH `block_delta` AS (
   SELECT
@@ -333,8 +327,7 @@ SELECT r.k, q.total FROM r JOIN (SELECT k, SUM(y) AS total FROM s GROUP BY k) AS
 mode: incremental
 columns: k, total
 operator: join of r, q | linear | 2 terms, one per input
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: below another operator, where no groups are stored
-operator: select and project | linear | row by row
+operator: GROUP BY s.k | keyed | each touched group is aggregated again: below another operator, where no groups are stored
 term: r | kept | starts at the delta
 term: q | kept | starts at the delta
 reads: r delta, r old, s delta, s old
@@ -347,7 +340,6 @@ mode: incremental
 columns: k, total
 operator: join of r, q | linear | 2 terms, one per input
 operator: grand total | keyed | each touched group is aggregated again: below another operator, where no groups are stored
-operator: select and project | linear | row by row
 term: r | kept | starts at the delta
 term: q | kept | starts at the delta
 reads: r delta, r old, s delta, s old
@@ -358,8 +350,7 @@ SELECT g, VARIANCE(z) AS v FROM t GROUP BY g
 ---
 mode: incremental
 columns: g, v
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: variance of double would lose digits as a difference of sums
-operator: select and project | linear | row by row
+operator: GROUP BY t.g | keyed | each touched group is aggregated again: variance of double would lose digits as a difference of sums
 reads: t delta, t old
 ===
 # FILTER over MAX
@@ -368,8 +359,8 @@ SELECT g, MAX(x) FILTER (WHERE k > 1) AS high FROM r GROUP BY g
 ---
 mode: incremental
 columns: g, high
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MAX is not linear
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | keyed | each touched group is aggregated again: MAX is not linear
+operator: expressions | linear | row by row
 reads: r delta, r old
 ===
 # MIN of dates and booleans
@@ -378,8 +369,7 @@ SELECT k, MIN(d) AS first_day, MAX(f) AS ever FROM e GROUP BY k
 ---
 mode: incremental
 columns: k, first_day, ever
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MIN is not linear
-operator: select and project | linear | row by row
+operator: GROUP BY e.k | keyed | each touched group is aggregated again: MIN is not linear
 reads: e delta, e old
 ===
 # DISTINCT below an aggregate
@@ -389,9 +379,7 @@ SELECT MAX(k) AS high FROM (SELECT DISTINCT k, g FROM r) AS q
 mode: incremental
 columns: high
 operator: grand total | keyed | each touched group is aggregated again: MAX is not linear
-operator: select and project | linear | row by row
 operator: DISTINCT | keyed | each touched row is looked at again
-operator: select and project | linear | row by row
 reads: r delta, r old
 ===
 # HAVING over MAX
@@ -400,6 +388,6 @@ SELECT g, COUNT(*) AS n FROM r GROUP BY g HAVING MAX(x) > 1
 ---
 mode: incremental
 columns: g, n
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: MAX is not linear
-operator: select and project | linear | row by row
+operator: HAVING MAX(r.x) > 1 | linear | row by row
+operator: GROUP BY r.g | keyed | each touched group is aggregated again: MAX is not linear
 reads: r delta, r old

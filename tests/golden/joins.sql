@@ -3,7 +3,7 @@ SELECT k, x + 1 AS y FROM r WHERE g > 0
 ---
 mode: incremental
 columns: k, y
-operator: select and project | linear | row by row
+operator: WHERE r.g > 0 | linear | row by row
 reads: r delta
 WITH `block_delta` AS (
   SELECT
@@ -328,8 +328,6 @@ SELECT * FROM (SELECT x, k FROM r) AS l JOIN (SELECT y, k FROM s) AS m USING (k)
 mode: incremental
 columns: k, x, y
 operator: join of l, m | linear | 2 terms, one per input
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 term: l | kept | starts at the delta
 term: m | kept | starts at the delta
 reads: r delta, r old, s delta, s old
@@ -446,7 +444,7 @@ SELECT q.a, s.y FROM (SELECT k AS a, x FROM r WHERE x > 0) AS q JOIN s ON q.a = 
 mode: incremental
 columns: a, y
 operator: join of q, s | linear | 2 terms, one per input
-operator: select and project | linear | row by row
+operator: WHERE r.x > 0 | linear | row by row
 term: q | kept | starts at the delta
 term: s | kept | starts at the delta
 reads: r delta, r old, s delta, s old
@@ -457,8 +455,8 @@ WITH big AS (SELECT k, x FROM r WHERE x > 1) SELECT a.k, b.x FROM big AS a JOIN 
 mode: incremental
 columns: k, x
 operator: join of a, b | linear | 2 terms, one per input
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: WHERE r.x > 1 | linear | row by row
+operator: WHERE r.x > 1 | linear | row by row
 term: a | kept | starts at the delta
 term: b | kept | starts at the delta
 reads: r delta, r old
@@ -578,7 +576,7 @@ WITH r AS (SELECT k, x FROM r WHERE x > 1) SELECT r.k, s.y FROM r JOIN s ON r.k 
 mode: incremental
 columns: k, y
 operator: join of r, s | linear | 2 terms, one per input
-operator: select and project | linear | row by row
+operator: WHERE r.x > 1 | linear | row by row
 term: r | kept | starts at the delta
 term: s | kept | starts at the delta
 reads: r delta, r old, s delta, s old
@@ -590,9 +588,6 @@ WITH a AS (SELECT k FROM r), b AS (WITH a AS (SELECT k FROM s) SELECT k FROM a) 
 mode: incremental
 columns: k, j
 operator: join of a, b | linear | 2 terms, one per input
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 term: a | kept | starts at the delta
 term: b | kept | starts at the delta
 reads: r delta, r old, s delta, s old
@@ -603,8 +598,6 @@ WITH z(b) AS (SELECT k FROM r) SELECT b FROM z
 ---
 mode: incremental
 columns: b
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 reads: r delta
 ===
 # a lateral column alias is what it stands for
@@ -613,7 +606,7 @@ SELECT k + 1 AS j, j * 2 AS h FROM r
 ---
 mode: incremental
 columns: j, h
-operator: select and project | linear | row by row
+operator: expressions | linear | row by row
 reads: r delta
 ===
 # a column comes before an alias of the same name
@@ -622,7 +615,7 @@ SELECT k + 1 AS k, k * 10 AS j FROM r
 ---
 mode: incremental
 columns: k, j
-operator: select and project | linear | row by row
+operator: expressions | linear | row by row
 reads: r delta
 ===
 # names are compared without regard to case

@@ -307,8 +307,8 @@ SELECT c.x, p.w FROM c JOIN p ON c.pid = p.id
 mode: incremental
 columns: x, w
 operator: join of c, p | linear | 2 terms, one per input
-term: p | kept | starts at the delta
-reads: c old, p delta
+term: p | left out | foreign key c → p and only new keys: no old row can match
+reads: c old, p delta, p old
 WITH `from_p` AS (
   SELECT
     `p`.`id` AS `p.id`,
@@ -316,24 +316,23 @@ WITH `from_p` AS (
     `p`.`_count`,
     `p`.`_csn`
   FROM `p@delta` AS `p`
-), `from_p_to_c` AS (
-  SELECT /*+ BROADCAST(t) */
-    `t`.`p.id`,
-    `t`.`p.w`,
-    `n`.`pid` AS `c.pid`,
-    `n`.`x` AS `c.x`,
-    `t`.`_count` * `n`.`_count` AS `_count`,
-    `t`.`_csn` AS `_csn`
-  FROM `from_p` AS `t`
-  JOIN `c@old` AS `n`
-    ON `n`.`pid` = `t`.`p.id`
 ), `block_delta` AS (
   SELECT
-    `c.x` AS `x`,
-    `p.w` AS `w`,
+    `x`,
+    `w`,
     `_count`,
-    `_csn`
-  FROM `from_p_to_c`
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM (
+    SELECT
+      `c`.`x` AS `x`,
+      `p`.`w` AS `w`,
+      `c`.`_count` * `p`.`_count` AS `_count`
+    FROM `c@old` AS `c`
+    JOIN `p@old` AS `p`
+      ON `c`.`pid` = `p`.`id`
+  ) AS o
+  WHERE
+    FALSE
 )
 SELECT
   `x`,
@@ -360,16 +359,18 @@ term: c | kept | foreign key d → c: base rows only of keys that were updated; 
 term: p | kept | foreign key c → p: base rows only of keys that were updated
 reads: c delta, c old, d delta, d old, p delta, p old
 ===
-# a chain in which only the top grew
-# motion: p=inserts, c=none, d=none
+# a chain in which the top only grew
+# motion: p=inserts
 # no sql
 SELECT d.y, c.x, p.w FROM d JOIN c ON d.cid = c.id JOIN p ON c.pid = p.id
 ---
 mode: incremental
 columns: y, x, w
 operator: join of d, c, p | linear | 3 terms, one per input
-term: p | kept | starts at the delta
-reads: c old, d old, p delta
+term: d | kept | c by key: base rows only of keys the delta does not touch; p by key: base rows only of keys the delta does not touch
+term: c | kept | foreign key d → c: base rows only of keys that were updated; p by key: base rows only of keys the delta does not touch
+term: p | left out | foreign key c → p and only new keys: no old row can match
+reads: c delta, c old, d delta, d old, p delta, p old
 ===
 # a key of two columns
 # no sql
@@ -422,7 +423,7 @@ SELECT p.g, SUM(c.x) AS total FROM c JOIN p ON c.pid = p.id GROUP BY p.g
 ---
 mode: summary
 columns: g, total
-operator: GROUP BY (1 keys) | linear | accumulators per group for SUM(`a1`)
+operator: GROUP BY p.g | linear | accumulators per group for SUM(c.x)
 operator: join of c, p | linear | 2 terms, one per input
 term: c | kept | p by key: base rows only of keys the delta does not touch
 term: p | left out | foreign key c → p and only new keys: no old row can match

@@ -3,10 +3,7 @@ SELECT r.k, r.x, s.y FROM r LEFT JOIN s ON r.k = s.k
 ---
 mode: incremental
 columns: k, x, y
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old
 WITH `block_delta` AS (
   SELECT
@@ -220,10 +217,7 @@ SELECT r.k, s.y FROM r LEFT JOIN s ON r.k = s.k
 ---
 mode: incremental
 columns: k, y
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s old
 WITH `block_delta` AS (
   SELECT
@@ -411,10 +405,7 @@ SELECT r.x, s.k, s.y FROM r RIGHT JOIN s ON r.k = s.k
 ---
 mode: incremental
 columns: x, k, y
-operator: select and project | linear | row by row
-operator: RIGHT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: RIGHT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old
 ===
 # FULL JOIN with USING
@@ -423,10 +414,8 @@ SELECT k, x, y FROM r FULL JOIN s USING (k)
 ---
 mode: incremental
 columns: k, x, y
-operator: select and project | linear | row by row
-operator: FULL JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: expressions | linear | row by row
+operator: FULL JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old
 ===
 # two keys
@@ -435,10 +424,7 @@ SELECT r.x, t.z FROM r LEFT JOIN t ON r.k = t.k AND r.g = t.g
 ---
 mode: incremental
 columns: x, z
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k, l1_2_g = r1_2_g)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = t.k, r.g = t.g)
 reads: r delta, r old, t delta, t old
 ===
 # a key of two columns that is declared
@@ -447,10 +433,7 @@ SELECT o.x, l.n FROM o LEFT JOIN l ON o.a = l.a AND o.b = l.b
 ---
 mode: incremental
 columns: x, n
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_a = r1_1_a, l1_2_b = r1_2_b)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (o.a = l.a, o.b = l.b)
 reads: l delta, l old, o delta, o old
 ===
 # a further condition on one side
@@ -459,10 +442,7 @@ SELECT r.k, s.y FROM r LEFT JOIN s ON r.k = s.k AND s.y > 0 AND r.x IS NOT NULL
 ---
 mode: incremental
 columns: k, y
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old
 ===
 # an expression as key
@@ -471,10 +451,8 @@ SELECT r.k, s.y FROM r LEFT JOIN s ON r.k + 1 = s.k
 ---
 mode: incremental
 columns: k, y
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (lk0_1 = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k + 1 = s.k)
+operator: expressions | linear | row by row
 reads: r delta, r old, s delta, s old
 ===
 # a null-safe key
@@ -483,10 +461,7 @@ SELECT r.k, s.y FROM r FULL JOIN s ON r.k <=> s.k
 ---
 mode: incremental
 columns: k, y
-operator: select and project | linear | row by row
-operator: FULL JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: FULL JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old
 ===
 # a condition that never holds
@@ -495,10 +470,7 @@ SELECT r.k, s.y FROM r LEFT JOIN s ON r.k = s.k AND FALSE
 ---
 mode: incremental
 columns: k, y
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old
 ===
 # two outer joins in a row
@@ -507,13 +479,8 @@ SELECT r.k, s.y, t.z FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.k
 ---
 mode: incremental
 columns: k, y, z
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l2_2_k = r2_1_k)
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (s.k = t.k)
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old, t delta, t old
 ===
 # an inner join after an outer one
@@ -523,9 +490,7 @@ SELECT r.k, s.y, t.z FROM r LEFT JOIN s ON r.k = s.k JOIN t ON t.k = r.k
 mode: incremental
 columns: k, y, z
 operator: join of j1, t | linear | 2 terms, one per input
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 term: j1 | kept | starts at the delta
 term: t | kept | starts at the delta
 reads: r delta, r old, s delta, s old, t delta, t old
@@ -536,10 +501,8 @@ SELECT r.k, s.y, t.z FROM r JOIN s ON r.k = s.k FULL JOIN t ON t.k = r.k
 ---
 mode: incremental
 columns: k, y, z
-operator: select and project | linear | row by row
-operator: FULL JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
+operator: FULL JOIN | keyed | the rows of each touched key are joined again (r.k = t.k)
 operator: join of r, s | linear | 2 terms, one per input
-operator: select and project | linear | row by row
 term: r | kept | starts at the delta
 term: s | kept | starts at the delta
 reads: r delta, r old, s delta, s old, t delta, t old
@@ -550,10 +513,8 @@ SELECT r.k FROM r LEFT JOIN s ON r.k = s.k WHERE s.k IS NULL
 ---
 mode: incremental
 columns: k
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: WHERE s.k IS NULL | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old
 ===
 # totals over an outer join
@@ -562,11 +523,8 @@ SELECT r.g, COUNT(s.y) AS n, SUM(s.y) AS total FROM r LEFT JOIN s ON r.k = s.k G
 ---
 mode: summary
 columns: g, n, total
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(`a1`), SUM(`a1`)
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | linear | accumulators per group for COUNT(s.y), SUM(s.y)
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = s.k)
 reads: r delta, r old, s delta, s old
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_s2 decimal(38,2)
 ===
@@ -576,10 +534,7 @@ SELECT a.k, b.x FROM r AS a LEFT JOIN r AS b ON a.k = b.g
 ---
 mode: incremental
 columns: k, x
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_g)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (a.k = b.g)
 reads: r delta, r old
 ===
 # an outer join over a subquery that aggregates
@@ -588,12 +543,8 @@ SELECT p.id, q.n FROM p LEFT JOIN (SELECT pid, COUNT(*) AS n FROM c GROUP BY pid
 ---
 mode: incremental
 columns: id, n
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_id = r1_1_pid)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: below another operator, where no groups are stored
-operator: select and project | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (p.id = q.pid)
+operator: GROUP BY c.pid | keyed | each touched group is aggregated again: below another operator, where no groups are stored
 reads: c delta, c old, p delta, p old
 ===
 # a negative zero keeps its sign
@@ -602,8 +553,6 @@ SELECT r.k, CAST(t.z AS STRING) AS spelled FROM r LEFT JOIN t ON r.k = t.k
 ---
 mode: incremental
 columns: k, spelled
-operator: select and project | linear | row by row
-operator: LEFT JOIN | keyed | the rows of each touched key are joined again (l1_1_k = r1_1_k)
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
+operator: expressions | linear | row by row
+operator: LEFT JOIN | keyed | the rows of each touched key are joined again (r.k = t.k)
 reads: r delta, r old, t delta, t old

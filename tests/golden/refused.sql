@@ -65,8 +65,8 @@ hint: Write RANGE.
 # a script
 SELECT TRANSFORM(k) USING 'cat' AS b FROM r
 ---
-refused: sql
-The SQL is not right near 'USING': Invalid expression / Unexpected token. (line 1, column 25)
+refused: not_deterministic
+A view cannot use TRANSFORM … USING: it runs code or reads state that rollview cannot see. (line 1, column 8)
 ===
 # a parameter
 SELECT :p AS p FROM r

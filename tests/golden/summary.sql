@@ -3,8 +3,7 @@ SELECT g, COUNT(*) AS n, SUM(x) AS total FROM r GROUP BY g
 ---
 mode: summary
 columns: g, n, total
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(*), SUM(`a1`)
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | linear | accumulators per group for COUNT(*), SUM(r.x)
 reads: r delta
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_s2 bigint
 WITH `block_delta` AS (
@@ -131,8 +130,7 @@ SELECT COUNT(*) AS n, SUM(x) AS total FROM r
 ---
 mode: summary
 columns: n, total
-operator: grand total | linear | accumulators per group for COUNT(*), SUM(`a1`)
-operator: select and project | linear | row by row
+operator: grand total | linear | accumulators per group for COUNT(*), SUM(r.x)
 reads: r delta
 groups: _rv_rows bigint, _rv_n1 bigint, _rv_s2 bigint
 WITH `block_delta` AS (
@@ -243,8 +241,7 @@ SELECT g, AVG(x) AS mean, VARIANCE(x) AS v, STDDEV_POP(x) AS sd FROM r GROUP BY 
 ---
 mode: summary
 columns: g, mean, v, sd
-operator: GROUP BY (1 keys) | linear | accumulators per group for AVG(`a1`), VARIANCE(`a1`), STDDEV_POP(`a1`)
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | linear | accumulators per group for AVG(r.x), VARIANCE(r.x), STDDEV_POP(r.x)
 reads: r delta
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_s2 bigint, _rv_s3 decimal(38,0), _rv_q4 decimal(38,0)
 ===
@@ -254,8 +251,7 @@ SELECT k, SUM(y) AS total, AVG(y) AS mean, VAR_POP(y) AS v FROM s GROUP BY k
 ---
 mode: summary
 columns: k, total, mean, v
-operator: GROUP BY (1 keys) | linear | accumulators per group for SUM(`a1`), AVG(`a1`), VAR_POP(`a1`)
-operator: select and project | linear | row by row
+operator: GROUP BY s.k | linear | accumulators per group for SUM(s.y), AVG(s.y), VAR_POP(s.y)
 reads: s delta
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_s2 decimal(38,2), _rv_q3 decimal(38,4)
 ===
@@ -264,8 +260,7 @@ SELECT k, SUM(z) AS total FROM t GROUP BY k
 ---
 mode: summary
 columns: k, total
-operator: GROUP BY (1 keys) | linear | accumulators per group for SUM(`a1`)
-operator: select and project | linear | row by row
+operator: GROUP BY t.k | linear | accumulators per group for SUM(t.z)
 reads: t delta
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_n2 bigint, _rv_n3 bigint, _rv_n4 bigint, _rv_n5 bigint, _rv_s6 decimal(38,9), _rv_r7 double, _rv_h8 double
 WITH `block_delta` AS (
@@ -605,8 +600,8 @@ SELECT g, COUNT(*) FILTER (WHERE x > 1) AS many, SUM(x) FILTER (WHERE k IS NULL)
 ---
 mode: summary
 columns: g, many, lost
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(*) FILTER(WHERE `a1`), SUM(`a3`) FILTER(WHERE `a2`)
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | linear | accumulators per group for COUNT(*) FILTER(WHERE r.x > 1), SUM(r.x) FILTER(WHERE r.k IS NULL)
+operator: expressions | linear | row by row
 reads: r delta
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_n2 bigint, _rv_s3 bigint
 ===
@@ -616,8 +611,7 @@ SELECT g, SUM(x) AS a, AVG(x) AS b, COUNT(x) AS c FROM r GROUP BY g
 ---
 mode: summary
 columns: g, a, b, c
-operator: GROUP BY (1 keys) | linear | accumulators per group for SUM(`a1`), AVG(`a1`), COUNT(`a1`)
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | linear | accumulators per group for SUM(r.x), AVG(r.x), COUNT(r.x)
 reads: r delta
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_s2 bigint
 ===
@@ -626,8 +620,8 @@ SELECT g FROM r GROUP BY g HAVING COUNT(*) > 1
 ---
 mode: summary
 columns: g
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(*)
-operator: select and project | linear | row by row
+operator: HAVING COUNT(*) > 1 | linear | row by row
+operator: GROUP BY r.g | linear | accumulators per group for COUNT(*)
 reads: r delta
 groups: k1 int, _rv_rows bigint
 WITH `block_delta` AS (
@@ -714,8 +708,8 @@ SELECT SUM(x) AS total FROM r HAVING COUNT(*) > 1
 ---
 mode: summary
 columns: total
-operator: grand total | linear | accumulators per group for SUM(`a1`), COUNT(*)
-operator: select and project | linear | row by row
+operator: HAVING COUNT(*) > 1 | linear | row by row
+operator: grand total | linear | accumulators per group for SUM(r.x), COUNT(*)
 reads: r delta
 groups: _rv_rows bigint, _rv_n1 bigint, _rv_s2 bigint
 ===
@@ -725,8 +719,8 @@ SELECT x % 2 AS odd, COUNT(*) AS n FROM r GROUP BY odd
 ---
 mode: summary
 columns: odd, n
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(*)
-operator: select and project | linear | row by row
+operator: GROUP BY r.x % 2 | linear | accumulators per group for COUNT(*)
+operator: expressions | linear | row by row
 reads: r delta
 groups: k1 int, _rv_rows bigint
 ===
@@ -736,8 +730,7 @@ SELECT g, k, COUNT(*) AS n FROM r GROUP BY 1, 2
 ---
 mode: summary
 columns: g, k, n
-operator: GROUP BY (2 keys) | linear | accumulators per group for COUNT(*)
-operator: select and project | linear | row by row
+operator: GROUP BY r.g, r.k | linear | accumulators per group for COUNT(*)
 reads: r delta
 groups: k1 int, k2 int, _rv_rows bigint
 ===
@@ -747,8 +740,7 @@ SELECT g, SUM(x) AS total FROM r GROUP BY ALL
 ---
 mode: summary
 columns: g, total
-operator: GROUP BY (1 keys) | linear | accumulators per group for SUM(`a1`)
-operator: select and project | linear | row by row
+operator: GROUP BY r.g | linear | accumulators per group for SUM(r.x)
 reads: r delta
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_s2 bigint
 ===
@@ -758,8 +750,9 @@ SELECT 5 AS five, COUNT(*) AS n FROM r GROUP BY five
 ---
 mode: summary
 columns: five, n
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(*)
-operator: select and project | linear | row by row
+operator: expressions | linear | row by row
+operator: GROUP BY 1 | linear | accumulators per group for COUNT(*)
+operator: expressions | linear | row by row
 reads: r delta
 groups: k1 int, _rv_rows bigint
 ===
@@ -769,8 +762,8 @@ SELECT g + 1 AS h, CASE WHEN SUM(x) > 3 THEN 'big' ELSE 'small' END AS size, SUM
 ---
 mode: summary
 columns: h, size, t
-operator: GROUP BY (1 keys) | linear | accumulators per group for SUM(`a1`), COUNT(*)
-operator: select and project | linear | row by row
+operator: expressions | linear | row by row
+operator: GROUP BY r.g | linear | accumulators per group for SUM(r.x), COUNT(*)
 reads: r delta
 groups: k1 int, _rv_rows bigint, _rv_n1 bigint, _rv_s2 bigint
 ===
@@ -780,7 +773,6 @@ SELECT DISTINCT k, g FROM r
 mode: summary
 columns: k, g
 operator: DISTINCT | linear | rows with their counts
-operator: select and project | linear | row by row
 reads: r delta
 groups: k int, g int, _rv_rows bigint
 WITH `block_delta` AS (
@@ -883,7 +875,7 @@ SELECT s.w, SUM(r.x * s.y) AS total FROM r JOIN s ON r.k = s.k GROUP BY s.w
 ---
 mode: summary
 columns: w, total
-operator: GROUP BY (1 keys) | linear | accumulators per group for SUM(`a1`)
+operator: GROUP BY s.w | linear | accumulators per group for SUM(r.x * s.y)
 operator: join of r, s | linear | 2 terms, one per input
 term: r | kept | starts at the delta
 term: s | kept | starts at the delta
@@ -896,8 +888,7 @@ SELECT f, d, COUNT(*) AS n FROM e GROUP BY f, d
 ---
 mode: summary
 columns: f, d, n
-operator: GROUP BY (2 keys) | linear | accumulators per group for COUNT(*)
-operator: select and project | linear | row by row
+operator: GROUP BY e.f, e.d | linear | accumulators per group for COUNT(*)
 reads: e delta
 groups: k1 boolean, k2 date, _rv_rows bigint
 ===
@@ -907,8 +898,8 @@ SELECT COUNT(1) AS all_rows, SUM(2) AS twice FROM r
 ---
 mode: summary
 columns: all_rows, twice
-operator: grand total | linear | accumulators per group for COUNT(`a1`), SUM(`a2`)
-operator: select and project | linear | row by row
+operator: grand total | linear | accumulators per group for COUNT(1), SUM(2)
+operator: expressions | linear | row by row
 reads: r delta
 groups: _rv_rows bigint, _rv_n1 bigint, _rv_n2 bigint, _rv_s3 bigint
 ===
@@ -918,11 +909,8 @@ SELECT k, COUNT(*) AS n FROM (SELECT k FROM r UNION ALL SELECT k FROM s) AS u GR
 ---
 mode: summary
 columns: k, n
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(*)
-operator: select and project | linear | row by row
+operator: GROUP BY u.k | linear | accumulators per group for COUNT(*)
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 reads: r delta, s delta
 groups: k1 int, _rv_rows bigint
 ===
@@ -932,10 +920,8 @@ SELECT n, COUNT(*) AS groups FROM (SELECT g, COUNT(*) AS n FROM r GROUP BY g) AS
 ---
 mode: summary
 columns: n, groups
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(*)
-operator: select and project | linear | row by row
-operator: GROUP BY (1 keys) | keyed | each touched group is aggregated again: below another operator, where no groups are stored
-operator: select and project | linear | row by row
+operator: GROUP BY q.n | linear | accumulators per group for COUNT(*)
+operator: GROUP BY r.g | keyed | each touched group is aggregated again: below another operator, where no groups are stored
 reads: r delta, r old
 groups: k1 bigint, _rv_rows bigint
 ===
@@ -946,7 +932,6 @@ SELECT d, COUNT(*) FROM e GROUP BY d
 ---
 mode: summary
 columns: day, how many
-operator: GROUP BY (1 keys) | linear | accumulators per group for COUNT(*)
-operator: select and project | linear | row by row
+operator: GROUP BY e.d | linear | accumulators per group for COUNT(*)
 reads: e delta
 groups: k1 date, _rv_rows bigint

@@ -77,8 +77,13 @@ def test_the_propagation_gives_the_rows_of_the_definition(case: Case) -> None:
     except RollviewError:
         return
     if plan.mode is not Mode.WHOLE:
-        seeds = range(12 if case.motion else 3)
-        assert sum(check(case, plan, seed) for seed in seeds), "no interval moves as the case says"
+        seeds = range(30 if case.motion else 3)
+        found = 0
+        for seed in seeds:
+            found += check(case, plan, seed)
+            if case.motion and found == 3:
+                break
+        assert found, "no interval moves as the case says"
 
 
 def check(case: Case, plan: ViewPlan, seed: int) -> bool:
@@ -89,7 +94,7 @@ def check(case: Case, plan: ViewPlan, seed: int) -> bool:
     for after in range(1, LENGTH - 2, 3):
         through = after + 1 + (after + seed) % 3
         moved = duck.motion(after, through)
-        if all(moved[name] == motion for name, motion in case.motion.items()):
+        if all(replace(moved[name], one_csn=False) == motion for name, motion in case.motion.items()):
             compare(View(duck, f"v{after}", plan, after), through, case)
             found = True
     return found

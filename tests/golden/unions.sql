@@ -4,8 +4,6 @@ SELECT k, x FROM r UNION ALL SELECT k, g FROM t
 mode: incremental
 columns: k, x
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 reads: r delta, t delta
 WITH `block_delta` AS (
   SELECT
@@ -56,8 +54,6 @@ SELECT k AS v FROM r UNION ALL SELECT y FROM s
 mode: incremental
 columns: v
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 reads: r delta, s old
 WITH `block_delta` AS (
   SELECT
@@ -103,8 +99,6 @@ mode: summary
 columns: k
 operator: DISTINCT | linear | rows with their counts
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 reads: r delta, s delta
 groups: k int, _rv_rows bigint
 WITH `block_delta` AS (
@@ -212,9 +206,6 @@ columns: k
 operator: DISTINCT | linear | rows with their counts
 operator: UNION ALL | linear | the deltas of both sides
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 reads: r delta, s delta, t delta
 groups: k int, _rv_rows bigint
 ===
@@ -226,8 +217,6 @@ mode: incremental
 columns: k, z
 operator: join of u, t | linear | 2 terms, one per input
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 term: u | kept | starts at the delta
 term: t | kept | starts at the delta
 reads: r delta, r old, s delta, s old, t delta, t old
@@ -241,8 +230,6 @@ columns: k, z
 operator: join of u, t | linear | 2 terms, one per input
 operator: DISTINCT | keyed | each touched row is looked at again
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 term: u | kept | starts at the delta
 term: t | kept | starts at the delta
 reads: r delta, r old, s delta, s old, t delta, t old
@@ -254,8 +241,6 @@ reads: r delta, r old, s delta, s old, t delta, t old
 mode: incremental
 columns: k
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 reads: r delta, s delta
 ===
 # DISTINCT over DISTINCT
@@ -265,9 +250,7 @@ SELECT DISTINCT k FROM (SELECT DISTINCT k, g FROM r) AS q
 mode: summary
 columns: k
 operator: DISTINCT | linear | rows with their counts
-operator: select and project | linear | row by row
 operator: DISTINCT | keyed | each touched row is looked at again
-operator: select and project | linear | row by row
 reads: r delta, r old
 groups: k int, _rv_rows bigint
 ===
@@ -278,6 +261,4 @@ SELECT k AS a, g AS b FROM r UNION ALL SELECT g AS b, k AS a FROM t
 mode: incremental
 columns: a, b
 operator: UNION ALL | linear | the deltas of both sides
-operator: select and project | linear | row by row
-operator: select and project | linear | row by row
 reads: r delta, t delta

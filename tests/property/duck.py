@@ -27,6 +27,7 @@ _TYPES = {
     "HUGEINT": "bigint",
     "VARCHAR": "string",
     "DOUBLE": "double",
+    "FLOAT": "float",
     "BOOLEAN": "boolean",
     "DATE": "date",
 }
@@ -38,6 +39,11 @@ def declare_query(name: str, query: str, columns: tuple[str, ...] = ()) -> Decla
 
 def quoted(name: str) -> str:
     return identifier(name).sql("duckdb")
+
+
+def in_duckdb(query: exp.Query) -> str:
+    """The text of a query that nobody else holds."""
+    return query.sql("duckdb", unsupported_level=ErrorLevel.IGNORE, copy=False)
 
 
 def canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -63,27 +69,38 @@ class Duck:
         self.known: dict[str, Known] = {}
         for table in tables:
             self.add_relation(table)
+        self.base = frozenset(self.known)
         self.transactions: dict[int, Transaction] = {}
+
+    def reset(self) -> None:
+        """As it was before anything was committed."""
+        self.transactions.clear()
+        for name in list(self.known):
+            if name in self.base:
+                self.db.execute(f"DELETE FROM {quoted(name + '@changes')}")
+            else:
+                self.db.execute(f"DROP TABLE {quoted(name + '@changes')}")
+                del self.known[name]
 
     def add_relation(self, known: Known, stored: Schema | None = None) -> None:
         self.known[known.name] = known
         columns = ", ".join(f"{quoted(c.name)} {_duck_type(c.type)}" for c in known.schema)
-        self.db.execute(f"CREATE TABLE {quoted(known.name + '@changes')} ({columns}, _count BIGINT, _csn BIGINT)")
-        names = ", ".join(quoted(name) for name in known.schema.names)
         changes = quoted(known.name + "@changes")
+        self.db.execute(f"CREATE OR REPLACE TABLE {changes} ({columns}, _count BIGINT, _csn BIGINT)")
+        names = ", ".join(quoted(name) for name in known.schema.names)
         self.db.execute("SET VARIABLE a = 0; SET VARIABLE b = 0; SET VARIABLE t = 0")
         signed = "CASE WHEN _count < 0 THEN -1 ELSE 1 END AS _count"
         one_each = f"(SELECT *, UNNEST(GENERATE_SERIES(1, ABS(_count))) AS _i FROM {changes})"
         self.db.execute(
-            f"CREATE VIEW {quoted(known.name + '@delta')} AS SELECT {names}, {signed}, _csn FROM {one_each} "
+            f"CREATE OR REPLACE VIEW {quoted(known.name + '@delta')} AS SELECT {names}, {signed}, _csn FROM {one_each} "
             "WHERE _csn > getvariable('a') AND _csn <= getvariable('b')"
         )
         self.db.execute(
-            f"CREATE VIEW {quoted(known.name + '@old')} AS SELECT {names}, {signed} FROM {one_each} "
+            f"CREATE OR REPLACE VIEW {quoted(known.name + '@old')} AS SELECT {names}, {signed} FROM {one_each} "
             "WHERE _csn <= getvariable('a')"
         )
         self.db.execute(
-            f"CREATE VIEW {quoted(known.name + '@rows')} AS SELECT {names} FROM "
+            f"CREATE OR REPLACE VIEW {quoted(known.name + '@rows')} AS SELECT {names} FROM "
             f"(SELECT {names}, UNNEST(GENERATE_SERIES(1, _n)) FROM (SELECT {names}, CAST(SUM(_count) AS BIGINT) AS _n "
             f"FROM {changes} WHERE _csn <= getvariable('t') GROUP BY {names}) WHERE _n > 0)"
         )
@@ -102,8 +119,7 @@ class Duck:
     def set(self, **variables: int) -> None:
         self.db.execute("; ".join(f"SET VARIABLE {name} = {value}" for name, value in variables.items()))
 
-    def run(self, query: exp.Query) -> list[Row]:
-        text = query.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
+    def run(self, text: str) -> list[Row]:
         try:
             return self.db.execute(text).fetchall()
         except duckdb.Error as error:
@@ -116,9 +132,7 @@ class Duck:
             return rows
 
     def types(self, probe: Propagation) -> dict[str, str]:
-        described = self.db.execute(
-            "DESCRIBE " + probe.query.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
-        ).fetchall()
+        described = self.db.execute("DESCRIBE " + in_duckdb(probe.query)).fetchall()
         return {name: _spark_type(type_) for name, type_, *_ in described}
 
     def compile(self, name: str, query: str, columns: tuple[str, ...] = ()) -> ViewPlan:
@@ -141,7 +155,23 @@ class Duck:
         deletes = any(count < 0 for changes in inside for _, count in changes)
         width = len(self.known[name].constraints.primary_key)
         updates = deletes and (not width or any(_updates(changes, width) for changes in inside))
-        return Motion(any(inside), deletes, updates)
+        return Motion(any(inside), deletes, updates, one_csn=sum(map(bool, inside)) == 1)
+
+    def closed(self, after: int, through: int) -> frozenset[tuple[str, str]]:
+        """Pairs (child, parent) where every key that the child's delta refers to is in the parent's delta."""
+        return frozenset(
+            (child.name, foreign.table)
+            for child in self.known.values()
+            for foreign in child.constraints.foreign_keys
+            if len(foreign.columns) == 1
+            and self._values(child.name, foreign.columns[0], after, through) - {None}
+            <= self._values(foreign.table, foreign.referenced[0], after, through)
+        )
+
+    def _values(self, name: str, column: str, after: int, through: int) -> set[object]:
+        place = self.known[name].schema.names.index(column)
+        inside = (t.get(name, []) for csn, t in self.transactions.items() if after < csn <= through)
+        return {row[place] for changes in inside for row, _ in changes}
 
 
 def _updates(changes: list[tuple[Row, int]], width: int) -> bool:
@@ -152,20 +182,21 @@ def _updates(changes: list[tuple[Row, int]], width: int) -> bool:
 class View:
     """A view kept by propagation alone: its first rows, and its timed delta."""
 
-    def __init__(self, duck: Duck, name: str, plan: ViewPlan, at: int) -> None:
+    def __init__(self, duck: Duck, name: str, plan: ViewPlan, at: int, texts: dict[object, str] | None = None) -> None:
         self.duck, self.name, self.plan = duck, name, plan
         self.recomputation = plan.recomputation().query.sql("duckdb")
-        self.high_water_mark = at
+        self.started = self.high_water_mark = at
         self.first = self.recompute(at)
         self.deltas: list[tuple[Row, int, int]] = []
+        self.texts: dict[object, str] = {} if texts is None else texts
         self.groups: Counter[Row] = Counter()
         if self.plan.mode is Mode.SUMMARY:
             duck.set(a=at)
-            self.groups = Counter(duck.run(self.plan.first_groups().query))
+            self.groups = Counter(duck.run(in_duckdb(self.plan.first_groups().query)))
             columns = self.plan.hidden
             assert columns is not None
             spelled = ", ".join(f"{quoted(c.name)} {_duck_type(c.type)}" for c in columns)
-            duck.db.execute(f"CREATE TABLE {quoted(self._groups)} ({spelled})")
+            duck.db.execute(f"CREATE OR REPLACE TABLE {quoted(self._groups)} ({spelled})")
 
     @property
     def _groups(self) -> str:
@@ -176,17 +207,41 @@ class View:
         return Counter(canonical(row) for row in self.duck.db.execute(self.recomputation).fetchall())
 
     def propagate(self, through: int, motion: Mapping[str, Motion] | None = None) -> None:
+        """As much is told of the interval as can be known, or only the motion that is given."""
         after, self.high_water_mark = self.high_water_mark, through
         self.duck.set(a=after, b=through)
+        closed: frozenset[tuple[str, str]] = frozenset()
         if motion is None:
-            motion = self.duck.motion(after, through)
+            motion, closed = self.duck.motion(after, through), self.duck.closed(after, through)
         if not any(motion.get(known.name, Motion()).changed for known in self.plan.reads):
             return
-        query = self.plan.propagation(motion).query
+        text = self._propagation(motion, closed)
         if self.plan.mode is Mode.SUMMARY:
-            self.deltas += self._visible(self._fold(query))
+            self.deltas += self._visible(self._fold(text))
         else:
-            self.deltas += [(canonical(row[:-2]), row[-2], row[-1]) for row in self.duck.run(query)]
+            self.deltas += [(canonical(row[:-2]), row[-2], row[-1]) for row in self.duck.run(text)]
+
+    def _propagation(self, motion: Mapping[str, Motion], closed: frozenset[tuple[str, str]]) -> str:
+        """Written once for each way in which the relations moved; every other time as if groups were few."""
+        moved = (tuple(motion.get(known.name, Motion()) for known in self.plan.reads), closed)
+        if moved not in self.texts:
+            sizes = {GROUPS: 1} if len(self.texts) % 2 else {}
+            query = self.plan.propagation(motion, closed=closed, sizes=sizes).query
+            self.texts[moved] = in_duckdb(_bound(query, {GROUPS: self._groups}))
+        return self.texts[moved]
+
+    @property
+    def schema(self) -> Schema:
+        self.duck.set(t=0)
+        return schema_of(self.duck, self.recomputation)
+
+    def stored(self) -> Known:
+        """Make the view a relation that other views can read: its first rows and its delta."""
+        known = Known(self.name, self.schema)
+        self.duck.add_relation(known)
+        self.duck.append(self.name, [(*row, count, self.started) for row, count in self.first.items()])
+        self.duck.append(self.name, [(*row, count, csn) for row, count, csn in self.deltas])
+        return known
 
     def at(self, csn: int) -> Counter[Row]:
         state = Counter(self.first)
@@ -196,14 +251,14 @@ class View:
         assert all(count >= 0 for count in state.values()), f"negative count in {self.name} at {csn}"
         return +state
 
-    def _fold(self, query: exp.Query) -> list[Row]:
+    def _fold(self, text: str) -> list[Row]:
         """Run the groups' delta over the groups held, and take it in."""
         table = quoted(self._groups)
         self.duck.db.execute(f"DELETE FROM {table}")
         held = list(self.groups.elements())
         if held:
             self.duck.db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(held[0]))})", held)
-        rows = self.duck.run(_bound(query, {GROUPS: self._groups}))
+        rows = self.duck.run(text)
         for row in rows:
             self.groups[row[:-2]] += row[-2]
         assert all(count in (0, 1) for count in self.groups.values()), "a group must be there once"
@@ -219,16 +274,15 @@ class View:
         spelled = ", ".join(f"{quoted(c.name)} {_duck_type(c.type)}" for c in columns)
         self.duck.db.execute(f"CREATE OR REPLACE TABLE {table} ({spelled}, _count BIGINT, _csn BIGINT)")
         self.duck.db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-        seen = self.duck.run(self.plan.visible(f"{self.name} delta", ("_count", "_csn")))
+        seen = self.duck.run(in_duckdb(self.plan.visible(f"{self.name} delta", ("_count", "_csn"))))
         return [(canonical(row[:-2]), row[-2], row[-1]) for row in seen]
 
 
 def _bound(query: exp.Query, rename: Mapping[str, str]) -> exp.Query:
-    bound = query.copy()
-    for table in bound.find_all(exp.Table):
+    for table in query.find_all(exp.Table):
         if table.name in rename:
             table.set("this", identifier(rename[table.name]))
-    return bound
+    return query
 
 
 def _duck_type(spark: str) -> str:
@@ -240,6 +294,6 @@ def _spark_type(duck: str) -> str:
     return f"decimal({found.group(1)},{found.group(2)})" if found else _TYPES[duck]
 
 
-def schema_of(duck: Duck, query: exp.Query) -> Schema:
-    described = duck.db.execute("DESCRIBE " + query.sql("duckdb")).fetchall()
+def schema_of(duck: Duck, text: str) -> Schema:
+    described = duck.db.execute("DESCRIBE " + text).fetchall()
     return Schema(tuple(Column(name, _spark_type(type_)) for name, type_, *_ in described))

@@ -75,7 +75,7 @@ def _bag_transaction(random: Random, tables: tuple[Known, ...], states: dict[str
 def _keyed_transaction(random: Random, tables: tuple[Known, ...], states: dict[str, Counter[Row]]) -> Transaction:
     """Change some rows of every table, then take away what would dangle."""
     after: dict[str, list[Row]] = {name: list(rows.elements()) for name, rows in states.items()}
-    for table in random.sample(tables, random.choice([1, 2, 3])):
+    for table in random.sample(tables, min(len(tables), random.choice([1, 2, 3]))):
         rows = after[table.name]
         for row in random.sample(rows, min(len(rows), random.choice([0, 1, 1, 2]))):
             rows.remove(row)

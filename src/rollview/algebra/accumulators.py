@@ -139,7 +139,7 @@ def _moments(value: exp.Expr, present: exp.Column, type_: str, ledger: Ledger) -
 
     With q near the mean and r = Σx − nq it is Σx² − q(Σx + r) − r²/n; all but the last step is exact.
     """
-    if type_ in _INTEGERS:
+    if type_ in _INTEGERS and type_ != "bigint":
         scale = 0
     else:
         decimal = _DECIMAL.fullmatch(type_)

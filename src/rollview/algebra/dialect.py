@@ -33,20 +33,11 @@ _UNDERSTOOD = {
 }
 """Aggregates that have a rule of their own, and ARRAY, because a bracket may follow it."""
 
-_SYNTAX = {
-    "CAST",
-    "EXTRACT",
-    "LISTAGG",
-    "OVERLAY",
-    "POSITION",
-    "STRING_AGG",
-    "SUBSTRING",
-    "SUBSTR",
-    "TRANSFORM",
-    "TRIM",
-    "TRY_CAST",
-}
+_SYNTAX = {"CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "SUBSTR", "TRIM", "TRY_CAST"}
 """Calls whose arguments are not a plain list."""
+
+_WORDS = {"CASE", "IF", "TRANSFORM"}
+"""Forms that begin with a word of their own."""
 
 _HINTS = {
     "BROADCAST",
@@ -81,7 +72,7 @@ class VerbatimSpark(Spark):
             **{name: _with_unit(name) for name in _TAKE_A_UNIT},
         }
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
-            name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
+            name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name in _WORDS
         }
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
             name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _SYNTAX | _HINTS

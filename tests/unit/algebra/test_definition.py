@@ -1,0 +1,67 @@
+"""CREATE MATERIALIZED VIEW: what is read from it, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from rollview.algebra.definition import declare
+from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
+
+
+def test_the_name_the_query_and_nothing_else() -> None:
+    made = declare("CREATE MATERIALIZED VIEW v AS SELECT k FROM r")
+    assert (made.name, made.columns, made.comment, dict(made.properties), made.replace) == ("v", (), None, {}, False)
+    assert made.query.split() == ["SELECT", "k", "FROM", "r"]
+
+
+def test_or_replace() -> None:
+    assert declare("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT k FROM r").replace
+
+
+def test_a_column_list_renames() -> None:
+    assert declare("CREATE MATERIALIZED VIEW v (a, `b c`) AS SELECT k, x FROM r").columns == ("a", "b c")
+
+
+def test_comment_and_properties() -> None:
+    made = declare(
+        "CREATE MATERIALIZED VIEW v COMMENT 'what it''s for' TBLPROPERTIES ('a.b' = '1', 'c' = 'x') AS SELECT k FROM r"
+    )
+    assert made.comment == "what it's for"
+    assert dict(made.properties) == {"a.b": "1", "c": "x"}
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "x.y", "back`tick", "new\nline", "select", "Ünï", "it's", "../up", "a;b", '"q"']
+)
+def test_a_hostile_name_is_a_name(name: str) -> None:
+    quoted = name.replace("`", "``")
+    assert declare(f"CREATE MATERIALIZED VIEW `{quoted}` AS SELECT k FROM r").name == name
+
+
+def test_the_query_keeps_its_strings_and_its_own_with() -> None:
+    query = declare(
+        "CREATE MATERIALIZED VIEW v AS "
+        "SELECT 'it''s' AS a, q.k FROM (WITH r AS (SELECT k FROM s) SELECT k FROM r) AS q, r"
+    ).query
+    assert "'it''s'" in query
+    assert query.index("FROM") < query.index("WITH")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        ("CREATE VIEW v AS SELECT 1 AS a", SqlError, "Expected CREATE MATERIALIZED VIEW"),
+        ("SELECT 1 AS a", SqlError, "Expected CREATE MATERIALIZED VIEW"),
+        ("CREATE MATERIALIZED VIEW a.b AS SELECT 1 AS a", Unsupported, "not a plain view name"),
+        ("CREATE MATERIALIZED VIEW v (a INT) AS SELECT k FROM r", SqlError, "cannot declare a type"),
+        ("CREATE MATERIALIZED VIEW _csn AS SELECT k FROM r", InvalidName, "belong to rollview"),
+        ("CREATE MATERIALIZED VIEW v (_rv_a) AS SELECT k FROM r", InvalidName, "belong to rollview"),
+        ("CREATE MATERIALIZED VIEW ` ` AS SELECT k FROM r", InvalidName, "it is empty"),
+        ("CREATE MATERIALIZED VIEW v", SqlError, "has no query"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT k FROM r; SELECT 1", SqlError, "Expected one statement, found 2"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT k FROM r WHERE (", SqlError, "The SQL is not right"),
+    ],
+)
+def test_what_is_not_a_view_is_refused(text: str, kind: type[RollviewError], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        declare(text)

@@ -1,0 +1,136 @@
+"""A view's rows follow from the rows it reads: what does not is refused, with the reason and the place."""
+
+from __future__ import annotations
+
+import pytest
+from tests.property.duck import Duck
+from tests.property.schemas import BAGS
+
+from rollview.algebra.functions import builtin
+from rollview.errors import NotDeterministic, SqlError, Unsupported
+
+CALLS = """
+rand() randn() random() uuid() current_timestamp() current_timestamp now() current_date current_date() curdate()
+localtimestamp() current_time() localtime() unix_timestamp() input_file_name()
+input_file_block_start() input_file_block_length() monotonically_increasing_id() spark_partition_id()
+current_user() current_user user() session_user() current_catalog() current_database() current_schema()
+current_timezone() version() java_method('java.util.UUID','randomUUID') reflect('java.lang.Math','random')
+shuffle(array(k)) randstr(5) uniform(1,2) raise_error('x') aes_encrypt(w,'0000111122223333')
+""".split()  # noqa: SIM905 - a list to read
+
+AGGREGATES = """
+first(x) first_value(x) last(x) last_value(x) any_value(x) collect_list(x) collect_set(x) array_agg(x) max_by(x,k)
+min_by(x,k) mode(x) listagg(w) string_agg(w) approx_percentile(x,0.5) percentile_approx(x,0.5)
+histogram_numeric(x,3) kll_sketch_agg_bigint(x) hll_sketch_agg(x) theta_sketch_agg(x) approx_top_k(x)
+array_sort(collect_list(x),(a,b)->0)
+""".split()  # noqa: SIM905 - a list to read
+
+WINDOWED = ["row_number()", "ntile(2)", "lag(x)", "lead(x)", "nth_value(x,2)", "first_value(x)"]
+
+
+def refused(query: str) -> SqlError:
+    with pytest.raises((NotDeterministic, Unsupported)) as caught:
+        Duck(BAGS).compile("v", query)
+    return caught.value  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_that_the_row_does_not_determine(call: str) -> None:
+    error = refused(f"SELECT k,\n  {call} AS v FROM r")
+    assert (error.facts["line"], error.facts["column"]) == (2, 3)
+    assert call.split("(")[0] in error.message
+
+
+@pytest.mark.parametrize("call", AGGREGATES)
+def test_an_aggregate_that_depends_on_the_order_of_rows(call: str) -> None:
+    error = refused(f"SELECT g,\n\n {call} AS v FROM r GROUP BY g")
+    assert error.facts["line"] == 3
+
+
+@pytest.mark.parametrize("call", WINDOWED)
+def test_a_window_function_that_depends_on_the_order_of_equal_rows(call: str) -> None:
+    assert refused(f"SELECT {call} OVER (ORDER BY k) AS v FROM r").facts["line"] == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k FROM r LIMIT 1",
+        "SELECT k, g FROM r ORDER BY k LIMIT 1",
+        "SELECT k FROM r ORDER BY g LIMIT 1",
+        "SELECT k FROM (SELECT k, x FROM r ORDER BY k LIMIT 2) AS q",
+        "SELECT k FROM r WHERE k IN (SELECT k FROM s LIMIT 1)",
+        "SELECT k FROM r UNION ALL SELECT k FROM s LIMIT 3",
+        "SELECT k FROM r OFFSET 2",
+        "SELECT k FROM r TABLESAMPLE (5 ROWS)",
+        "SELECT k FROM r TABLESAMPLE (50 PERCENT)",
+        "SELECT MY_UDF(k) AS v FROM r",
+        "SELECT db.my_udf(k) AS v FROM r",
+        "SELECT SUM(x) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS v FROM r",
+        "SELECT SUM(x) OVER (ORDER BY k ROWS UNBOUNDED PRECEDING) AS v FROM r",
+        "SELECT TRANSFORM(k) USING 'cat' AS v FROM r",
+        "SELECT w COLLATE UTF8_LCASE AS v FROM r",
+        "SELECT k FROM r WHERE x > RAND()",
+        "SELECT k FROM r GROUP BY k HAVING MAX(x) > RAND()",
+        "SELECT r.k FROM r JOIN s ON r.k = s.k AND RAND() > 0.5",
+        "SELECT CASE WHEN k > 1 THEN UUID() END AS v FROM r",
+        "WITH c AS (SELECT UUID() AS u FROM r) SELECT u FROM c",
+        "SELECT :p AS v FROM r",
+        "SELECT ? AS v FROM r",
+    ],
+)
+def test_a_query_whose_rows_are_chance(query: str) -> None:
+    assert refused(query).message.startswith("A view cannot use")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "SORT_ARRAY(COLLECT_LIST(x))",
+        "SORT_ARRAY(COLLECT_LIST(x) FILTER (WHERE k > 1))",
+        "ARRAY_SORT(COLLECT_SET(x))",
+        "PERCENTILE(x, ARRAY(0.5, 0.9))",
+        "APPROX_COUNT_DISTINCT(x, 0.05)",
+        "ANY(x > 1)",
+        "BOOL_AND(x > 1)",
+        "COUNT_IF(x > 1)",
+        "MEDIAN(x)",
+        "CORR(x, k)",
+    ],
+)
+def test_an_aggregate_of_the_set_of_rows_is_taken(item: str) -> None:
+    from tests.property.duck import declare_query
+
+    from rollview.algebra.view import outline
+
+    known = {table.name: table for table in BAGS}
+    assert outline(declare_query("v", f"SELECT g, {item} AS v FROM r GROUP BY g"), known).rel is not None
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "UNIX_TIMESTAMP(w)",
+        "TRANSFORM(ARRAY(k), y -> y + x)",
+        "AGGREGATE(ARRAY(1, 2), 0, (a, v) -> a + v + k)",
+        "DATEADD(MONTH, k, DATE '2024-01-01')",
+        "TO_JSON(STRUCT(k, x))",
+        "w COLLATE UTF8_LCASE = 'A'",
+        "RANK() OVER (ORDER BY k)",
+        "SUM(x) OVER (PARTITION BY g ORDER BY k)",
+        "TRY_DIVIDE(x, k)",
+        "IF(k > 1, 'a', \"it's\")",
+        "CAST(w AS TIMESTAMP_NTZ)",
+        "EXTRACT(WEEK FROM DATE '2024-01-01')",
+        "XXHASH64(k, w)",
+        "k DIV 2 + x % 3",
+        "w LIKE ANY ('a%', '%b')",
+        "w RLIKE '\\\\d+'",
+    ],
+)
+def test_an_expression_of_the_row_is_taken(item: str) -> None:
+    Duck(BAGS).compile("v", f"SELECT {item} AS v FROM r")
+
+
+def test_the_names_of_sparks_functions_are_known() -> None:
+    assert {"abs", "transform", "xxhash64", "dateadd"} <= builtin()

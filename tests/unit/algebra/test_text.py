@@ -1,0 +1,74 @@
+"""What is parsed and written again is what the author wrote, and a failure has its place in the text."""
+
+from __future__ import annotations
+
+import pytest
+
+from rollview.algebra.text import parse_one, render
+from rollview.errors import SqlError
+
+VERBATIM = """
+a DIV b
+DATE_ADD(d, 1)
+DATEADD(MONTH, 1, d)
+TO_TIMESTAMP(w)
+UNIX_TIMESTAMP(w, 'yyyy')
+GET_JSON_OBJECT(j, '$.A')
+ARRAY(1, 2)[0]
+MAP('k', 1)['k']
+ELEMENT_AT(x, -1)
+SUBSTRING(w, 0, 2)
+SPLIT(w, ',', 2)
+TRUNC(d, 'MM')
+DATE_TRUNC('MONTH', d)
+LOG(2, 8)
+DECODE(k, 1, 'a', 'b')
+NVL2(k, 1, 2)
+CHAR(65)
+MOD(k, 2)
+ANY(k)
+NAMED_STRUCT('a', 1).a
+CAST('06:30' AS TIME)
+CAST(x AS DECIMAL)
+FROM_UTC_TIMESTAMP(t, 'CET')
+TRIM(BOTH 'x' FROM w)
+TRANSFORM(x, y -> y + 1)
+AGGREGATE(x, 0, (a, v) -> a + v, a -> a * 2)
+WEEKOFYEAR(d)
+APPROX_COUNT_DISTINCT(k, 0.05)
+SORT_ARRAY(x, FALSE)
+CAST(k AS STRING)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("expression", VERBATIM)
+def test_an_expression_is_written_as_it_was_read(expression: str) -> None:
+    assert render(parse_one(f"SELECT {expression}")) == f"SELECT {expression}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("'it''s'", "it's"),
+        ('"say ""hi"""', 'say "hi"'),
+        (r"'it\'s'", "it's"),
+        (r"'a\nb'", "a\nb"),
+        (r"r'\d'", r"\d"),
+        ("''''", "'"),
+        ("''", ""),
+    ],
+)
+def test_a_string_has_the_value_that_spark_gives_it(text: str, value: str) -> None:
+    assert parse_one(f"SELECT {text} AS a").selects[0].this.name == value  # type: ignore[attr-defined]
+    assert parse_one(render(parse_one(f"SELECT {text} AS a"))).selects[0].this.name == value  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [("SELECT k FROM r WHERE", 1, 21), ("SELECT k\nFROM r\nWHERE (k", 3, 8), ("SELECT k k k FROM r", 1, 12)],
+)
+def test_broken_sql_has_a_place(text: str, line: int, column: int) -> None:
+    with pytest.raises(SqlError) as caught:
+        parse_one(text)
+    assert (caught.value.facts["line"], caught.value.facts["column"]) == (line, column)
+    assert "sqlglot" not in caught.value.message
