@@ -119,12 +119,23 @@ def _qualify(tree: exp.Query, reads: Mapping[str, Known]) -> exp.Query:
     columns = {name: {column.name.lower(): "unknown" for column in relation.schema} for name, relation in reads.items()}
     schema = MappingSchema(columns, dialect=DIALECT, normalize=False)  # type: ignore[arg-type]
     try:
-        query = qualify(tree.copy(), schema=schema, dialect=DIALECT, validate_qualify_columns=True, identify=True)
+        query = qualify(
+            _with_aliases(tree), schema=schema, dialect=DIALECT, validate_qualify_columns=True, identify=True
+        )
     except SqlglotError as error:
         candidates = [(relation.name, relation.schema.names) for relation in reads.values()]
         raise resolution_error(error, tree, candidates) from error
     assert isinstance(query, exp.Query)
     return query
+
+
+def _with_aliases(tree: exp.Query) -> exp.Query:
+    """Every table under an alias that is an identifier: sqlglot would parse the bare name as text to make one."""
+    aliased = tree.copy()
+    for table in aliased.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and not table.args.get("alias"):
+            table.set("alias", exp.TableAlias(this=identifier(table.name)))
+    return aliased
 
 
 def _name_fields(tree: exp.Query) -> exp.Query:
@@ -170,7 +181,7 @@ def _spell_as_declared(query: exp.Query, reads: Mapping[str, Known]) -> None:
 
 def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, str], what: str) -> tuple[str, ...]:
     for item in query.selects:
-        if item.is_star or item.alias_or_name == "*":
+        if item.is_star or (isinstance(item.unalias(), exp.Dot) and item.unalias().name == "*"):
             line, column = place_of(item)
             raise Unsupported(
                 f"The columns that {item.unalias().sql('spark')} stands for are not known here.",

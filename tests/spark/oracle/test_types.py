@@ -78,7 +78,8 @@ def queries(types: tuple[str, ...]) -> dict[str, str]:
         "rows": f"SELECT {listed}, id FROM t WHERE id <> 1",
         "groups": f"SELECT {listed}, COUNT(*) AS n FROM t GROUP BY {listed}",
         "keys": f"SELECT DISTINCT {columns[-1]} AS k FROM t",
-        "joined": f"SELECT l.id, l.{first}, r.{columns[-1]} FROM t l LEFT JOIN t r ON l.{first} = r.{first} AND r.id = 1",
+        "joined": f"SELECT l.id, l.{first}, r.{columns[-1]} "
+        f"FROM t l LEFT JOIN t r ON l.{first} = r.{first} AND r.id = 1",
         "sums": f"SELECT id, {', '.join(LINEAR.format(name) for name in numbers)} FROM t GROUP BY id",
         "numbers": f"SELECT {', '.join(NUMBERS.format(name) for name in numbers)} FROM t WHERE id < 2",
         "ordered": f"SELECT id, {', '.join(ORDERED.format(name) for name in columns)} FROM t GROUP BY id",
