@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from sqlglot import exp
 
 from rollview import results
-from rollview.algebra.definition import Declared, declare, is_view_declaration
+from rollview.algebra.definition import Declared, declare, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
@@ -56,8 +56,10 @@ class Warehouse:
         place = Path(root).absolute()
         if (place / DATA_FOLDER).exists():
             raise AlreadyExists("warehouse", str(place))
-        (place / DATA_FOLDER).mkdir(parents=True)
-        return cls(place, Catalog.create(catalog_url or place / CATALOG_FILE), None, {})
+        place.mkdir(parents=True, exist_ok=True)
+        catalog = Catalog.create(catalog_url or place / CATALOG_FILE)
+        (place / DATA_FOLDER).mkdir()
+        return cls(place, catalog, None, {})
 
     @classmethod
     def open(
@@ -124,7 +126,8 @@ class Warehouse:
             transaction.commit()
 
     def drop_table(self, name: str) -> None:
-        self.sql(render(exp.Drop(this=exp.Table(this=exp.to_identifier(name, quoted=True)), kind="TABLE")))
+        table = exp.Table(this=exp.to_identifier(name, quoted=True))
+        self._statement(exp.Drop(tables=[table], kind="TABLE"))
 
     # Views
 
@@ -133,13 +136,17 @@ class Warehouse:
         return self._create_view(declare(text))
 
     def drop_view(self, name: str) -> None:
+        from rollview.store.steps import drop, take_away
+
+        self._recover()
         with self.catalog.lease("definitions", f"relation:{name}") as lease, self.catalog.write(lease) as writer:
             snapshot = writer.snapshot()
             view = _a_view(snapshot, name)
             readers = tuple(reader.name for reader in snapshot.readers(view.name))
             if readers:
                 raise InUse("view", view.name, readers)
-            writer.drop_relation(view.name)
+            step = drop(writer, view)
+        take_away(self.catalog, self._data, view, step)
 
     def refresh(
         self,
@@ -302,12 +309,20 @@ class Warehouse:
         if isinstance(tree, exp.Query):
             return results.StatementResult("query", render(tree), rows=self._query(tree))
         if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
-            self.drop_view(tree.this.name)
-            return results.StatementResult("drop view", render(tree), tree.this.name)
+            return self._drop_view(tree)
         from rollview.capture import run_ddl
 
         self._recover()
         return run_ddl(self.spark, self._data, self.catalog, tree)
+
+    def _drop_view(self, tree: exp.Drop) -> results.StatementResult:
+        targets = tree.args.get("tables") or [tree.this]
+        if len(targets) != 1:
+            raise SqlError("DROP MATERIALIZED VIEW takes one view.")
+        name = relation_name(targets[0], "view")
+        if not (tree.args.get("exists") and self.snapshot().find(name) is None):
+            self.drop_view(name)
+        return results.StatementResult("drop view", render(tree), name)
 
     def _changes(self, trees: list[exp.Expr]) -> list[results.StatementResult]:
         with self.transaction() as transaction:
@@ -331,7 +346,7 @@ def _grouped(trees: Sequence[exp.Expr]) -> Iterator[exp.Expr | list[exp.Expr]]:
     """Neighbouring changes together, everything else alone."""
     changes: list[exp.Expr] = []
     for tree in trees:
-        if isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
+        if isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge | exp.TruncateTable):
             changes.append(tree)
             continue
         if changes:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
 from rollview.apply.plan import REWRITE_ROWS, ApplyStep
-from rollview.catalog import Catalog, Lease, Part, Pin
+from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot
 from rollview.core.faults import reach
 from rollview.core.names import COUNT, CSN
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
+from rollview.errors import Corrupt, EngineFailed, RollviewError
 from rollview.store.buckets import Buckets, bucket_expression
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import expand, net, signed
 from rollview.store.reader import Reader, stored_as
-from rollview.store.recover import this_owner
+from rollview.store.steps import give_up, recorded
 from rollview.store.writing import stage
 
 if TYPE_CHECKING:
@@ -37,20 +38,59 @@ class Applied:
     pins: tuple[Pin, ...]
 
 
+OnFailure = Callable[[str, RollviewError], None]
+
+
+def _raise(view: str, error: RollviewError) -> None:
+    raise error
+
+
 def run_apply(
-    reader: Reader, catalog: Catalog, lease: Lease, steps: Sequence[ApplyStep], meters: dict[str, Meter]
+    reader: Reader,
+    catalog: Catalog,
+    lease: Lease,
+    steps: Sequence[ApplyStep],
+    meters: dict[str, Meter],
+    on_failure: OnFailure = _raise,
 ) -> dict[str, int]:
-    """Bring every view of the set to its csn and publish them in one catalog transaction. Rows per view."""
-    applied = [_apply(reader, catalog, lease, step, meters.setdefault(step.view, Meter())) for step in steps]
-    reach("publish.begun")
+    """Bring every view of the set to its csn and publish them in one catalog transaction. Rows per view.
+
+    A view that fails is told to ``on_failure``. Unless that raises, the others are published without it and without
+    those that read it.
+    """
+    applied: list[Applied] = []
+    failed: set[str] = set()
+    try:
+        for step in steps:
+            if failed.intersection(_below(reader.snapshot, step.view)):
+                continue
+            try:
+                applied.append(_apply(reader, catalog, lease, step, meters.setdefault(step.view, Meter())))
+            except (EngineFailed, Corrupt) as error:
+                failed.add(step.view)
+                on_failure(step.view, error)
+        reach("publish.begun")
+        _publish(catalog, lease, applied, meters)
+    except BaseException:
+        for done in applied:
+            give_up(catalog, reader.root, done.step_id)
+        raise
+    reach("publish.published")
+    return {done.step.view: done.pins[0].rows for done in applied}
+
+
+def _publish(catalog: Catalog, lease: Lease, applied: Sequence[Applied], meters: Mapping[str, Meter]) -> None:
     with catalog.write(lease) as writer:
         for done in applied:
             for pin in done.pins:
                 writer.pin(done.step.view, pin)
             writer.finish_step(done.step_id, "done", meters[done.step.view].of(label(done.step)).to_json())
         reach("publish.pinned")
-    reach("publish.published")
-    return {done.step.view: done.pins[0].rows for done in applied}
+
+
+def _below(snapshot: Snapshot, name: str) -> set[str]:
+    reads = set(snapshot.get(name).depends_on)
+    return reads.union(*(_below(snapshot, lower) for lower in reads))
 
 
 def label(step: ApplyStep) -> str:
@@ -58,29 +98,34 @@ def label(step: ApplyStep) -> str:
 
 
 def _apply(reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter) -> Applied:
+    """A step that stays open until it is published."""
     relation = reader.snapshot.get(step.view)
-    extent = stored_as(reader.root, relation).folder("extent")
-    groups = reader.stored(step.view).folder("groups") if step.fold_groups else None
-    places = [f"{relation.folder}/extent/{(place := extent.new_folder())}"]
-    if groups is not None:
-        places.append(f"{relation.folder}/groups/{(groups_place := groups.new_folder())}")
-    with catalog.write(lease) as writer:
-        step_id = writer.begin_step(step.view, "apply", step.between, this_owner(), places)
-    reach("apply.begun")
-    pin = relation.pins[Part.EXTENT]
+    place, groups_place = DeltaFolder.new_folder(), DeltaFolder.new_folder()
+    paths = (f"{relation.folder}/extent/{place}", f"{relation.folder}/groups/{groups_place}")
+    with recorded(catalog, lease, reader.root, step.view, "apply", step.between, paths) as step_id:
+        reach("apply.begun")
+        pins = [_new_extent(reader, step, place, meter)]
+        if step.fold_groups:
+            pins.append(_new_groups(reader, step, groups_place, meter))
+        reach("apply.logged")
+    return Applied(step, step_id, tuple(pins))
+
+
+def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter) -> Pin:
+    relation = reader.snapshot.get(step.view)
+    extent, pin = stored_as(reader.root, relation).folder("extent"), relation.pins[Part.EXTENT]
     old = extent.files(pin.version)
     by_bucket = step.by_bucket and len({file.bucket_count for file in old}) == 1 and old[0].bucket is not None
     added, removed = (_touched_buckets if by_bucket else _whole_extent)(reader, step, extent, old, place, meter)
     reach("apply.computed")
-    pins = [_logged(extent, relation.pins[Part.EXTENT], added, removed, step)]
-    if groups is not None:
-        held = relation.pins[Part.GROUPS]
-        fresh = stage(
-            groups, reader.groups(step.view, step.after), groups_place, meter, label(step), expected=held.rows
-        )
-        pins.append(_logged(groups, held, fresh, groups.files(held.version), step))
-    reach("apply.logged")
-    return Applied(step, step_id, tuple(pins))
+    return _logged(extent, pin, added, removed, step)
+
+
+def _new_groups(reader: Reader, step: ApplyStep, place: str, meter: Meter) -> Pin:
+    held, folder = reader.snapshot.get(step.view).pins[Part.GROUPS], reader.stored(step.view).folder("groups")
+    rows = reader.groups(step.view, step.after)
+    fresh = stage(folder, rows, place, meter, label(step), expected=held.rows)
+    return _logged(folder, held, fresh, folder.files(held.version), step)
 
 
 def _logged(

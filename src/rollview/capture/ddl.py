@@ -31,12 +31,12 @@ from rollview.errors import AlreadyExists, SqlError, Unsupported, UsageError
 from rollview.results import StatementResult
 from rollview.store.datafile import DataFile
 from rollview.store.fold import fold_if_it_pays
-from rollview.store.recover import discard, this_owner
+from rollview.store.steps import drop, recorded, take_away
 from rollview.store.timed import Stored
 from rollview.store.types import arrow_type, is_atomic
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField
 
 _TEXT = ("CHAR(", "VARCHAR(")
@@ -82,8 +82,8 @@ def drop_table(root: Path, catalog: Catalog, tree: exp.Drop) -> StatementResult:
         table = snapshot.get(name)
         if table.kind is not RelationKind.TABLE:
             raise UsageError(f"'{table.name}' is a view, not a table.", hint="Write DROP MATERIALIZED VIEW.")
-        writer.drop_relation(table.name)
-    discard(root, table.folder)
+        step = drop(writer, table)
+    take_away(catalog, root, table, step)
     return replace(result, csn=snapshot.moment.csn)
 
 
@@ -93,16 +93,15 @@ def _create_empty(spark: SparkSession, root: Path, catalog: Catalog, declared: D
     stored = Stored(declared.name, schema, root / home, {})
     with catalog.lease("definitions", f"relation:{declared.name}") as lease:
         at = catalog.snapshot().moment.csn
-        with catalog.write(lease) as writer:
-            step = writer.begin_step(declared.name, "create", Interval(at, at), this_owner(), (home,))
-        state, delta = _commit(stored, Part.STATE, ()), _commit(stored, Part.DELTA, ())
-        reach("create.logged")
-        with catalog.write(lease) as writer:
-            at = _add(writer, declared, schema, home)
-            writer.pin(declared.name, Pin(Part.STATE, state, at, at, 0))
-            writer.pin(declared.name, Pin(Part.DELTA, delta, at, at, 0))
-            writer.finish_step(step, "done")
-        reach("create.published")
+        with recorded(catalog, lease, root, declared.name, "create", Interval(at, at), (home,)) as step:
+            state, delta = _commit(stored, Part.STATE, ()), _commit(stored, Part.DELTA, ())
+            reach("create.logged")
+            with catalog.write(lease) as writer:
+                at = _add(writer, declared, schema, home)
+                writer.pin(declared.name, Pin(Part.STATE, state, at, at, 0))
+                writer.pin(declared.name, Pin(Part.DELTA, delta, at, at, 0))
+                writer.finish_step(step, "done")
+            reach("create.published")
     return at
 
 
@@ -120,8 +119,24 @@ def _create_from_query(
     schema = _schema_of(declared.name, data.schema.fields)
     home = _new_home()
     table = Relation(0, declared.name, RelationKind.TABLE, schema, Constraints(), None, (), home, began, {}, (), None)
-    with catalog.write() as writer:
-        step = writer.begin_step(declared.name, "create", Interval(began, began + 1), this_owner(), (home,))
+    interval = Interval(began, began + 1)
+    with recorded(catalog, None, root, declared.name, "create", interval, (home,)) as step:
+        moment, done = _fill(spark, root, catalog, declared, table, data, step)
+    fold_if_it_pays(spark, root, catalog, declared.name)
+    return replace(result, csn=moment.csn, inserted=done.inserted)
+
+
+def _fill(
+    spark: SparkSession,
+    root: Path,
+    catalog: Catalog,
+    declared: DeclaredTable,
+    table: Relation,
+    data: DataFrame,
+    step: int,
+) -> tuple[Moment, Effect]:
+    """The rows of the query, as the table's first unit of work."""
+    home, schema, began = table.folder, table.schema, table.created
     folder = Stored(declared.name, schema, root / home, {}).folder(Part.DELTA)
     rows = inserted(data, schema, schema.names)
     staged = stage_changes(folder, rows, folder.new_folder(), began + 1, table, None)
@@ -140,8 +155,7 @@ def _create_from_query(
             writer.pin(declared.name, Pin(Part.DELTA, delta, at, moment.csn, settled.rows))
             writer.finish_step(step, "done")
         reach("create.published")
-    fold_if_it_pays(spark, root, catalog, declared.name)
-    return replace(result, csn=moment.csn, inserted=done.inserted)
+    return moment, done
 
 
 def _add(writer: CatalogWriter, declared: DeclaredTable, schema: Schema, home: str) -> Csn:

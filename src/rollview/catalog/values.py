@@ -17,7 +17,7 @@ from rollview import errors
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Constraints, Schema
 
-StepKind = Literal["propagate", "apply", "fold", "commit", "create", "recompute"]
+StepKind = Literal["propagate", "apply", "fold", "commit", "create", "drop", "recompute"]
 StepStatus = Literal["running", "done", "undone", "failed"]
 
 

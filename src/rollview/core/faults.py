@@ -32,7 +32,15 @@ STEPS: dict[str, str] = {
     "create.computed": "a new view's first extent is in files",
     "create.logged": "a new view's Delta tables exist",
     "create.published": "the catalog has the view",
+    "drop.published": "the relation is out of the catalog, its files are still there",
+    "recover.found": "steps of dead processes are known, nothing is taken away yet",
+    "recover.discarded": "one of their folders is gone, the steps still run",
+    "recover.published": "their steps are undone",
 }
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def reach(step: str) -> None:
@@ -46,6 +54,6 @@ def reach(step: str) -> None:
     if name != step:
         return
     left = int(nth or "1") - 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
     os.environ[_VARIABLE] = f"{name}:{left}"
+    if left == 0:
+        die()

@@ -26,7 +26,7 @@ from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
 from rollview.store.plans import high_water_mark, known_as
 from rollview.store.reader import Reader
-from rollview.store.recover import this_owner
+from rollview.store.steps import recorded
 from rollview.store.timed import Stored
 from rollview.store.types import arrow_type
 from rollview.store.writing import BOUND, stage
@@ -73,14 +73,27 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
     name, at = view.declared.name, Interval(view.at, view.at)
     home = f"v-{uuid4().hex}"
     stored = Stored(name, view.schema, reader.root / home, {}, view.plan.hidden)
-    with catalog.write(lease) as writer:
-        step = writer.begin_step(name, "create", at, this_owner(), (home,))
+    with recorded(catalog, lease, reader.root, name, "create", at, (home,)) as step:
+        pins = _first_parts(reader, view, stored, meter)
+        _publish(catalog, lease, view, home, pins, step, meter)
+    reach("create.published")
+    return pins[0].rows
+
+
+def _first_parts(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[Pin, ...]:
     pins = [_pinned(Part.EXTENT, stored.folder("extent"), _first_extent(reader, view, stored, meter), view.at)]
     if view.plan.mode is Mode.SUMMARY:
         pins.append(_pinned(Part.GROUPS, stored.folder("groups"), _first_groups(reader, view, stored, meter), view.at))
     reach("create.computed")
     pins.append(_pinned(Part.DELTA, stored.folder("delta"), (), view.at))
     reach("create.logged")
+    return tuple(pins)
+
+
+def _publish(
+    catalog: Catalog, lease: Lease, view: ViewToCreate, home: str, pins: tuple[Pin, ...], step: int, meter: Meter
+) -> None:
+    name = view.declared.name
     definition = Definition(
         view.declared.query.strip(),
         view.declared.columns,
@@ -96,8 +109,6 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
         for pin in pins:
             writer.pin(name, pin)
         writer.finish_step(step, "done", {"mode": view.plan.mode.value, **meter.of(LABEL).to_json()})
-    reach("create.published")
-    return pins[0].rows
 
 
 def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relation | None) -> None:

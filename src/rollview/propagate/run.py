@@ -16,7 +16,7 @@ from rollview.engine.meter import Meter
 from rollview.propagate.plan import PropagateStep
 from rollview.store.multiset import net, signed
 from rollview.store.reader import Reader
-from rollview.store.recover import this_owner
+from rollview.store.steps import recorded
 from rollview.store.timed import delta_files
 from rollview.store.writing import stage
 
@@ -32,27 +32,25 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
     stored = reader.stored(step.view)
     folder, pin = stored.folder("delta"), relation.pins[Part.DELTA]
     place = folder.new_folder()
-    with catalog.write(lease) as writer:
-        owner = this_owner()
-        step_id = writer.begin_step(step.view, "propagate", step.interval, owner, (f"{relation.folder}/delta/{place}",))
-    reach("propagate.begun")
-    version, added = pin.version, 0
-    if step.moves:
-        files = stage(folder, view_delta(reader, step), place, meter, LABEL, expected=4 * step.delta_rows)
-        reach("propagate.computed")
-        added = sum(file.rows for file in files)
-        if files:
-            version = folder.commit(pin.version, files, (), {"view": step.view, "interval": str(step.interval)})
-        _count_reads(reader, step, meter)
-    reach("propagate.logged")
-    with catalog.write(lease) as writer:
-        writer.pin(step.view, Pin(Part.DELTA, version, pin.after, step.interval.through, pin.rows + added))
-        for stretch in _coarse(reader, step):
-            writer.add_coarse(step.view, stretch)
-        writer.finish_step(
-            step_id, "done", {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
-        )
-    reach("propagate.published")
+    paths = (f"{relation.folder}/delta/{place}",)
+    with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as step_id:
+        reach("propagate.begun")
+        version, added = pin.version, 0
+        if step.moves:
+            files = stage(folder, view_delta(reader, step), place, meter, LABEL, expected=4 * step.delta_rows)
+            reach("propagate.computed")
+            added = sum(file.rows for file in files)
+            if files:
+                version = folder.commit(pin.version, files, (), {"view": step.view, "interval": str(step.interval)})
+            _count_reads(reader, step, meter)
+        reach("propagate.logged")
+        with catalog.write(lease) as writer:
+            writer.pin(step.view, Pin(Part.DELTA, version, pin.after, step.interval.through, pin.rows + added))
+            for stretch in _coarse(reader, step):
+                writer.add_coarse(step.view, stretch)
+            profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
+            writer.finish_step(step_id, "done", profile)
+        reach("propagate.published")
     return added
 
 

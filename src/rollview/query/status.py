@@ -37,7 +37,7 @@ def _view(catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | Non
         csn=extent.through,
         high_water_mark=delta.through,
         staleness_commits=len(missed),
-        staleness_seconds=(datetime.now(UTC) - min(missed.values())).total_seconds() if missed else 0.0,
+        staleness_seconds=max(0.0, (datetime.now(UTC) - min(missed.values())).total_seconds()) if missed else 0.0,
         policy=_policy(view),
         rows=extent.rows,
         last_refresh=step.finished if step is not None else None,

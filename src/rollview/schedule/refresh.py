@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rollview.apply import plan_apply, run_apply
-from rollview.catalog import Catalog, Lease, Part, Relation, Snapshot
+from rollview.catalog import Catalog, Lease, Part, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, RollviewError
@@ -97,26 +97,49 @@ def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: b
         if step is not None:
             work.steps[name] = step
             work.added[name] = run_propagate(reader, work.catalog, lease, step, meter)
-            _note_problem(work, lease, reader.snapshot.get(name), None)
+            if reader.snapshot.get(name).problem is not None and _failed_in(work, name) == "propagate":
+                _note_problem(work, lease, name, None)
     except (EngineFailed, Corrupt) as error:
         work.failures[name] = error
-        _note_problem(work, lease, work.catalog.snapshot().get(name), error.message)
+        _note_problem(work, lease, name, error.message)
 
 
-def _note_problem(work: Refresh, lease: Lease, view: Relation, problem: str | None) -> None:
-    if view.problem != problem:
-        with work.catalog.write(lease) as writer:
-            writer.set_problem(view.name, problem)
+def _failed_in(work: Refresh, name: str) -> str | None:
+    """The kind of the step in which a stopped view failed."""
+    return next((step.kind for step in work.catalog.steps(name, 1, "failed")), None)
+
+
+def _note_problem(work: Refresh, lease: Lease, name: str, problem: str | None) -> None:
+    with work.catalog.write(lease) as writer:
+        writer.set_problem(name, problem)
 
 
 def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[str, int]:
     reader = work.reader()
     ready = [name for name in names if reader.snapshot.get(name).pins[Part.DELTA].through >= csn]
-    ready = [name for name in ready if name not in work.failures]
+    ready = [name for name in ready if name not in work.failures and not _reads_stopped(work, reader, name, ready)]
     steps = plan_apply(reader.snapshot, work.root, ready, csn)
     for done, step in enumerate(steps):
         work.on_progress(Progress("apply", step.view, done, len(steps)))
-    return run_apply(reader, work.catalog, lease, steps, work.meters) if steps else {}
+
+    def stop(name: str, error: RollviewError) -> None:
+        work.failures[name] = error
+        _note_problem(work, lease, name, error.message)
+
+    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop) if steps else {}
+    for name in rows:
+        if reader.snapshot.get(name).problem is not None:
+            _note_problem(work, lease, name, None)
+    return rows
+
+
+def _reads_stopped(work: Refresh, reader: Reader, name: str, ready: Sequence[str]) -> bool:
+    """Whether the view reads one that is stopped; one that is about to be applied says so itself."""
+    below = views_below(reader.snapshot, reader.snapshot.get(name)).difference(ready)
+    stopped = sorted(lower for lower in below if reader.snapshot.get(lower).problem is not None)
+    if stopped:
+        work.failures[name] = EngineFailed(f"View '{name}' reads '{stopped[0]}', which is stopped.")
+    return bool(stopped)
 
 
 def _raise_failures(work: Refresh) -> None:
@@ -125,9 +148,10 @@ def _raise_failures(work: Refresh) -> None:
     first = next(iter(work.failures.values()))
     if isinstance(first, LostLease):
         raise first
+    kind = Corrupt if any(isinstance(error, Corrupt) for error in work.failures.values()) else EngineFailed
     listed = "; ".join(f"'{name}': {error.message}" for name, error in work.failures.items())
-    raise EngineFailed(
-        f"{len(work.failures)} of the views could not be propagated. {listed}",
+    raise kind(
+        f"{len(work.failures)} of the views could not be refreshed. {listed}",
         hint=first.hint or "They keep their last good extent. The other views were published.",
         views=sorted(work.failures),
     ) from first

@@ -16,7 +16,7 @@ from rollview.core.interval import Interval
 from rollview.errors import RollviewError
 from rollview.store.buckets import Buckets
 from rollview.store.reader import Reader, stored_as
-from rollview.store.recover import this_owner
+from rollview.store.steps import recorded
 from rollview.store.timed import delta_files
 
 if TYPE_CHECKING:
@@ -57,20 +57,19 @@ def fold(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:
         old, at = table.pins[Part.STATE], snapshot.moment.csn
         folder = stored_as(root, table).folder(Part.STATE)
         place = folder.new_folder()
-        with catalog.write(lease) as writer:
-            path = f"{table.folder}/{Part.STATE}/{place}"
-            step = writer.begin_step(name, "fold", Interval(old.through, at), this_owner(), (path,))
-        key = table.constraints.primary_key
-        rows = Reader(spark, root, snapshot).rows(name, at)
-        files = folder.stage(rows, place, buckets=buckets(table), sort=key)
-        reach("fold.computed")
-        version = folder.commit(old.version, files, folder.files(old.version), {"csn": str(at)})
-        reach("fold.logged")
-        count = sum(file.rows for file in files)
-        with catalog.write(lease) as writer:
-            writer.pin(name, Pin(Part.STATE, version, at, at, count))
-            writer.finish_step(step, "done", {"rows": count})
-        reach("fold.published")
+        paths = (f"{table.folder}/{Part.STATE}/{place}",)
+        with recorded(catalog, lease, root, name, "fold", Interval(old.through, at), paths) as step:
+            key = table.constraints.primary_key
+            rows = Reader(spark, root, snapshot).rows(name, at)
+            files = folder.stage(rows, place, buckets=buckets(table), sort=key)
+            reach("fold.computed")
+            version = folder.commit(old.version, files, folder.files(old.version), {"csn": str(at)})
+            reach("fold.logged")
+            count = sum(file.rows for file in files)
+            with catalog.write(lease) as writer:
+                writer.pin(name, Pin(Part.STATE, version, at, at, count))
+                writer.finish_step(step, "done", {"rows": count})
+            reach("fold.published")
     return True
 
 

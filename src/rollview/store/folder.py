@@ -84,6 +84,10 @@ class DeltaFolder:
         target.update({file.path: file for file in add})
         return self._log.reconcile(tuple(target.values()), note, base)
 
+    def withdraw(self, place: str, pinned: int) -> None:
+        """Before a staging folder is discarded: whoever reads the newest version must not look for it."""
+        self._log.withdraw(place, pinned)
+
     def read(self, spark: SparkSession, files: Iterable[DataFile]) -> DataFrame:
         """The rows of these files under their logical names."""
         places = [parquet.uri(place) for place in safe_places(self.root, tuple(files))]

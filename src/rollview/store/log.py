@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
@@ -71,6 +71,14 @@ class DeltaLog:
         self._remember(version, target)
         return version
 
+    def withdraw(self, place: str, pinned: int) -> None:
+        """A folder is about to go: if the newest version names it, the pinned version's files become the newest."""
+        newest = self._newest(pinned)
+        if newest is None or newest.version() == pinned:
+            return
+        if any(file.path.startswith(f"{place}/") for file in self._listed(newest)):
+            self.reconcile(self.files(pinned), {"withdrawn": str(newest.version())}, pinned)
+
     def _attempt(self, target: Files, note: Mapping[str, str], keep: int) -> int:
         properties = CommitProperties(
             custom_metadata={f"rollview.{key}": value for key, value in note.items()}, max_commit_retries=0
@@ -106,7 +114,7 @@ class DeltaLog:
     def _write(self, newest: DeltaTable, actions: list[AddAction | RemoveAction], properties: CommitProperties) -> int:
         version = newest.version() + 1
         try:
-            newest.create_write_transaction(actions, "append", self._delta_schema, commit_properties=properties)
+            newest.create_write_transaction(actions, "append", newest.schema(), commit_properties=properties)
         except CommitFailedError as error:
             raise _RacedError from error
         except (DeltaError, OSError) as error:
@@ -144,17 +152,18 @@ class DeltaLog:
 
     def _listed(self, table: DeltaTable) -> Files:
         rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        return tuple(self._listed_file(row) for row in rows)
+        names = [field.name for field in table.schema().fields]
+        return tuple(self._listed_file(row, names) for row in rows)
 
-    def _listed_file(self, row: Mapping[str, Any]) -> DataFile:
+    def _listed_file(self, row: Mapping[str, Any], names: Iterable[str]) -> DataFile:
         check_name(self._root, row["path"])
-        columns = [name for name in self._schema.names if row.get(f"min.{name}") is not None]
+        columns = [name for name in names if row.get(f"min.{name}") is not None]
         return DataFile(
             path=row["path"],
             size=row["size_bytes"],
             rows=row["num_records"],
             stats={name: (row[f"min.{name}"], row[f"max.{name}"]) for name in columns},
-            nulls={n: row[f"null_count.{n}"] for n in self._schema.names if row.get(f"null_count.{n}") is not None},
+            nulls={n: row[f"null_count.{n}"] for n in names if row.get(f"null_count.{n}") is not None},
             modified=row["modification_time"],
         )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _COPY = "_rv_copy"
 _MARK = "rollview: negative multiplicity"
+_ANEW = "CREATE OR REPLACE MATERIALIZED VIEW builds a view anew."
 
 
 def net(data: DataFrame, schema: Schema) -> DataFrame:
@@ -52,7 +53,7 @@ def negative_multiplicity(error: BaseException) -> Corrupt | None:
     if not found:
         return None
     row = after.splitlines()[0].partition(" SQLSTATE")[0].strip(" :")
-    return Corrupt(f"A row was deleted more often than it was there: {row}", hint="Recompute the view.", row=row)
+    return Corrupt(f"A row was deleted more often than it was there: {row}", hint=_ANEW, row=row)
 
 
 def col(name: str) -> SparkColumn:

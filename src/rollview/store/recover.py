@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from rollview.catalog import Catalog, Process, Relation, Snapshot, Step, this_process
+from rollview.catalog import Catalog, Process, Snapshot, Step, this_process
 from rollview.catalog.process import is_dead
+from rollview.core.faults import reach
 from rollview.core.schema import Schema
 from rollview.store.folder import DeltaFolder
 
@@ -34,14 +36,24 @@ def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
         return ()
     # Read after the steps: what was published before its process died is pinned here.
     snapshot = catalog.snapshot()
+    reach("recover.found")
     for step in steps:
-        for path in step.folders:
-            if not _is_pinned(snapshot, root, path):
-                discard(root, path)
+        discard_unpinned(snapshot, root, step.folders)
     with catalog.write() as writer:
         for step in steps:
             writer.finish_step(step.id, "undone", step.profile)
+    reach("recover.published")
     return steps
+
+
+def discard_unpinned(snapshot: Snapshot, root: Path, paths: Iterable[str]) -> None:
+    """Take these away, except what a pinned version names. A newest version that names one is first withdrawn."""
+    for path in paths:
+        if not _is_pinned(snapshot, root, path):
+            for part, pin in _parts(snapshot, path):
+                DeltaFolder(root / part, Schema(())).withdraw(path.rpartition("/")[2], pin)
+            discard(root, path)
+            reach("recover.discarded")
 
 
 def discard(root: Path, path: str) -> None:
@@ -67,18 +79,22 @@ def _is_pinned(snapshot: Snapshot, root: Path, path: str) -> bool:
     found = _FOLDER.fullmatch(path)
     if found is None:
         return True
-    relation = next((r for r in snapshot.relations.values() if r.folder == found["home"]), None)
-    if relation is None or found["place"] is None:
-        return relation is not None
-    return found["place"] in _pinned_places(relation, root, found["part"])
+    if found["place"] is None:
+        return any(relation.folder == found["home"] for relation in snapshot.relations.values())
+    return any(found["place"] in _places(root / part, version) for part, version in _parts(snapshot, path))
 
 
-def _pinned_places(relation: Relation, root: Path, part: str) -> set[str]:
-    pin = next((pin for own, pin in relation.pins.items() if own.value == part), None)
-    if pin is None:
-        return set()
-    files = DeltaFolder(root / relation.folder / part, Schema(())).files(pin.version)
-    return {file.path.partition("/")[0] for file in files}
+def _parts(snapshot: Snapshot, path: str) -> Iterator[tuple[str, int]]:
+    """The part that a staging folder is in, with its pinned version; nothing if there is none."""
+    home, _, place = path.partition("/")
+    for relation in snapshot.relations.values():
+        for part, pin in relation.pins.items() if relation.folder == home else ():
+            if place.partition("/")[0] == part.value:
+                yield f"{home}/{part.value}", pin.version
+
+
+def _places(folder: Path, version: int) -> set[str]:
+    return {file.path.partition("/")[0] for file in DeltaFolder(folder, Schema(())).files(version)}
 
 
 def _short(text: str) -> str:

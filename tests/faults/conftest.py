@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.faults.crew import Crew, crew_on
+from tests.servers.postgres import postgres_server
+from tests.spark.conftest import spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["postgres_server", "spark"]
+
+
+@pytest.fixture(scope="session")
+def crew(spark: SparkSession) -> Iterator[Crew]:
+    with crew_on(spark) as made:
+        yield made

@@ -1,0 +1,66 @@
+"""What workers do. Every task takes a warehouse first, and runs in a process of its own."""
+
+from __future__ import annotations
+
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tests.faults.shop import published, statements
+
+from rollview.errors import Retryable
+from rollview.store import fold as folding
+from rollview.warehouse import Warehouse
+
+
+def commit(warehouse: Warehouse, n: int) -> None:
+    warehouse.sql(*statements(n))
+
+
+def commit_and_fold(warehouse: Warehouse, n: int) -> None:
+    folding.LEAST, folding.SHARE = 0, 1_000_000
+    warehouse.sql(*statements(n))
+
+
+def refresh(warehouse: Warehouse) -> int:
+    return warehouse.refresh().csn
+
+
+def roll(warehouse: Warehouse, names: tuple[str, ...], csn: int) -> None:
+    warehouse.roll(names, csn)
+
+
+def sql(warehouse: Warehouse, *texts: str) -> None:
+    warehouse.sql(*texts)
+
+
+def commit_several(warehouse: Warehouse, numbers: tuple[int, ...], ears: Connection) -> list[int]:
+    """One after another; returns their csns."""
+    found = []
+    for n in numbers:
+        (*_, last) = warehouse.sql(*statements(n))
+        found.append(last.csn)
+    return found
+
+
+def refresh_until_told(warehouse: Warehouse, ears: Connection) -> tuple[int, int]:
+    """How often it refreshed, and how often it was told to wait."""
+    done = refused = 0
+    while not ears.poll():
+        try:
+            warehouse.refresh()
+            done += 1
+        except Retryable:
+            refused += 1
+    return done, refused
+
+
+def watch(warehouse: Warehouse, ears: Connection) -> list[dict[str, tuple[int, Any]]]:
+    """Everything that a plain reader sees published, again and again, each sight once."""
+    seen: list[dict[str, tuple[int, Any]]] = []
+    while not ears.poll():
+        sight = published(warehouse.root, warehouse.snapshot())
+        if not seen or sight != seen[-1]:
+            seen.append(sight)
+        time.sleep(0.1)
+    return seen
