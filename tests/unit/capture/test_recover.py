@@ -22,7 +22,7 @@ def a_dead_pid() -> int:
     return process.pid
 
 
-@pytest.mark.parametrize("owner", [this_process().owner, this_owner()])
+@pytest.mark.parametrize("owner", [this_process().owner, this_owner()], ids=["by pid", "by pid and start"])
 @pytest.mark.parametrize("alive", [True, False])
 def test_only_what_the_dead_left_unpinned_goes(tmp_path: Path, owner: str, alive: bool) -> None:
     import pyarrow as pa
