@@ -223,7 +223,9 @@ class View:
 
     def _propagation(self, motion: Mapping[str, Motion], closed: frozenset[tuple[str, str]]) -> str:
         """Written once for each way in which the relations moved; every other time as if groups were few."""
-        moved = (tuple(motion.get(known.name, Motion()) for known in self.plan.reads), closed)
+        read = [known.name for known in self.plan.reads]
+        closed = frozenset(pair for pair in closed if set(pair) <= set(read))
+        moved = (tuple(motion.get(name, Motion()) for name in read), closed)
         if moved not in self.texts:
             sizes = {GROUPS: 1} if len(self.texts) % 2 else {}
             query = self.plan.propagation(motion, closed=closed, sizes=sizes).query

@@ -16,7 +16,7 @@ from tests.property.histories import random_history
 from tests.property.schemas import BAGS, KEYED
 
 HISTORIES = int(os.environ.get("ROLLVIEW_HISTORIES", "2000"))
-EACH = 2
+EACH = 4
 """Histories per definition: a definition is compiled once."""
 CHUNKS = 40
 
