@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MEANING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.caseSensitive": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.parser.escapedStringLiterals": "false",
