@@ -19,11 +19,13 @@ Keep = Callable[[Row], bool]
 def create_tables(warehouse: Warehouse, tables: tuple[Known, ...]) -> None:
     for table in tables:
         keys = [f"PRIMARY KEY ({', '.join(table.constraints.primary_key)})"] if table.constraints.primary_key else []
+        keys += [f"UNIQUE ({', '.join(key)})" for key in table.constraints.unique]
         keys += [
             f"FOREIGN KEY ({', '.join(key.columns)}) REFERENCES {key.table} ({', '.join(key.referenced)})"
             for key in table.constraints.foreign_keys
         ]
-        columns = [f"{column.name} {column.type}" for column in table.schema]
+        not_null = table.constraints.not_null
+        columns = [f"{c.name} {c.type}{' NOT NULL' if c.name in not_null else ''}" for c in table.schema]
         warehouse.sql(f"CREATE TABLE {table.name} ({', '.join(columns + keys)})")
 
 
