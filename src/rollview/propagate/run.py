@@ -37,7 +37,7 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
         reach("propagate.begun")
         version, added = pin.version, 0
         if step.moves:
-            files = stage(folder, view_delta(reader, step), place, meter, LABEL, expected=4 * step.delta_rows)
+            files = stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.delta_rows)
             reach("propagate.computed")
             added = sum(file.rows for file in files)
             if files:

@@ -39,7 +39,7 @@ def stage(
     """Write the rows, in the folder's types. ``expected``: about how many; a wrong guess costs time, not memory."""
     typed = as_stored(data, folder.schema)
     with _named_failures(f"write {label}"):
-        if buckets is None and expected <= BOUND // 4:
+        if buckets is None and expected <= BOUND // 2:
             with meter.action(label):
                 collected = typed.limit(BOUND + 1).toArrow()
             if collected.num_rows <= BOUND:
