@@ -45,7 +45,7 @@ class Mode(StrEnum):
     WHOLE = "whole"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Propagation:
     """A query and the inputs it names: (relation, "delta" | "old" | "rows")."""
 
@@ -68,7 +68,7 @@ class Outline:
         return None if top is None else _probes(top[0])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ViewPlan:
     outline: Outline
     mode: Mode

@@ -7,6 +7,7 @@ are read off its groups; a base table and a view then look the same to whoever r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
-from rollview.engine.binding import run_query
+from rollview.engine.binding import Prepared, prepare, run_query
 from rollview.store import timed
 from rollview.store.multiset import col, signed
 from rollview.store.plans import check_reachable, plan_of
@@ -104,7 +105,8 @@ class Reader:
         inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
         if small:
             inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
-        return run_query(self.spark, propagation.query, {**inputs, **(more or {})})
+        inputs = {**inputs, **(more or {})}
+        return _prepared(propagation, tuple(inputs)).run(self.spark, inputs)
 
     def _input(self, name: str, what: str, interval: Interval) -> DataFrame:
         if what == "delta":
@@ -118,6 +120,11 @@ class Reader:
             return self.rows(name, at)
         below = {f"{lower}{ROWS_SUFFIX}": self.recompute(lower, at) for lower in relation.depends_on}
         return run_query(self.spark, self.plan(name).recomputation().query, below)
+
+
+@lru_cache(maxsize=1024)
+def _prepared(propagation: Propagation, names: tuple[str, ...]) -> Prepared:
+    return prepare(propagation.query, names)
 
 
 def _row_key(relation: Relation) -> tuple[str, ...]:
