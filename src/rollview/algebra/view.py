@@ -52,6 +52,8 @@ class Propagation:
     query: exp.Query
     inputs: frozenset[tuple[str, str]]
     terms: tuple[TermNote, ...] = ()
+    written: bool = True
+    """By rollview, so that its subqueries can be computed in stages; a user's own query is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class ViewPlan:
         """The definition itself, over ``name@rows``."""
         rename = {relation.name.lower(): relation.name + ROWS_SUFFIX for relation in self.reads}
         query = rebind(self.outline.resolved.query, self.reads, rename)
-        return Propagation(query, frozenset((relation.name, "rows") for relation in self.reads))
+        return Propagation(query, frozenset((relation.name, "rows") for relation in self.reads), written=False)
 
     def first_groups(self) -> Propagation:
         assert self.summary is not None

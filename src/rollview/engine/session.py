@@ -109,9 +109,11 @@ def for_small_work(spark: SparkSession) -> SparkSession:
     """A session beside this one, for queries over few rows: one piece after a shuffle, and no re-planning between."""
     if not hasattr(spark, "_jsparkSession"):
         return spark
+    from pyspark.sql import SparkSession
+
     with _lock:
         if spark not in _small:
-            beside = adopt(spark)
+            beside = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
             for key, value in SMALL.items():
                 beside.conf.set(key, value)
             _small[spark] = beside

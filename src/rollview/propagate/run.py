@@ -126,4 +126,4 @@ def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
 
 
 def _profile(meter: Meter, step: PropagateStep, added: int) -> dict[str, object]:
-    return {"delta_rows_read": step.delta_rows, "delta_rows": added, **meter.of(LABEL).to_json()}
+    return {"delta_rows_read": step.delta_rows, "delta_rows": added, **(meter.of(LABEL) + meter.of("stage")).to_json()}

@@ -47,10 +47,10 @@ class Refresh:
     ahead: dict[str, Ahead] = field(default_factory=dict)
     failures: dict[str, RollviewError] = field(default_factory=dict)
 
-    def reader(self, *, small: bool = False) -> Reader:
+    def reader(self, meter: Meter | None = None, *, small: bool = False) -> Reader:
         """``small``: for work on few rows, which Spark does faster with fewer preparations."""
         spark = session.for_small_work(self.spark) if small else self.spark
-        return Reader(spark, self.root, self.catalog.snapshot())
+        return Reader(spark, self.root, self.catalog.snapshot(), meter)
 
 
 def refresh(
@@ -103,7 +103,7 @@ def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: b
         )
         if step is not None:
             work.steps[name] = step
-            reader = work.reader(small=step.small)
+            reader = work.reader(meter, small=step.small)
             done = run_propagate(reader, work.catalog, lease, step, meter)
             work.added[name] = done.added
             if done.ahead is not None:

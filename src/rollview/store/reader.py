@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
+from rollview.algebra.stages import Stage, stages
 from rollview.algebra.view import ROWS_SUFFIX, Propagation, ViewPlan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.engine.binding import Prepared, prepare, run_query
+from rollview.engine.meter import Meter
 from rollview.store import timed
 from rollview.store.multiset import col, signed
 from rollview.store.plans import check_reachable, plan_of
 from rollview.store.timed import Stored
+from rollview.store.writing import named_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,10 +40,11 @@ def stored_as(root: Path, relation: Relation, hidden: Schema | None = None) -> S
 
 
 class Reader:
-    def __init__(self, spark: SparkSession, root: Path, snapshot: Snapshot) -> None:
+    def __init__(self, spark: SparkSession, root: Path, snapshot: Snapshot, meter: Meter | None = None) -> None:
         self.spark = spark
         self.root = root
         self.snapshot = snapshot
+        self.meter = meter or Meter()
 
     def plan(self, name: str) -> ViewPlan:
         return plan_of(self.snapshot, self.snapshot.get(name))
@@ -105,8 +109,12 @@ class Reader:
         inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
         if small:
             inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
-        inputs = {**inputs, **(more or {})}
-        return _prepared(propagation, tuple(inputs)).run(self.spark, inputs)
+        known = {**inputs, **(more or {})}
+        *first, (_, last) = _prepared(propagation, tuple(known))
+        for name, stage in first:
+            with named_failures("compute a stage"), self.meter.action("stage"):
+                known[name] = stage.run(self.spark, known).localCheckpoint()
+        return last.run(self.spark, known)
 
     def _input(self, name: str, what: str, interval: Interval) -> DataFrame:
         if what == "delta":
@@ -123,8 +131,13 @@ class Reader:
 
 
 @lru_cache(maxsize=1024)
-def _prepared(propagation: Propagation, names: tuple[str, ...]) -> Prepared:
-    return prepare(propagation.query, names)
+def _prepared(propagation: Propagation, names: tuple[str, ...]) -> tuple[tuple[str, Prepared], ...]:
+    """The query's stages: what later ones call the result, and the text over what is known by then."""
+    known, written = list(names), []
+    for stage in stages(propagation.query) if propagation.written else (Stage(None, propagation.query),):
+        written.append((stage.name or "", prepare(stage.query, known)))
+        known.append(stage.name or "")
+    return tuple(written)
 
 
 def _row_key(relation: Relation) -> tuple[str, ...]:

@@ -44,13 +44,13 @@ def stage(
         collected = collect(typed, meter, label)
         if collected is not None:
             return stage_table(folder, collected, place, meter, label, sort=sort)
-    with _named_failures(f"write {label}"), meter.action(label):
+    with named_failures(f"write {label}"), meter.action(label):
         return counted(meter, label, folder.stage(typed, place, buckets=buckets, sort=sort))
 
 
 def collect(data: DataFrame, meter: Meter, label: str) -> pa.Table | None:
     """The rows on the driver, or None if there are more than ``BOUND``."""
-    with _named_failures(f"compute {label}"), meter.action(label):
+    with named_failures(f"compute {label}"), meter.action(label):
         collected = data.limit(BOUND + 1).toArrow()
     return collected if collected.num_rows <= BOUND else None
 
@@ -80,7 +80,7 @@ def counted(meter: Meter, label: str, files: Iterable[DataFile]) -> tuple[DataFi
 
 
 @contextmanager
-def _named_failures(doing: str) -> Iterator[None]:
+def named_failures(doing: str) -> Iterator[None]:
     """A row deleted more often than it was there is named; the rest is told as Spark's failure."""
     with spark_failures(doing):
         try:
