@@ -11,7 +11,7 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4
 .PHONY: help demo test check bench bench-quick docs install constraints
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: .venv/.installed ## see rollview work, in the terminal, in under two minutes
 	@$(PYTHON) demo/story.py

@@ -23,7 +23,7 @@ from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import expand, net, signed
 from rollview.store.reader import Reader, stored_as
 from rollview.store.steps import give_up, recorded
-from rollview.store.writing import stage, stage_table
+from rollview.store.writing import BOUND, stage, stage_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -161,6 +161,9 @@ def _whole_extent(
     """The extent written anew, in buckets once it is too large for that to go on."""
     if step.change_rows == 0:
         return (), ()
+    few = reader.few_rows(step.view, step.after, BOUND)
+    if few is not None:
+        return stage_table(extent, few, place, meter, label(step)), old
     expected = sum(file.rows for file in old) + step.change_rows
     buckets = None if expected <= REWRITE_ROWS else Buckets(extent.schema.names, _bucket_count(expected))
     meter.read(label(step), len(old), sum(file.size for file in old))

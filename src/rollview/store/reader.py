@@ -11,9 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from rollview.algebra.stages import Stage, stages
+from rollview.algebra.summary import FEW_GROUPS
 from rollview.algebra.view import ROWS_SUFFIX, Propagation, ViewPlan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
@@ -22,6 +24,7 @@ from rollview.core.schema import Schema
 from rollview.engine.binding import Prepared, prepare, run_query
 from rollview.engine.meter import Meter
 from rollview.store import timed
+from rollview.store.folder import frame
 from rollview.store.multiset import col, signed
 from rollview.store.plans import check_reachable, plan_of
 from rollview.store.timed import Stored
@@ -67,11 +70,23 @@ class Reader:
             return timed.rows(self.spark, stored_as(self.root, relation), at)
         return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
 
+    def few_rows(self, name: str, at: Csn, most: int) -> pa.Table | None:
+        """A view's rows in this process, where they are stored as such and at most ``most`` have to be read."""
+        relation = self.snapshot.get(name)
+        check_reachable(self.snapshot, relation, at)
+        stored = stored_as(self.root, relation)
+        if self.plan(name).summary is not None and stored.snapshot_csn != at:
+            return None
+        return timed.few_rows(stored, at, most)
+
     def groups(self, name: str, at: Csn) -> DataFrame:
         """A summary view's groups at a csn."""
-        summary = self.plan(name).summary
+        summary, stored = self.plan(name).summary, self.stored(name)
         assert summary is not None
-        return timed.rows(self.spark, self.stored(name), at, summary.keys)
+        few = timed.few_rows(stored, at, FEW_GROUPS)
+        if few is not None:
+            return frame(self.spark, few, stored.columns)
+        return timed.rows(self.spark, stored, at, summary.keys)
 
     def changes(self, name: str, interval: Interval) -> DataFrame:
         """Visible changes with ``_count`` and ``_csn``."""
