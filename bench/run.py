@@ -150,8 +150,9 @@ def one_view(
 
 def in_the_past(side: Any, random: Random) -> dict[str, float]:
     """Roll and read at a commit of the last ten, then go back to the newest."""
-    newest = side.warehouse.snapshot().moment.csn
-    past = newest - random.randint(1, min(10, newest - 1))
+    delta = side.warehouse.snapshot().get("v1").pins["delta"]
+    newest = delta.through
+    past = random.randint(max(delta.after, newest - 10), newest - 1)
     times = {
         "read now": stopwatch(lambda: side.warehouse.read("v1").toArrow()),
         "read the past": stopwatch(lambda: side.warehouse.read("v1", as_of=past).toArrow()),

@@ -7,12 +7,15 @@ Rows are added up as Spark's GROUP BY compares them. No row is ever there fewer 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,6 +51,10 @@ _SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
 _GONE = "_rv_gone"
 _BROADCAST_ROWS = 1_000_000
 _GATHERED_ROWS = 100_000
+_KEPT_SNAPSHOTS = 64
+
+_kept: WeakKeyDictionary[SparkSession, OrderedDict[object, DataFrame]] = WeakKeyDictionary()
+_kept_lock = Lock()
 
 
 class PinLike(Protocol):
@@ -117,8 +124,24 @@ def snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
 def signed_state(spark: SparkSession, stored: Stored, at: Csn) -> DataFrame:
     """The columns with ``_count``: rows of the snapshot once each, and the signed delta between it and ``at``."""
     way = _way(stored, at)
-    state = signed(snapshot(spark, stored))
+    state = _signed_snapshot(spark, stored)
     return state.unionAll(_signed_changes(spark, stored, way)) if delta_files(stored, way.interval) else state
+
+
+def _signed_snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
+    """A version of a part never changes, so a session keeps how it is read: that is all but the reading itself."""
+    part = stored.snapshot_part
+    key = (stored.root, part, stored.pins[part].version, stored.columns)
+    with _kept_lock:
+        kept = _kept.setdefault(spark, OrderedDict())
+        found = kept.pop(key, None)
+    if found is None:
+        found = signed(snapshot(spark, stored))
+    with _kept_lock:
+        kept[key] = found
+        if len(kept) > _KEPT_SNAPSHOTS:
+            kept.popitem(last=False)
+    return found
 
 
 def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()) -> DataFrame:
