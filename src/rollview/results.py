@@ -97,6 +97,15 @@ class Progress(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class TermNote(Result):
+    """Whether the term that starts at this relation's delta is needed, and why."""
+
+    relation: str
+    kept: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ViewRefreshed(Result):
     """``mode`` is incremental or whole, with the reason; ``rows`` is the extent's size afterwards."""
 
@@ -112,10 +121,22 @@ class ViewRefreshed(Result):
     bytes_written: int
     files_read: int
     bytes_read: int
+    phases: Mapping[str, float]
+    """Seconds by what they were spent on."""
+    terms: tuple[TermNote, ...]
+    """The terms of the delta that were computed, and those that were left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refreshed(Result):
+    csn: Csn
+    views: tuple[ViewRefreshed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Result):
+    """A refresh, and where its time went."""
+
     csn: Csn
     views: tuple[ViewRefreshed, ...]
 
@@ -140,15 +161,6 @@ class OperatorNote(Result):
 
     operator: str
     how: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class TermNote(Result):
-    """Whether the term that starts at this relation's delta is needed, and why."""
-
-    relation: str
-    kept: bool
     reason: str
 
 

@@ -13,6 +13,7 @@ from rollview.apply.plan import REWRITE_ROWS, ApplyStep
 from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot
 from rollview.core.faults import reach
 from rollview.core.names import COUNT, CSN
+from rollview.core.phases import Phases, measured, phase
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, RollviewError
@@ -55,6 +56,7 @@ def run_apply(
     meters: dict[str, Meter],
     on_failure: OnFailure = _raise,
     ahead: Mapping[str, Ahead] = MappingProxyType({}),
+    phases: Mapping[str, Phases] = MappingProxyType({}),
 ) -> dict[str, int]:
     """Bring every view of the set to its csn and publish them in one catalog transaction. Rows per view.
 
@@ -71,7 +73,8 @@ def run_apply(
             try:
                 told = ahead.get(step.view)
                 known = told if told is not None and told.csn == step.after else None
-                applied.append(_apply(reader, catalog, lease, step, meters.setdefault(step.view, Meter()), known))
+                with measured(phases.get(step.view, Phases())):
+                    applied.append(_apply(reader, catalog, lease, step, meters.setdefault(step.view, Meter()), known))
             except (EngineFailed, Corrupt) as error:
                 failed.add(step.view)
                 on_failure(step.view, error)
@@ -107,6 +110,13 @@ def _apply(
     reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter, ahead: Ahead | None
 ) -> Applied:
     """A step that stays open until it is published."""
+    with phase("apply"):
+        return _applied(reader, catalog, lease, step, meter, ahead)
+
+
+def _applied(
+    reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter, ahead: Ahead | None
+) -> Applied:
     relation = reader.snapshot.get(step.view)
     place, groups_place = DeltaFolder.new_folder(), DeltaFolder.new_folder()
     paths = (f"{relation.folder}/extent/{place}", f"{relation.folder}/groups/{groups_place}")

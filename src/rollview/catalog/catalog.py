@@ -19,6 +19,7 @@ from rollview.catalog.leases import Lease
 from rollview.catalog.values import ChangeCount, LeaseInfo, LedgerEntry, Snapshot, Step, StepStatus
 from rollview.catalog.writer import CatalogWriter
 from rollview.core.interval import Csn, Interval
+from rollview.core.phases import phase
 
 LEASE_SECONDS = 30.0
 HEARTBEATS_PER_LEASE = 6
@@ -69,7 +70,7 @@ class Catalog:
         self._database.close()
 
     def snapshot(self) -> Snapshot:
-        with self._database.read() as connection:
+        with phase("catalog"), self._database.read() as connection:
             return reading.read_snapshot(connection)
 
     def csn_at(self, moment: datetime) -> Csn:
@@ -115,7 +116,7 @@ class Catalog:
     @contextmanager
     def write(self, lease: Lease | None = None) -> Iterator[CatalogWriter]:
         """One transaction: all of the block's changes, or none if it raises. LostLease if another took over."""
-        with self._database.write() as connection:
+        with phase("catalog"), self._database.write() as connection:
             writer = CatalogWriter(connection, self._database.wall_clock)
             if lease is not None:
                 lease.verify(connection)

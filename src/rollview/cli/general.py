@@ -13,7 +13,7 @@ from rollview.cli.invocation import Invocation, command
 from rollview.cli.statements import split_statements
 from rollview.core.interval import Interval
 from rollview.errors import UsageError
-from rollview.results import StatementResult
+from rollview.results import Profile, StatementResult
 
 if TYPE_CHECKING:
     from rollview.warehouse import Warehouse
@@ -93,6 +93,7 @@ def refresh(
         typer.Option("--select", "-s", help="Only these views: v, +v with what it reads, v+ with what reads it."),
     ] = None,
     to: Annotated[str, typer.Option("--to", help="Refresh up to this csn or time.")] = "latest",
+    profile: Annotated[bool, typer.Option("--profile", help="Show where the time went, and which terms ran.")] = False,
 ) -> None:
     """Bring views up to date: propagate what changed and apply it, in dependency order.
 
@@ -101,11 +102,13 @@ def refresh(
       rollview refresh
 
       rollview refresh --select +revenue_by_state
+
+      rollview refresh --profile
     """
     point = run.point(to).at
     with run.warehouse() as warehouse, run.working("Refreshing views") as working:
         answer = warehouse.refresh(tuple(select or ()), to=point, on_progress=working.tell)
-    run.output.show(answer)
+    run.output.show(Profile(answer.csn, answer.views) if profile else answer)
 
 
 @command(app, "status")

@@ -96,6 +96,24 @@ def _refreshed(view: results.ViewRefreshed) -> tuple[Any, ...]:
     )
 
 
+@_renders(results.Profile)
+def _(answer: results.Profile, to: TextOutput) -> None:
+    for view in answer.views:
+        total = sum(view.phases.values()) or 1.0
+        to.say(f"{view.name}: {view.delta_rows} delta rows over {view.interval}, {view.actions} Spark actions")
+        spent = sorted(view.phases.items(), key=lambda item: -item[1])
+        shares = [(name, f"{seconds * 1000:.0f}", f"{seconds / total:.0%}") for name, seconds in spent]
+        to.table(("phase", "milliseconds", "share"), shares, ("milliseconds", "share"))
+        files = [
+            ("read", view.files_read, _size(view.bytes_read)),
+            ("written", view.files_written, _size(view.bytes_written)),
+        ]
+        to.table(("files", "number", "size"), files, ("number", "size"))
+        terms = [(term.relation, "computed" if term.kept else "left out", term.reason) for term in view.terms]
+        if terms:
+            to.table(("term of", "", "why"), terms)
+
+
 @_renders(results.Rolled)
 def _(answer: results.Rolled, to: TextOutput) -> None:
     to.table(("view", "from csn", "to csn", "rows"), _values(answer.views, "name", "before", "after", "rows"), _ROLLED)

@@ -13,6 +13,7 @@ from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.view import Mode
 from rollview.catalog import ChangeCount, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
+from rollview.core.phases import phase
 from rollview.propagate.closed import closed_references
 from rollview.store.plans import Circumstances, high_water_mark, plan_of
 from rollview.store.reader import stored_as
@@ -67,6 +68,19 @@ def plan_propagate(
     applied_next: bool = False,
 ) -> PropagateStep | None:
     """The step that brings the view's mark to ``target``, or None if it is there already."""
+    with phase("plan"):
+        return _planned(snapshot, root, name, target, changes_of, recompute, applied_next)
+
+
+def _planned(
+    snapshot: Snapshot,
+    root: Path,
+    name: str,
+    target: Csn,
+    changes_of: ChangesOf,
+    recompute: bool,
+    applied_next: bool,
+) -> PropagateStep | None:
     relation = snapshot.get(name)
     after = high_water_mark(snapshot, relation)
     through = min([target, *(high_water_mark(snapshot, snapshot.get(lower)) for lower in relation.depends_on)])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
+from rollview.algebra.script import TermNote
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode
 from rollview.catalog import Catalog, Lease, Part, Pin
@@ -38,6 +39,7 @@ class Propagated:
     """Rows added to the view delta, and the state at the end of the interval where that came along."""
 
     added: int
+    terms: tuple[TermNote, ...] = ()
     ahead: Ahead | None = None
 
 
@@ -65,7 +67,13 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
             profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
             writer.finish_step(step_id, "done", profile)
         reach("propagate.published")
-    return Propagated(added, ahead)
+    return Propagated(added, _terms(reader, step), ahead)
+
+
+def _terms(reader: Reader, step: PropagateStep) -> tuple[TermNote, ...]:
+    if not step.moves or step.mode is Mode.WHOLE:
+        return ()
+    return propagation_of(reader.plan(step.view), step.circumstances(ahead=True)).terms
 
 
 def _computed(

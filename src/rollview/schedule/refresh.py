@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rollview.algebra import script
 from rollview.apply import plan_apply, run_apply
 from rollview.catalog import Catalog, Lease, Part, Snapshot
 from rollview.core.interval import Csn, Interval
+from rollview.core.phases import Phases, measured
 from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, RollviewError
 from rollview.propagate import PropagateStep, plan_propagate, run_propagate
-from rollview.results import Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
+from rollview.results import Progress, Refreshed, Rolled, TermNote, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
 from rollview.store.ahead import Ahead
 from rollview.store.reader import Reader
@@ -45,6 +47,8 @@ class Refresh:
     steps: dict[str, PropagateStep] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)
     ahead: dict[str, Ahead] = field(default_factory=dict)
+    terms: dict[str, tuple[script.TermNote, ...]] = field(default_factory=dict)
+    phases: dict[str, Phases] = field(default_factory=dict)
     failures: dict[str, RollviewError] = field(default_factory=dict)
 
     def reader(self, meter: Meter | None = None, *, small: bool = False) -> Reader:
@@ -63,7 +67,8 @@ def refresh(
         csn = work.catalog.snapshot().moment.csn if target is None else target
         for done, name in enumerate(needed):
             work.on_progress(Progress("propagate", name, done, len(needed)))
-            _propagate(work, lease, name, csn, recompute=recompute, applied_next=apply and name in names)
+            with measured(work.phases.setdefault(name, Phases())):
+                _propagate(work, lease, name, csn, recompute=recompute, applied_next=apply and name in names)
         before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
         rows = _apply(work, lease, names, csn) if apply else {}
     _raise_failures(work)
@@ -105,7 +110,7 @@ def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: b
             work.steps[name] = step
             reader = work.reader(meter, small=step.small)
             done = run_propagate(reader, work.catalog, lease, step, meter)
-            work.added[name] = done.added
+            work.added[name], work.terms[name] = done.added, done.terms
             if done.ahead is not None:
                 work.ahead[name] = done.ahead
             if reader.snapshot.get(name).problem is not None and _failed_in(work, name) == "propagate":
@@ -137,7 +142,7 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
         work.failures[name] = error
         _note_problem(work, lease, name, error.message)
 
-    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop, work.ahead) if steps else {}
+    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop, work.ahead, work.phases) if steps else {}
     for name in rows:
         if reader.snapshot.get(name).problem is not None:
             _note_problem(work, lease, name, None)
@@ -185,4 +190,6 @@ def _refreshed(work: Refresh, name: str, before: Csn, csn: Csn, rows: dict[str, 
         bytes_written=usage.bytes_written,
         files_read=usage.files_read,
         bytes_read=usage.bytes_read,
+        phases=dict(work.phases[name].seconds),
+        terms=tuple(TermNote(term.relation, term.kept, term.reason) for term in work.terms.get(name, ())),
     )

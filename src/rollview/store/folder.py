@@ -16,6 +16,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rollview.core.phases import phase
 from rollview.core.schema import Schema
 from rollview.errors import Corrupt, EnvironmentFault
 from rollview.store import parquet
@@ -76,6 +77,12 @@ class DeltaFolder:
             raise EnvironmentFault(f"Cannot write to '{self.root}': {error}", path=str(self.root)) from error
 
     def commit(
+        self, base: int | None, add: Iterable[DataFile], remove: Iterable[DataFile], note: Mapping[str, str]
+    ) -> int:
+        with phase("commit"):
+            return self._commit(base, add, remove, note)
+
+    def _commit(
         self, base: int | None, add: Iterable[DataFile], remove: Iterable[DataFile], note: Mapping[str, str]
     ) -> int:
         target = {file.path: file for file in (() if base is None else self.files(base))}

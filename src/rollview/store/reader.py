@@ -20,6 +20,7 @@ from rollview.algebra.view import ROWS_SUFFIX, Propagation, ViewPlan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
+from rollview.core.phases import phase
 from rollview.core.schema import Schema
 from rollview.engine.binding import Prepared, prepare, run_query
 from rollview.engine.meter import Meter
@@ -121,13 +122,19 @@ class Reader:
         small: bool = False,
     ) -> DataFrame:
         """A propagation query over the interval; ``name@rows`` is read at its end. ``small``: its deltas are few."""
+        with phase("prepare query"):
+            return self._run(propagation, interval, more or {}, small=small)
+
+    def _run(
+        self, propagation: Propagation, interval: Interval, more: Mapping[str, DataFrame], *, small: bool
+    ) -> DataFrame:
         inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
         if small:
             inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
-        known = {**inputs, **(more or {})}
+        known = {**inputs, **more}
         *first, (_, last) = _prepared(propagation, tuple(known))
         for name, stage in first:
-            with named_failures("compute a stage"), self.meter.action("stage"):
+            with named_failures("compute a stage"), self.meter.action("stage"), phase("Spark jobs"):
                 known[name] = stage.run(self.spark, known).localCheckpoint()
         return last.run(self.spark, known)
 

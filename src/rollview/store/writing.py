@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rollview.core.phases import phase
 from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
@@ -44,13 +45,13 @@ def stage(
         collected = collect(typed, meter, label)
         if collected is not None:
             return stage_table(folder, collected, place, meter, label, sort=sort)
-    with named_failures(f"write {label}"), meter.action(label):
+    with named_failures(f"write {label}"), meter.action(label), phase("Spark jobs"):
         return counted(meter, label, folder.stage(typed, place, buckets=buckets, sort=sort))
 
 
 def collect(data: DataFrame, meter: Meter, label: str) -> pa.Table | None:
     """The rows on the driver, or None if there are more than ``BOUND``."""
-    with named_failures(f"compute {label}"), meter.action(label):
+    with named_failures(f"compute {label}"), meter.action(label), phase("Spark jobs"):
         collected = data.limit(BOUND + 1).toArrow()
     return collected if collected.num_rows <= BOUND else None
 
@@ -58,7 +59,8 @@ def collect(data: DataFrame, meter: Meter, label: str) -> pa.Table | None:
 def stage_table(
     folder: DeltaFolder, rows: pa.Table, place: str, meter: Meter, label: str, *, sort: tuple[str, ...] = ()
 ) -> tuple[DataFile, ...]:
-    return counted(meter, label, folder.stage(rows, place, sort=sort) if rows.num_rows else ())
+    with phase("write"):
+        return counted(meter, label, folder.stage(rows, place, sort=sort) if rows.num_rows else ())
 
 
 def as_stored(data: DataFrame, schema: Schema) -> DataFrame:

@@ -111,7 +111,22 @@ class FakeWarehouse:
         self.told("drop_view", name)
 
     def refresh(self, select: tuple[str, ...] = (), to: Any = None, on_progress: Any = None) -> Refreshed:
-        view = ViewRefreshed("sales", Interval(7, 9), "incremental", "", 5, 42, 2, 0.5, 1, 2048, 2, 4096)
+        view = ViewRefreshed(
+            "sales",
+            Interval(7, 9),
+            "incremental",
+            "",
+            5,
+            42,
+            2,
+            0.5,
+            1,
+            2048,
+            2,
+            4096,
+            {"plan": 0.1, "Spark jobs": 0.3},
+            (),
+        )
         return self.told("refresh", select, to) or Refreshed(9, (view,))
 
     def resolve(self, point: Any, name: str | None = None) -> int:
