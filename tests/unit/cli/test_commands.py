@@ -45,6 +45,12 @@ def test_refresh_passes_selection_and_target(cli: Any, warehouse: Any) -> None:
     assert "2 KiB" in ran.out
 
 
+def test_a_profile_shows_where_the_time_went(cli: Any, warehouse: Any) -> None:
+    ran = cli("refresh", "--profile")
+    assert "Spark jobs" in ran.out
+    assert "75%" in ran.out
+
+
 def test_refresh_goes_to_the_newest_commit_by_default(cli: Any, warehouse: Any) -> None:
     assert cli("refresh", "--output", "json").json["views"][0]["interval"] == {"after": 7, "through": 9}
     assert warehouse.calls[0] == ("refresh", (), "latest")
