@@ -71,6 +71,9 @@ _OURS = {
 SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    # what only pays where much is read
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
 }
 
 _small: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()

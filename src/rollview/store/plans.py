@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rollview.algebra.definition import Declared
@@ -13,6 +13,7 @@ from rollview.algebra.view import Propagation, ViewPlan, outline, plan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.errors import OutOfReach
+from rollview.store.writing import BOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,14 @@ def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, .
 @lru_cache(maxsize=1024)
 def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
     """The propagation query for an interval of which this is known; the same object for the same circumstances."""
-    return plan.propagation(
+    written = plan.propagation(
         dict(circumstances.motion),
         small=circumstances.small,
         sizes=dict(circumstances.sizes),
         closed=circumstances.closed,
         ahead=circumstances.ahead,
     )
+    return replace(written, query=written.query.limit(BOUND + 1)) if circumstances.ahead else written
 
 
 def known_as(relation: Relation) -> Known:

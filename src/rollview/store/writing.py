@@ -42,7 +42,7 @@ def stage(
     """Write the rows, in the folder's types. ``expected``: about how many; a wrong guess costs time, not memory."""
     typed = as_stored(data, folder.schema)
     if buckets is None and expected <= BOUND // 2:
-        collected = collect(typed, meter, label)
+        collected = collect(typed.limit(BOUND + 1), meter, label)
         if collected is not None:
             return stage_table(folder, collected, place, meter, label, sort=sort)
     with named_failures(f"write {label}"), meter.action(label), phase("Spark jobs"):
@@ -50,9 +50,9 @@ def stage(
 
 
 def collect(data: DataFrame, meter: Meter, label: str) -> pa.Table | None:
-    """The rows on the driver, or None if there are more than ``BOUND``."""
+    """The rows on the driver, or None if there are more than ``BOUND``; the query itself stops after one more."""
     with named_failures(f"compute {label}"), meter.action(label), phase("Spark jobs"):
-        collected = data.limit(BOUND + 1).toArrow()
+        collected = data.toArrow()
     return collected if collected.num_rows <= BOUND else None
 
 
