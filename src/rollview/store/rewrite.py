@@ -81,7 +81,7 @@ def rewrite(
             writer.pin(relation.name, Pin(work.part, version, work.after, work.through, rows))
             if work.coarse is not None:
                 writer.add_coarse(relation.name, work.coarse)
-            if work.after > pin.after and relation.coarse:
+            if work.part is Part.DELTA and work.after > pin.after:
                 writer.forget_coarse(relation.name, work.after)
             writer.finish_step(step, "done", _profile(done))
         reach(f"{kind}.published")
