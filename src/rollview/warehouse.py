@@ -309,10 +309,9 @@ class Warehouse:
             self._refuse_whole(views)
         target = None if to is None or to == "latest" else self.resolve(to)
         done = refresh(self._work(on_progress), views, target, recompute=mode == "recompute", apply=apply)
-        snapshot = self.snapshot()
-        merge_if_many(
-            self._data, self.catalog, {*views}.union(*(views_below(snapshot, snapshot.get(v)) for v in views))
-        )
+        now = self.snapshot()
+        touched = {*views}.union(*(views_below(now, now.get(name)) for name in views if now.find(name) is not None))
+        merge_if_many(self._data, self.catalog, touched, now)
         return done
 
     def _refuse_whole(self, views: Sequence[str]) -> None:

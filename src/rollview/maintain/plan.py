@@ -118,7 +118,7 @@ def _plan_compress(relation: Relation, held: Stored, to: _Shorten, begin: Csn) -
     if len(csns) < 2 or not (to.named or sum(file.rows for file in files) >= LEAST_ROWS):
         return None
     size = sum(file.size for file in files)
-    return Task(relation.name, Part.DELTA, Action.COMPRESS, interval, f"{to.why}; at most", files, 1, size)
+    return Task(relation.name, Part.DELTA, Action.COMPRESS, interval, f"{to.why}; at most so much", files, 1, size)
 
 
 def _plan_folds(snapshot: Snapshot, root: Path, relation: Relation, shortened: list[Task]) -> list[Task]:

@@ -127,7 +127,7 @@ def _leased(work: Maintenance, lease: Lease, snapshot: Snapshot, task: Task) -> 
 
 def _told(task: Task, done: Rewritten | None = None) -> Upkeep:
     files, size = (task.saves_files, task.bytes) if done is None else (done.files_saved, done.bytes_saved)
-    why = task.why if done is None else task.why.removesuffix("; at most")
+    why = task.why if done is None else task.why.removesuffix("; at most so much")
     return Upkeep(task.relation, task.part.value, task.action.value, why, task.interval, files, size)
 
 

@@ -64,17 +64,17 @@ def size_for(files: Files, at: Sequence[Csn] = ()) -> Size:
     return BY_ARROW if len(files) - saved <= MANY else BY_SPARK
 
 
-def merge_if_many(root: Path, catalog: Catalog, names: Iterable[str]) -> None:
+def merge_if_many(root: Path, catalog: Catalog, names: Iterable[str], snapshot: Snapshot | None = None) -> None:
     """Merge where a delta has many files, in this process. Never raises: all is as right with many."""
-    snapshot = catalog.snapshot()
-    for name in names:
-        relation = snapshot.find(name)
-        try:
-            if relation is not None and _has_many(snapshot, root, relation):
+    try:
+        present = snapshot or catalog.snapshot()
+        for name in names:
+            relation = present.find(name)
+            if relation is not None and _has_many(present, root, relation):
                 with catalog.lease(f"relation:{relation.name}", wait=0) as lease:
                     merge(root, catalog, lease, relation.name, Part.DELTA)
-        except RollviewError as error:
-            _log.info("files of '%s' not merged: %s", name, error.message)
+    except (RollviewError, OSError, pa.ArrowException) as error:
+        _log.info("small files not merged: %s", error)
 
 
 def merge(

@@ -14,9 +14,10 @@ import pytest
 from tests.spark.oracle.bags import assert_same, bag
 from tests.spark.oracle.model import by_csn
 from tests.spark.oracle.test_histories import History, close
+from tests.spark.oracle.warehouses import fresh
 
 from rollview.catalog import Part
-from rollview.errors import OutOfReach
+from rollview.errors import Conflict, OutOfReach
 from rollview.results import Maintained
 
 if TYPE_CHECKING:
@@ -78,3 +79,31 @@ def test_no_answer_changes(spark: SparkSession, tmp_path: Path, seed: int, monke
     history.check(f"seed {seed},")
     assert done
     close(history.warehouse)
+
+
+def test_a_transaction_cannot_overlook_what_was_pruned_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse = fresh(spark, tmp_path / "warehouse")
+    warehouse.sql("CREATE TABLE t (id INT PRIMARY KEY, x INT)", "INSERT INTO t VALUES (1, 1)")
+    with warehouse.transaction() as transaction:
+        transaction.sql("UPDATE t SET x = 2 WHERE id = 1")
+        warehouse.sql("UPDATE t SET x = 3 WHERE id = 1")
+        warehouse.maintain(prune_before="latest", grace=timedelta(hours=1))
+        with pytest.raises(Conflict, match="pruned or compressed"):
+            transaction.commit()
+    assert [tuple(row) for row in warehouse.read("t").collect()] == [(1, 3)]
+    warehouse.close()
+
+
+def test_who_reads_goes_on_reading(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows that were asked for before maintenance are there after it, at csns that nobody else can ask for any more."""
+    warehouse = fresh(spark, tmp_path / "warehouse")
+    warehouse.sql("CREATE TABLE t (id INT, x DOUBLE)")
+    for n in range(4):
+        warehouse.sql(f"INSERT INTO t VALUES ({n}, 0.5)")
+    asked = {csn: warehouse.read("t", as_of=csn) for csn in range(5)}
+    warehouse.maintain(prune_before=4)
+    assert {csn: rows.count() for csn, rows in asked.items()} == {csn: csn for csn in range(5)}
+    with pytest.raises(OutOfReach, match="from csn 4"):
+        warehouse.read("t", as_of=3)
+    assert warehouse.read("t").count() == 4
+    warehouse.close()
