@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from rollview.catalog import Definition, Part, Pin, RelationKind
+from rollview.catalog import Definition, Part, Pin, RelationKind, Snapshot
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.store.log import DeltaLog
@@ -62,8 +62,8 @@ class Small:
     def csn(self) -> int:
         return len(self.states) - 1
 
-    def stored(self, name: str) -> Stored:
-        found = self.warehouse.snapshot().find(name)
+    def stored(self, name: str, snapshot: Snapshot | None = None) -> Stored:
+        found = (snapshot or self.warehouse.snapshot()).find(name)
         pins = {} if found is None else {part.value: pin for part, pin in found.pins.items()}
         return Stored(name, SCHEMA, self.data / HOMES[name], pins)
 
@@ -75,7 +75,7 @@ class Small:
         rows = [(*row, -1) for row in gone] + [(*row, 1) for row in come]
         csn, catalog = self.csn + 1, self.warehouse.catalog
         with catalog.lease("commit", "relation:t") as lease:
-            pin = self._append("t", rows, csn)
+            pin = self._append(catalog.snapshot(), "t", [(*row, csn) for row in rows], csn)
             with catalog.write(lease) as writer:
                 at = datetime.now(UTC)
                 counts = ("t", sum(r[2] > 0 for r in rows), sum(r[2] < 0 for r in rows), None)
@@ -95,20 +95,21 @@ class Small:
 
     def refresh(self) -> None:
         """The view to the newest csn: its delta by one file, its extent by another."""
-        catalog, mark = self.warehouse.catalog, self.pin("v", Part.DELTA).through
+        catalog, now = self.warehouse.catalog, self.warehouse.snapshot()
+        mark = now.get("v").pins[Part.DELTA].through
         changes = [
             (*row, count, csn)
             for csn in range(mark + 1, self.csn + 1)
             for row, count in _difference(self.states[csn - 1], self.states[csn])
         ]
         with catalog.lease("relation:v") as lease:
-            folder = self.stored("v").folder(Part.EXTENT)
+            folder = self.stored("v", now).folder(Part.EXTENT)
             names = (folder.new_folder(), folder.new_folder())
             paths = (f"{HOMES['v']}/delta/{names[0]}", f"{HOMES['v']}/extent/{names[1]}")
             interval = Interval(mark, self.csn)
             with recorded(catalog, lease, self.data, "v", "apply", interval, paths) as step:
-                delta = self._append_timed("v", changes, self.csn, names[0])
-                old = self.pin("v", Part.EXTENT)
+                delta = self._append(now, "v", changes, self.csn, names[0])
+                old = now.get("v").pins[Part.EXTENT]
                 fresh = folder.stage(_table(list(self.states[-1].elements()), SCHEMA.names), names[1])
                 version = folder.commit(old.version, fresh, folder.files(old.version), {})
                 extent = Pin(Part.EXTENT, version, self.csn, self.csn, sum(file.rows for file in fresh))
@@ -124,8 +125,9 @@ class Small:
         """Both relations at every csn in reach, by state and delta added up in Python."""
         DeltaLog._known.clear()
         for name in ("t", "v"):
-            for csn in self.reachable(name):
-                assert self.rows(name, csn) == self.states[csn], (name, csn)
+            csns = self.reachable(name)
+            for csn, rows in zip(csns, self.rows(name, *csns), strict=True):
+                assert rows == self.states[csn], (name, csn)
 
     def reachable(self, name: str) -> list[int]:
         relation = self.warehouse.snapshot().get(name)
@@ -133,18 +135,12 @@ class Small:
         csns = range(relation.pins[Part.DELTA].after, end + 1)
         return [csn for csn in csns if not any(stretch.strictly_inside(csn) for stretch in relation.coarse)]
 
-    def rows(self, name: str, csn: int) -> Bag:
-        stored = self.stored(name)
-        after = self.pin(name, Part.DELTA).after
-        rows: Bag = Counter(self._part(name, stored.snapshot_part))
-        for *row, count, when in self._part(name, "delta"):
-            assert name == "v" or abs(count) == 1, "a table's changes are one row for each copy"
-            if when <= after:
-                continue
-            at = stored.snapshot_csn
-            rows[tuple(row)] += count if at < when <= csn else -count if csn < when <= at else 0
-        assert all(count >= 0 for count in rows.values()), (name, csn, rows)
-        return +rows
+    def rows(self, name: str, *csns: int) -> list[Bag]:
+        stored, after = self.stored(name), self.pin(name, Part.DELTA).after
+        state, delta = self._part(name, stored.snapshot_part), self._part(name, "delta")
+        assert name == "v" or all(abs(row[-2]) == 1 for row in delta), "a table's changes are one row for each copy"
+        kept = [row for row in delta if row[-1] > after]
+        return [_rows_at(state, stored.snapshot_csn, kept, csn) for csn in csns]
 
     def _part(self, name: str, part: str) -> list[Any]:
         """As any Delta reader sees the pinned version."""
@@ -152,15 +148,19 @@ class Small:
         data = DeltaTable(stored.root / part, version=stored.pins[part].version).to_pyarrow_table()
         return list(zip(*(column.to_pylist() for column in data.columns), strict=True))
 
-    def _append(self, name: str, rows: list[Any], csn: int) -> Pin:
-        return self._append_timed(name, [(*row, csn) for row in rows], csn)
-
-    def _append_timed(self, name: str, rows: list[Any], through: int, place: str | None = None) -> Pin:
-        stored = self.stored(name)
-        folder, pin = stored.folder("delta"), self.pin(name, Part.DELTA)
+    def _append(self, now: Snapshot, name: str, rows: list[Any], through: int, place: str | None = None) -> Pin:
+        folder, pin = self.stored(name, now).folder("delta"), now.get(name).pins[Part.DELTA]
         files = folder.stage(_table(rows, folder.schema.names), place or folder.new_folder()) if rows else ()
         version = folder.commit(pin.version, files, (), {})
         return Pin(Part.DELTA, version, pin.after, through, pin.rows + len(rows))
+
+
+def _rows_at(state: list[Any], at: int, delta: list[Any], csn: int) -> Bag:
+    rows: Bag = Counter(state)
+    for *row, count, when in delta:
+        rows[tuple(row)] += count if at < when <= csn else -count if csn < when <= at else 0  # type: ignore[index]
+    assert all(count >= 0 for count in rows.values()), (csn, rows)
+    return +rows
 
 
 def _table(rows: list[Any], names: tuple[str, ...]) -> pa.Table:

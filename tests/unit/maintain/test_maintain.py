@@ -240,14 +240,14 @@ def test_a_relation_that_somebody_holds_is_left(small: Small, monkeypatch: pytes
 
 
 def test_many_files_are_merged_without_being_asked(small: Small) -> None:
-    grow(small, 110, refresh=False)
+    grow(small, 101, refresh=False)
     merge_if_many(small.data, small.warehouse.catalog, ["t", "v", "gone"])
     assert small.live("t", Part.DELTA) == 1
     small.check()
 
 
 def test_old_commits_of_a_log_go_and_its_versions_still_open(small: Small) -> None:
-    grow(small, 120)
+    grow(small, 105, refresh=False)
     log = small.data / HOMES["t"] / "delta" / "_delta_log"
     before = len(list(log.iterdir()))
     done = run(small)
