@@ -8,10 +8,10 @@ SPARK := $(wildcard tests/spark tests/interleaving tests/faults tests/cli tests/
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs install constraints
+.PHONY: help demo test check bench bench-quick docs install constraints
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: .venv/.installed ## see rollview work, in the terminal, in under two minutes
 	@$(PYTHON) demo/story.py
@@ -27,9 +27,15 @@ check: .venv/.installed ## format, lint, types, import layers and unit tests: ab
 	.venv/bin/lint-imports
 	$(PYTEST) $(SIDE_BY_SIDE) tests/unit
 
-bench: .venv/.installed ## measure incremental refresh beside recomputation
-	@.venv/bin/uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --group bench
+bench: .venv/.benchmarks ## all benchmarks side by side, with the goals: hours; goes on after an interruption
 	@$(PYTHON) -m bench.run
+
+bench-quick: .venv/.benchmarks ## the same on little data: minutes
+	@$(PYTHON) -m bench.run --quick --warm-up 3 --rounds 5
+
+.venv/.benchmarks: .venv/.installed
+	@.venv/bin/uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --group bench
+	@touch $@
 
 docs: .venv/.installed ## write docs/reference from the code
 	@$(PYTHON) docs/generate.py

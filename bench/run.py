@@ -1,7 +1,7 @@
-"""Incremental refresh beside full recomputation, interleaved in one run: ``make bench``.
+"""All sides interleaved in one run, results compared every round: ``make bench``, ``make bench-quick``.
 
-Prints medians of per-round ratios, and what a refresh needed: Spark actions, jobs, files and bytes. Results are
-compared with recomputation every round, outside the measured time.
+Prints the goals with the figures of the run. A scenario that is done is kept in ``bench/results``; after an
+interruption the next run goes on with the first that is not.
 """
 
 from __future__ import annotations
@@ -11,19 +11,31 @@ import json
 import os
 import platform
 import shutil
-import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench.workload import VIEWS, Workload, data
-from rollview import Warehouse
+from bench import picture
+from bench.goals import Rounds, median, ratio, verdicts
+from bench.scenarios import FULL, QUICK, Scenario
+from bench.sides import Side
+from bench.sides.duck import Duck
+from bench.sides.hand_written import HandWritten
+from bench.sides.postgres import Postgres
+from bench.sides.rollview import Rollview
+from bench.sides.spark_full import SparkFull
+from bench.sides.tiny import TinyQuery
+from bench.workload import batches, data, table
 from rollview.engine import session
 
 RESULTS = Path(__file__).parent / "results"
@@ -32,116 +44,167 @@ console = Console()
 
 def main() -> None:
     options = arguments()
+    scenarios = [s for s in (QUICK if options.quick else FULL) if not options.only or s.name in options.only]
+    kept = RESULTS / ("quick.json" if options.quick else "bench.json")
+    found: dict[str, Any] = {} if options.again or not kept.exists() else json.loads(kept.read_text())["scenarios"]
+    RESULTS.mkdir(exist_ok=True)
     spark = session.start()
-    scratch = Path(tempfile.mkdtemp(prefix="rollview-bench-"))
-    try:
-        rows = [row for keys in (True, False) for row in measure(spark, scratch, options, declared_keys=keys)]
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    report(rows, options)
+    for scenario in scenarios:
+        if scenario.name not in found or len(found[scenario.name]["rounds"]) < options.rounds:
+            found[scenario.name] = measure(spark, scenario, options)
+            kept.write_text(json.dumps(report(found), indent=1) + "\n")
+    show(found)
+    picture.draw({name: facts["rounds"] for name, facts in found.items()}, kept.with_suffix(".svg"))
+    console.print(f"written to {kept} and {kept.with_suffix('.svg').name} beside it")
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor")
-    parser.add_argument("--share", type=float, default=0.001, help="share of the orders that each batch changes")
-    parser.add_argument("--warm-up", type=int, default=5, help="rounds that are not counted")
+    parser.add_argument("--quick", action="store_true", help="one small scenario")
+    parser.add_argument("--only", action="append", help="a scenario by name; may be given several times")
+    parser.add_argument("--again", action="store_true", help="measure also what was measured before")
+    parser.add_argument("--warm-up", type=int, default=10, help="rounds that are not counted")
     parser.add_argument("--rounds", type=int, default=10, help="rounds that are counted")
     return parser.parse_args()
 
 
-def measure(
-    spark: SparkSession, scratch: Path, options: argparse.Namespace, *, declared_keys: bool
-) -> list[dict[str, Any]]:
-    root = scratch / ("keys" if declared_keys else "no-keys")
-    Warehouse.create(root).close()
-    work = Workload(spark, Warehouse.open(root, spark=spark), data(options.scale))
-    began = time.perf_counter()
-    work.load(declared_keys=declared_keys)
-    console.print(f"loaded in {time.perf_counter() - began:.0f} s ({'declared keys' if declared_keys else 'no keys'})")
-    size = max(1, int(work.orders() * options.share))
-    rounds: dict[str, list[dict[str, Any]]] = {view: [] for view in VIEWS}
-    for number in range(options.warm_up + options.rounds):
-        work.change(size)
-        for view in VIEWS:
-            found = one_round(work, view, scratch / "recomputed")
-            if number >= options.warm_up:
-                rounds[view].append(found)
-        console.print(f"round {number + 1} of {options.warm_up + options.rounds}", end="\r")
-    return [summary(view, declared_keys, size, found) for view, found in rounds.items()]
+def measure(spark: SparkSession, scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
+    scratch = Path(tempfile.mkdtemp(prefix="rollview-bench-"))
+    sides: dict[str, Side] = {}
+    try:
+        duck = Duck(scenario.scale)
+        for name in scenario.sides:
+            began = time.perf_counter()
+            sides[name] = made(name, spark, scenario, scratch, duck)
+            console.print(f"{scenario.name}: {name} ready in {time.perf_counter() - began:.0f} s")
+        return rounds(spark, scenario, sides, duck, options)
+    finally:
+        for side in sides.values():
+            side.close()
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
-def one_round(work: Workload, view: str, target: Path) -> dict[str, Any]:
-    full, _ = stopwatch(lambda: work.recompute(view, target))
-    jobs = job_counter(work.spark)
-    refresh, answer = stopwatch(lambda: work.warehouse.refresh([view]))
-    used = jobs()
-    check = work.warehouse.verify(view)
-    if not check.equal:
-        raise SystemExit(f"{view} is not equal to recomputation: {check}")
-    done = answer.views[0]
-    return {
-        "full": full,
-        "refresh": refresh,
-        "actions": done.actions,
-        "jobs": used,
-        "files_read": done.files_read,
-        "bytes_read": done.bytes_read,
-        "files_written": done.files_written,
-        "bytes_written": done.bytes_written,
-        "delta_rows": done.delta_rows,
+def made(name: str, spark: SparkSession, scenario: Scenario, scratch: Path, duck: Duck) -> Side:
+    def first(view: str) -> pa.Table:
+        duck.refresh(view)
+        return duck.rows(view)
+
+    makers: dict[str, Callable[[], Side]] = {
+        "rollview": lambda: Rollview(spark, scenario.scale, scratch / "warehouse", keys=scenario.keys),
+        "Spark full": lambda: SparkFull(spark, scenario.scale, scratch / "full"),
+        "hand-written Spark": lambda: HandWritten(spark, scenario.scale, scratch / "hand", first),
+        "DuckDB full": lambda: duck,
+        "PostgreSQL REFRESH": lambda: Postgres(scenario.scale, scratch),
+        "tiny query": lambda: TinyQuery(spark, scratch / "tiny"),
     }
+    return makers[name]()
 
 
-def stopwatch(run: Callable[[], Any]) -> tuple[float, Any]:
+def rounds(
+    spark: SparkSession, scenario: Scenario, sides: dict[str, Side], duck: Duck, options: argparse.Namespace
+) -> dict[str, Any]:
+    source = data(scenario.scale)
+    orders = table(source, "orders").num_rows
+    size = int(scenario.size) if scenario.size >= 1 else max(1, int(orders * scenario.size))
+    warm_up, wanted = options.warm_up, options.rounds
+    most = (orders - 1) // (2 * size)
+    if most < warm_up + wanted:
+        warm_up, wanted = max(1, most - wanted), min(wanted, most - 1)
+    seconds: list[dict[str, dict[str, float]]] = []
+    facts: dict[str, Any] = {}
+    for number, batch in zip(range(warm_up + wanted), batches(source, size), strict=False):
+        for side in {id(side): side for side in (*sides.values(), duck)}.values():
+            side.change(batch)
+        one = {view: one_view(spark, sides, duck, view, number, facts) for view in scenario.views}
+        if scenario.past and number >= warm_up:
+            one["v1"].update(in_the_past(sides["rollview"], Random(number)))
+        if number >= warm_up:
+            seconds.append(one)
+        shown = " ".join(f"{view} {times['rollview']:.2f}" for view, times in one.items())
+        console.print(f"{scenario.name}: round {number + 1} of {warm_up + wanted}: {shown}")
+    return {"orders_changed": 2 * size, "rounds": seconds, "facts": facts}
+
+
+def one_view(
+    spark: SparkSession, sides: dict[str, Side], duck: Duck, view: str, number: int, facts: dict[str, Any]
+) -> dict[str, float]:
+    """Every side once, each round beginning with another one; then the results are compared."""
+    order = list(sides)
+    order = order[number % len(order) :] + order[: number % len(order)]
+    times: dict[str, float] = {}
+    for name in order:
+        jobs = job_counter(spark)
+        times[name] = stopwatch(lambda name=name: sides[name].refresh(view))
+        if name == "rollview":
+            done = sides[name].last  # type: ignore[attr-defined]
+            facts[view] = {"jobs": jobs(), **done.to_json()}
+    if "DuckDB full" not in sides:
+        duck.refresh(view)
+    expected = bag(duck.rows(view))
+    for name, side in sides.items():
+        rows = None if side is duck else side.rows(view)
+        if rows is not None and bag(rows) != expected:
+            raise SystemExit(f"{name} is wrong on {view}: {bag(rows) - expected} instead of {expected - bag(rows)}")
+    return times
+
+
+def in_the_past(side: Any, random: Random) -> dict[str, float]:
+    """Roll and read at a commit of the last ten, then go back to the newest."""
+    newest = side.warehouse.snapshot().moment.csn
+    past = newest - random.randint(1, min(10, newest - 1))
+    times = {
+        "read now": stopwatch(lambda: side.warehouse.read("v1").toArrow()),
+        "read the past": stopwatch(lambda: side.warehouse.read("v1", as_of=past).toArrow()),
+        "roll to the past": stopwatch(lambda: side.warehouse.roll(["v1"], past)),
+    }
+    side.warehouse.roll(["v1"], newest)
+    return times
+
+
+def bag(rows: pa.Table) -> Counter[tuple[str, ...]]:
+    columns = [[_spelled(value) for value in column.to_pylist()] for column in rows.columns]
+    return Counter(zip(*columns, strict=True))
+
+
+def _spelled(value: Any) -> str:
+    return str(Decimal(value).normalize()) if isinstance(value, Decimal | int) else str(value)
+
+
+def stopwatch(run: Callable[[], Any]) -> float:
     began = time.perf_counter()
-    answer = run()
-    return time.perf_counter() - began, answer
+    run()
+    return time.perf_counter() - began
 
 
 def job_counter(spark: SparkSession) -> Callable[[], int]:
-    """Spark jobs since now: by the largest job number seen, which only a classic session tells."""
     group = f"bench-{time.perf_counter_ns()}"
     spark.sparkContext.setJobGroup(group, group)
     return lambda: len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
 
 
-def summary(view: str, declared_keys: bool, size: int, rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    def median(name: str) -> float:
-        return statistics.median(found[name] for found in rounds)
-
-    return {
-        "view": view,
-        "declared_keys": declared_keys,
-        "orders_changed": 2 * size,
-        "times_faster": statistics.median(found["full"] / found["refresh"] for found in rounds),
-        **{name: median(name) for name in rounds[0]},
-    }
+def report(found: dict[str, Any]) -> dict[str, Any]:
+    return {"python": platform.python_version(), "cpus": os.cpu_count(), "scenarios": found}
 
 
-def report(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    title = f"TPC-H SF {options.scale:g}, batches of {options.share:.1%}, medians of {options.rounds} rounds"
-    table = Table(
-        "view", "keys", "full recompute", "refresh", "times faster", "actions", "jobs", "read", "written", title=title
-    )
-    for row in rows:
-        table.add_row(
-            row["view"],
-            "declared" if row["declared_keys"] else "none",
-            f"{row['full']:.2f} s",
-            f"{row['refresh']:.2f} s",
-            f"{row['times_faster']:.1f}",
-            f"{row['actions']:.0f}",
-            f"{row['jobs']:.0f}",
-            f"{row['files_read']:.0f} files, {row['bytes_read'] / 1024:,.0f} KiB",
-            f"{row['files_written']:.0f} files, {row['bytes_written'] / 1024:,.0f} KiB",
-        )
-    console.print(table)
-    RESULTS.mkdir(exist_ok=True)
-    target = RESULTS / f"refresh-sf{options.scale:g}.json"
-    facts = {"python": platform.python_version(), "cpus": os.cpu_count(), **vars(options), "rows": rows}
-    target.write_text(json.dumps(facts, indent=2) + "\n")
-    console.print(f"written to {target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target}")
+def show(found: dict[str, Any]) -> None:
+    measured: Rounds = {name: facts["rounds"] for name, facts in found.items()}
+    for name, seconds in measured.items():
+        heading = Table("view", *seconds[0]["v1"], "Spark full ÷ rollview", "jobs", "files read", "files written")
+        heading.title = f"{name}: medians of {len(seconds)} rounds, seconds"
+        for view in seconds[0]:
+            sides = [
+                f"{median(measured, name, view, side):.2f}" if side in seconds[0][view] else ""
+                for side in seconds[0]["v1"]
+            ]
+            facts = found[name]["facts"][view]
+            times = f"{ratio(measured, name, view, 'Spark full', 'rollview'):.1f}"
+            heading.add_row(view, *sides, times, *(str(facts[k]) for k in ("jobs", "files_read", "files_written")))
+        console.print(heading)
+    goals = Table("goal", "what", "figure", "met", title="Goals")
+    for verdict in verdicts(measured):
+        met = "–" if verdict.met is None else "yes" if verdict.met else "no"
+        goals.add_row(verdict.number, verdict.goal, verdict.figure, met)
+    console.print(goals)
 
 
 if __name__ == "__main__":

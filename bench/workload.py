@@ -1,4 +1,7 @@
-"""Workload W: TPC-H tables, views V1 and V3, and batches of new and deleted orders with their lines."""
+"""Workload W: TPC-H tables, four views, and batches of new and deleted orders with their lines.
+
+Every side gets the same batches, as Arrow tables.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +9,62 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache as once
 from pathlib import Path
-from random import Random
 
-from pyspark.sql import DataFrame, SparkSession
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from rollview import Warehouse
-
-TABLES = ("nation", "customer", "orders", "lineitem")
+TABLES = ("region", "nation", "supplier", "customer", "orders", "lineitem")
 
 KEYS = {
-    "nation": "PRIMARY KEY (n_nationkey)",
-    "customer": "PRIMARY KEY (c_custkey), FOREIGN KEY (c_nationkey) REFERENCES nation (n_nationkey)",
-    "orders": "PRIMARY KEY (o_orderkey), FOREIGN KEY (o_custkey) REFERENCES customer (c_custkey)",
-    "lineitem": "PRIMARY KEY (l_orderkey, l_linenumber), FOREIGN KEY (l_orderkey) REFERENCES orders (o_orderkey)",
+    "region": ("r_regionkey",),
+    "nation": ("n_nationkey",),
+    "supplier": ("s_suppkey",),
+    "customer": ("c_custkey",),
+    "orders": ("o_orderkey",),
+    "lineitem": ("l_orderkey", "l_linenumber"),
+}
+
+REFERENCES = {
+    "nation": {"n_regionkey": "region"},
+    "supplier": {"s_nationkey": "nation"},
+    "customer": {"c_nationkey": "nation"},
+    "orders": {"o_custkey": "customer"},
+    "lineitem": {"l_orderkey": "orders"},
 }
 
 VIEWS = {
     "v1": """
-SELECT n.n_name, SUM(l.l_extendedprice * (1 - l.l_discount)) AS revenue, COUNT(*) AS lines
-FROM customer c JOIN orders o ON o.o_custkey = c.c_custkey
-JOIN lineitem l ON l.l_orderkey = o.o_orderkey JOIN nation n ON n.n_nationkey = c.c_nationkey
-GROUP BY n.n_name
+SELECT n_name, SUM(l_extendedprice * (1 - l_discount)) AS revenue, COUNT(*) AS sold
+FROM customer JOIN orders ON o_custkey = c_custkey JOIN lineitem ON l_orderkey = o_orderkey
+JOIN nation ON n_nationkey = c_nationkey
+GROUP BY n_name
+""",
+    "v2": """
+SELECT l_orderkey, l_linenumber, o_orderdate, o_shippriority, l_extendedprice * (1 - l_discount) AS revenue
+FROM customer JOIN orders ON o_custkey = c_custkey JOIN lineitem ON l_orderkey = o_orderkey
+WHERE c_mktsegment = 'BUILDING' AND o_orderdate < DATE '1995-03-15' AND l_shipdate > DATE '1995-03-15'
 """,
     "v3": """
 SELECT l_returnflag, l_linestatus, SUM(l_quantity) AS sum_qty, SUM(l_extendedprice) AS sum_base_price,
   SUM(l_extendedprice * (1 - l_discount)) AS sum_disc_price,
-  SUM(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS sum_charge, AVG(l_quantity) AS avg_qty,
-  AVG(l_extendedprice) AS avg_price, AVG(l_discount) AS avg_disc, COUNT(*) AS count_order
+  SUM(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS sum_charge, COUNT(*) AS count_order
 FROM lineitem WHERE l_shipdate <= DATE '1998-09-02' GROUP BY l_returnflag, l_linestatus
 """,
+    "v4": """
+SELECT n_name, SUM(l_extendedprice * (1 - l_discount)) AS revenue
+FROM customer JOIN orders ON o_custkey = c_custkey JOIN lineitem ON l_orderkey = o_orderkey
+JOIN supplier ON s_suppkey = l_suppkey AND s_nationkey = c_nationkey
+JOIN nation ON n_nationkey = s_nationkey JOIN region ON r_regionkey = n_regionkey
+WHERE r_name = 'ASIA' AND o_orderdate >= DATE '1994-01-01' AND o_orderdate < DATE '1995-01-01'
+GROUP BY n_name
+""",
 }
-
-NEW_KEYS_FROM = 1_000_000_000
 
 
 def cache() -> Path:
@@ -49,7 +74,7 @@ def cache() -> Path:
 
 def data(scale: float) -> Path:
     """The tables as Parquet, made once and kept outside the project."""
-    place = cache() / f"tpch-sf{scale:g}"
+    place = cache() / f"w-sf{scale:g}"
     if not place.exists():
         staging = place.with_suffix(".part")
         shutil.rmtree(staging, ignore_errors=True)
@@ -60,59 +85,42 @@ def data(scale: float) -> Path:
     return place
 
 
-@dataclass
-class Workload:
-    """A loaded warehouse, and the next batch of changes to it."""
+@once
+def table(source: Path, name: str) -> pa.Table:
+    read = pq.read_table(source / f"{name}.parquet")
+    plain = [pa.field(f.name, pa.string() if "string" in str(f.type) else f.type) for f in read.schema]
+    return read.cast(pa.schema(plain))
 
-    spark: SparkSession
-    warehouse: Warehouse
-    source: Path
-    random: Random = field(default_factory=lambda: Random(1))
-    gone: set[int] = field(default_factory=set)
-    made: int = 0
 
-    def load(self, *, declared_keys: bool) -> None:
-        for table in TABLES:
-            frame = self.table(table)
-            columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in frame.schema.fields)
-            constraints = f", {KEYS[table]}" if declared_keys else ""
-            self.warehouse.sql(f"CREATE TABLE {table} ({columns}{constraints})")
-            with self.warehouse.transaction() as transaction:
-                transaction.insert(table, frame)
-        for name, query in VIEWS.items():
-            self.warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows by table that go and rows that come, in one transaction."""
 
-    def table(self, name: str) -> DataFrame:
-        return self.spark.read.parquet(str(self.source / f"{name}.parquet"))
+    deleted: dict[str, pa.Table]
+    inserted: dict[str, pa.Table]
 
-    def orders(self) -> int:
-        return self.warehouse.snapshot().get("orders").pins["state"].rows
 
-    def change(self, size: int) -> None:
-        """One transaction: ``size`` orders deleted and ``size`` new ones, with their lines, keys spread at random."""
-        orders, lines = self.table("orders"), self.table("lineitem")
-        keys = [row[0] for row in orders.select("o_orderkey").sample(min(1.0, 4 * size / 1_500_000 + 0.0005)).collect()]
-        keys = [key for key in self.random.sample(keys, min(len(keys), 3 * size)) if key not in self.gone][: 2 * size]
-        deleted, copied = keys[:size], keys[size:]
-        self.gone.update(deleted)
-        shift = NEW_KEYS_FROM * (self.made + 1)
-        self.made += 1
-        old_orders, old_lines = self._of(orders, "o_orderkey", deleted), self._of(lines, "l_orderkey", deleted)
-        new_orders = self._of(orders, "o_orderkey", copied).withColumn("o_orderkey", orders["o_orderkey"] + shift)
-        new_lines = self._of(lines, "l_orderkey", copied).withColumn("l_orderkey", lines["l_orderkey"] + shift)
-        with self.warehouse.transaction() as transaction:
-            transaction.delete("lineitem", old_lines)
-            transaction.delete("orders", old_orders)
-            transaction.insert("orders", new_orders)
-            transaction.insert("lineitem", new_lines)
+def batches(source: Path, size: int, seed: int = 1) -> Iterator[Batch]:
+    """Each deletes ``size`` orders and brings ``size`` new ones, with their lines; keys are spread at random."""
+    orders, lines = table(source, "orders"), table(source, "lineitem")
+    keys = orders["o_orderkey"].to_numpy()
+    chosen = np.random.default_rng(seed).permutation(len(keys))
+    step = int(keys.max()) + 1
+    for number, start in enumerate(range(0, len(keys) - 2 * size, 2 * size), 1):
+        gone, copied = keys[chosen[start : start + size]], keys[chosen[start + size : start + 2 * size]]
+        deleted = {"orders": _of(orders, "o_orderkey", gone), "lineitem": _of(lines, "l_orderkey", gone)}
+        new = {"orders": _of(orders, "o_orderkey", copied), "lineitem": _of(lines, "l_orderkey", copied)}
+        inserted = {
+            "orders": _shifted(new["orders"], "o_orderkey", number * step),
+            "lineitem": _shifted(new["lineitem"], "l_orderkey", number * step),
+        }
+        yield Batch(deleted, inserted)
 
-    def _of(self, frame: DataFrame, column: str, keys: list[int]) -> DataFrame:
-        wanted = self.spark.createDataFrame([(key,) for key in keys], "wanted BIGINT")
-        return frame.join(wanted, frame[column] == wanted["wanted"], "left_semi")
 
-    def recompute(self, view: str, target: Path) -> None:
-        """The view from nothing, as plain Spark does it: over plain Parquet tables, written as Parquet."""
-        query = VIEWS[view]
-        for table in TABLES:
-            self.table(table).createOrReplaceTempView(table)
-        self.spark.sql(query).write.mode("overwrite").parquet(str(target))
+def _of(rows: pa.Table, column: str, keys: np.ndarray) -> pa.Table:
+    return rows.filter(pc.is_in(rows[column], pa.array(keys)))
+
+
+def _shifted(rows: pa.Table, column: str, by: int) -> pa.Table:
+    place = rows.schema.get_field_index(column)
+    return rows.set_column(place, column, pc.add(rows[column], pa.scalar(by, pa.int64())))

@@ -24,12 +24,7 @@ WITH `block_delta` AS (
   FROM (
     SELECT
       `_rv_key0`,
-      `_csn`
-    FROM `touched`
-    UNION ALL
-    SELECT
-      `_rv_key0`,
-      CAST(0 AS BIGINT) AS `_csn`
+      EXPLODE(ARRAY(`_csn`, CAST(0 AS BIGINT))) AS `_csn`
     FROM `touched`
   ) AS u
 ), `moments` AS (
@@ -107,21 +102,20 @@ WITH `block_delta` AS (
     `k1`,
     `v1`,
     `v2`,
-    CAST(1 AS BIGINT) AS `_count`,
-    `_rv_at` AS `_csn`
-  FROM `result`
+    `_count`,
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+  FROM (
+    SELECT
+      `k1`,
+      `v1`,
+      `v2`,
+      `_rv_at`,
+      `_rv_until`,
+      EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+    FROM `result`
+  ) AS t
   WHERE
-    `_rv_at` > 0
-  UNION ALL
-  SELECT
-    `k1`,
-    `v1`,
-    `v2`,
-    CAST(-1 AS BIGINT) AS `_count`,
-    `_rv_until` AS `_csn`
-  FROM `result`
-  WHERE
-    NOT `_rv_until` IS NULL
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0
 ), `block_delta_2` AS (
   SELECT
     `g`.`k1` AS `g`,
@@ -204,11 +198,7 @@ WITH `block_delta` AS (
     `_csn`
   FROM (
     SELECT
-      `_csn`
-    FROM `touched`
-    UNION ALL
-    SELECT
-      CAST(0 AS BIGINT) AS `_csn`
+      EXPLODE(ARRAY(`_csn`, CAST(0 AS BIGINT))) AS `_csn`
     FROM `touched`
   ) AS u
 ), `moments` AS (
@@ -285,20 +275,19 @@ WITH `block_delta` AS (
   SELECT
     `v1`,
     `v2`,
-    CAST(1 AS BIGINT) AS `_count`,
-    `_rv_at` AS `_csn`
-  FROM `result`
+    `_count`,
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+  FROM (
+    SELECT
+      `v1`,
+      `v2`,
+      `_rv_at`,
+      `_rv_until`,
+      EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+    FROM `result`
+  ) AS t
   WHERE
-    `_rv_at` > 0
-  UNION ALL
-  SELECT
-    `v1`,
-    `v2`,
-    CAST(-1 AS BIGINT) AS `_count`,
-    `_rv_until` AS `_csn`
-  FROM `result`
-  WHERE
-    NOT `_rv_until` IS NULL
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0
 ), `block_delta_2` AS (
   SELECT
     `g`.`v1` AS `high`,

@@ -57,7 +57,6 @@ WITH `from_r` AS (
     SELECT
       `k`,
       `y`,
-      `w`,
       `_count`,
       CAST(0 AS BIGINT) AS `_csn`
     FROM `s@old`
@@ -65,7 +64,6 @@ WITH `from_r` AS (
     SELECT
       `k`,
       `y`,
-      `w`,
       `_count`,
       `_csn`
     FROM `s@delta`
@@ -357,19 +355,15 @@ WITH `from_a` AS (
   FROM `from_a` AS `t`
   JOIN (
     SELECT
-      `k`,
       `g`,
       `x`,
-      `w`,
       `_count`,
       CAST(0 AS BIGINT) AS `_csn`
     FROM `r@old`
     UNION ALL
     SELECT
-      `k`,
       `g`,
       `x`,
-      `w`,
       `_count`,
       `_csn`
     FROM `r@delta`
@@ -463,7 +457,6 @@ reads: r delta, r old
 WITH `block_delta` AS (
   SELECT
     `r`.`k` AS `k`,
-    `r`.`x` AS `x`,
     `r`.`_count`,
     `r`.`_csn`
   FROM `r@delta` AS `r`
@@ -475,6 +468,15 @@ WITH `block_delta` AS (
     `a`.`_count`,
     `a`.`_csn`
   FROM `block_delta` AS `a`
+), `block_delta_2` AS (
+  SELECT
+    `r`.`k` AS `k`,
+    `r`.`x` AS `x`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+  WHERE
+    `r`.`x` > 1
 ), `block_old` AS (
   SELECT
     `r`.`k` AS `k`,
@@ -504,7 +506,7 @@ WITH `block_delta` AS (
       `x`,
       `_count`,
       `_csn`
-    FROM `block_delta`
+    FROM `block_delta_2`
   ) AS n
     ON `t`.`a.k` = `n`.`k`
 ), `from_b` AS (
@@ -513,7 +515,14 @@ WITH `block_delta` AS (
     `b`.`x` AS `b.x`,
     `b`.`_count`,
     `b`.`_csn`
-  FROM `block_delta` AS `b`
+  FROM `block_delta_2` AS `b`
+), `block_old_2` AS (
+  SELECT
+    `r`.`k` AS `k`,
+    `r`.`_count` AS `_count`
+  FROM `r@old` AS `r`
+  WHERE
+    `r`.`x` > 1
 ), `from_b_to_a` AS (
   SELECT /*+ BROADCAST(t) */
     `t`.`b.k`,
@@ -522,7 +531,7 @@ WITH `block_delta` AS (
     `t`.`_count` * `n`.`_count` AS `_count`,
     `t`.`_csn` AS `_csn`
   FROM `from_b` AS `t`
-  JOIN `block_old` AS `n`
+  JOIN `block_old_2` AS `n`
     ON `n`.`k` = `t`.`b.k`
 ), `terms` AS (
   SELECT /*+ COALESCE(1) */
@@ -548,7 +557,7 @@ WITH `block_delta` AS (
       `_csn`
     FROM `from_b_to_a`
   ) AS u
-), `block_delta_2` AS (
+), `block_delta_3` AS (
   SELECT
     `a.k` AS `k`,
     `b.x` AS `x`,
@@ -561,7 +570,7 @@ SELECT
   `x`,
   SUM(`_count`) AS `_count`,
   `_csn`
-FROM `block_delta_2`
+FROM `block_delta_3`
 GROUP BY
   `k`,
   `x`,
@@ -672,8 +681,6 @@ line`,
       `Üñï`,
       `k@old`,
       `GROUP`,
-      `a.b.c`,
-      `{x}`,
       `_count`,
       CAST(0 AS BIGINT) AS `_csn`
     FROM `select@old`
@@ -683,8 +690,6 @@ line`,
       `Üñï`,
       `k@old`,
       `GROUP`,
-      `a.b.c`,
-      `{x}`,
       `_count`,
       `_csn`
     FROM `select@delta`

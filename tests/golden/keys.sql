@@ -38,14 +38,12 @@ WITH `from_c` AS (
   JOIN (
     SELECT
       `id`,
-      `g`,
       `w`,
       CAST(1 AS BIGINT) AS `_count`,
       CAST(0 AS BIGINT) AS `_csn`
     FROM (
       SELECT
         `id`,
-        `g`,
         `w`,
         `_count`,
         `_csn`,
@@ -57,7 +55,6 @@ WITH `from_c` AS (
     UNION ALL
     SELECT /*+ BROADCAST(k) */
       `o`.`id`,
-      `o`.`g`,
       `o`.`w`,
       `o`.`_count`,
       CAST(0 AS BIGINT) AS `_csn`
@@ -67,7 +64,6 @@ WITH `from_c` AS (
     UNION ALL
     SELECT
       `id`,
-      `g`,
       `w`,
       `_count`,
       `_csn`
@@ -123,7 +119,6 @@ WITH `from_c` AS (
   FROM `from_p` AS `t`
   JOIN (
     SELECT
-      `c`.`id`,
       `c`.`pid`,
       `c`.`x`,
       -`c`.`_count` AS `_count`
@@ -134,7 +129,6 @@ WITH `from_c` AS (
       `f`.`highest` < 0 AND `c`.`_csn` <= `f`.`_csn`
     UNION ALL
     SELECT /*+ BROADCAST(f) */
-      `c`.`id`,
       `c`.`pid`,
       `c`.`x`,
       `c`.`_count`
@@ -232,7 +226,6 @@ WITH `from_c` AS (
   JOIN (
     SELECT /*+ BROADCAST(k) */
       `o`.`id`,
-      `o`.`g`,
       `o`.`w`,
       `o`.`_count`,
       CAST(0 AS BIGINT) AS `_csn`
@@ -242,7 +235,6 @@ WITH `from_c` AS (
     UNION ALL
     SELECT
       `id`,
-      `g`,
       `w`,
       `_count`,
       `_csn`
@@ -461,7 +453,6 @@ WITH `from_c` AS (
     SELECT /*+ BROADCAST(k) */
       `o`.`id`,
       `o`.`g`,
-      `o`.`w`,
       `o`.`_count`,
       CAST(0 AS BIGINT) AS `_csn`
     FROM `p@old` AS `o`
@@ -471,7 +462,6 @@ WITH `from_c` AS (
     SELECT
       `id`,
       `g`,
-      `w`,
       `_count`,
       `_csn`
     FROM `p@delta`
@@ -553,7 +543,7 @@ WITH `from_c` AS (
     CAST(SUM(`_rv_rows`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_rows`,
     CAST(SUM(`_rv_n1`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_n1`,
     CAST(SUM(`_rv_s2`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_s2`,
-    `_csn`,
+    `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `k1` ORDER BY `_csn`) AS `_rv_until`
   FROM (
     SELECT
@@ -586,19 +576,18 @@ SELECT
   `_rv_rows`,
   `_rv_n1`,
   `_rv_s2`,
-  CAST(1 AS BIGINT) AS `_count`,
-  `_csn`
-FROM `running`
+  `_count`,
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+FROM (
+  SELECT
+    `k1`,
+    `_rv_rows`,
+    `_rv_n1`,
+    `_rv_s2`,
+    `_rv_at`,
+    `_rv_until`,
+    EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+  FROM `running`
+) AS t
 WHERE
-  `_csn` > 0 AND `_rv_rows` <> 0
-UNION ALL
-SELECT
-  `k1`,
-  `_rv_rows`,
-  `_rv_n1`,
-  `_rv_s2`,
-  CAST(-1 AS BIGINT) AS `_count`,
-  `_rv_until` AS `_csn`
-FROM `running`
-WHERE
-  NOT `_rv_until` IS NULL AND `_rv_rows` <> 0
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0 AND `_rv_rows` <> 0

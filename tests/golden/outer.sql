@@ -36,12 +36,7 @@ WITH `block_delta` AS (
   FROM (
     SELECT
       `_rv_key0`,
-      `_csn`
-    FROM `touched`
-    UNION ALL
-    SELECT
-      `_rv_key0`,
-      CAST(0 AS BIGINT) AS `_csn`
+      EXPLODE(ARRAY(`_csn`, CAST(0 AS BIGINT))) AS `_csn`
     FROM `touched`
   ) AS u
 ), `moments` AS (
@@ -171,22 +166,21 @@ WITH `block_delta` AS (
     `l1_2_x`,
     `r1_1_k`,
     `r1_2_y`,
-    CAST(1 AS BIGINT) AS `_count`,
-    `_rv_at` AS `_csn`
-  FROM `result`
+    `_count`,
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+  FROM (
+    SELECT
+      `l1_1_k`,
+      `l1_2_x`,
+      `r1_1_k`,
+      `r1_2_y`,
+      `_rv_at`,
+      `_rv_until`,
+      EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+    FROM `result`
+  ) AS t
   WHERE
-    `_rv_at` > 0
-  UNION ALL
-  SELECT
-    `l1_1_k`,
-    `l1_2_x`,
-    `r1_1_k`,
-    `r1_2_y`,
-    CAST(-1 AS BIGINT) AS `_count`,
-    `_rv_until` AS `_csn`
-  FROM `result`
-  WHERE
-    NOT `_rv_until` IS NULL
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0
 ), `block_delta_3` AS (
   SELECT
     `j1`.`l1_1_k` AS `k`,
@@ -250,12 +244,7 @@ WITH `block_delta` AS (
   FROM (
     SELECT
       `_rv_key0`,
-      `_csn`
-    FROM `touched`
-    UNION ALL
-    SELECT
-      `_rv_key0`,
-      CAST(0 AS BIGINT) AS `_csn`
+      EXPLODE(ARRAY(`_csn`, CAST(0 AS BIGINT))) AS `_csn`
     FROM `touched`
   ) AS u
 ), `moments` AS (
@@ -363,21 +352,20 @@ WITH `block_delta` AS (
     `l1_1_k`,
     `r1_1_k`,
     `r1_2_y`,
-    CAST(1 AS BIGINT) AS `_count`,
-    `_rv_at` AS `_csn`
-  FROM `result`
+    `_count`,
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+  FROM (
+    SELECT
+      `l1_1_k`,
+      `r1_1_k`,
+      `r1_2_y`,
+      `_rv_at`,
+      `_rv_until`,
+      EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+    FROM `result`
+  ) AS t
   WHERE
-    `_rv_at` > 0
-  UNION ALL
-  SELECT
-    `l1_1_k`,
-    `r1_1_k`,
-    `r1_2_y`,
-    CAST(-1 AS BIGINT) AS `_count`,
-    `_rv_until` AS `_csn`
-  FROM `result`
-  WHERE
-    NOT `_rv_until` IS NULL
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0
 ), `block_delta_2` AS (
   SELECT
     `j1`.`l1_1_k` AS `k`,

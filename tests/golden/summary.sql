@@ -75,7 +75,7 @@ WITH `block_delta` AS (
     CAST(SUM(`_rv_rows`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_rows`,
     CAST(SUM(`_rv_n1`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_n1`,
     CAST(SUM(`_rv_s2`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_s2`,
-    `_csn`,
+    `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `k1` ORDER BY `_csn`) AS `_rv_until`
   FROM (
     SELECT
@@ -108,22 +108,21 @@ SELECT
   `_rv_rows`,
   `_rv_n1`,
   `_rv_s2`,
-  CAST(1 AS BIGINT) AS `_count`,
-  `_csn`
-FROM `running`
+  `_count`,
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+FROM (
+  SELECT
+    `k1`,
+    `_rv_rows`,
+    `_rv_n1`,
+    `_rv_s2`,
+    `_rv_at`,
+    `_rv_until`,
+    EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+  FROM `running`
+) AS t
 WHERE
-  `_csn` > 0 AND `_rv_rows` <> 0
-UNION ALL
-SELECT
-  `k1`,
-  `_rv_rows`,
-  `_rv_n1`,
-  `_rv_s2`,
-  CAST(-1 AS BIGINT) AS `_count`,
-  `_rv_until` AS `_csn`
-FROM `running`
-WHERE
-  NOT `_rv_until` IS NULL AND `_rv_rows` <> 0
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0 AND `_rv_rows` <> 0
 ===
 # a grand total
 SELECT COUNT(*) AS n, SUM(x) AS total FROM r
@@ -190,7 +189,7 @@ WITH `block_delta` AS (
     CAST(SUM(`_rv_rows`) OVER (ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_rows`,
     CAST(SUM(`_rv_n1`) OVER (ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_n1`,
     CAST(SUM(`_rv_s2`) OVER (ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_s2`,
-    `_csn`,
+    `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (ORDER BY `_csn`) AS `_rv_until`
   FROM (
     SELECT
@@ -219,21 +218,20 @@ SELECT
   `_rv_rows`,
   `_rv_n1`,
   `_rv_s2`,
-  CAST(1 AS BIGINT) AS `_count`,
-  `_csn`
-FROM `running`
+  `_count`,
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+FROM (
+  SELECT
+    `_rv_rows`,
+    `_rv_n1`,
+    `_rv_s2`,
+    `_rv_at`,
+    `_rv_until`,
+    EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+  FROM `running`
+) AS t
 WHERE
-  `_csn` > 0
-UNION ALL
-SELECT
-  `_rv_rows`,
-  `_rv_n1`,
-  `_rv_s2`,
-  CAST(-1 AS BIGINT) AS `_count`,
-  `_rv_until` AS `_csn`
-FROM `running`
-WHERE
-  NOT `_rv_until` IS NULL
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0
 ===
 # average and spread of whole numbers
 # no sql
@@ -514,7 +512,7 @@ WITH `block_delta` AS (
     CAST(SUM(`_rv_s6`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS DECIMAL(38, 9)) AS `_rv_s6`,
     CAST(SUM(`_rv_r7`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS DOUBLE) AS `_rv_r7`,
     CAST(SUM(`_rv_h8`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS DOUBLE) AS `_rv_h8`,
-    `_csn`,
+    `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `k1` ORDER BY `_csn`) AS `_rv_until`
   FROM (
     SELECT
@@ -571,28 +569,27 @@ SELECT
   `_rv_s6`,
   `_rv_r7`,
   `_rv_h8`,
-  CAST(1 AS BIGINT) AS `_count`,
-  `_csn`
-FROM `running`
+  `_count`,
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+FROM (
+  SELECT
+    `k1`,
+    `_rv_rows`,
+    `_rv_n1`,
+    `_rv_n2`,
+    `_rv_n3`,
+    `_rv_n4`,
+    `_rv_n5`,
+    `_rv_s6`,
+    `_rv_r7`,
+    `_rv_h8`,
+    `_rv_at`,
+    `_rv_until`,
+    EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+  FROM `running`
+) AS t
 WHERE
-  `_csn` > 0 AND `_rv_rows` <> 0
-UNION ALL
-SELECT
-  `k1`,
-  `_rv_rows`,
-  `_rv_n1`,
-  `_rv_n2`,
-  `_rv_n3`,
-  `_rv_n4`,
-  `_rv_n5`,
-  `_rv_s6`,
-  `_rv_r7`,
-  `_rv_h8`,
-  CAST(-1 AS BIGINT) AS `_count`,
-  `_rv_until` AS `_csn`
-FROM `running`
-WHERE
-  NOT `_rv_until` IS NULL AND `_rv_rows` <> 0
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0 AND `_rv_rows` <> 0
 ===
 # FILTER counts a part
 # no sql
@@ -662,7 +659,7 @@ WITH `block_delta` AS (
   SELECT
     `k1`,
     CAST(SUM(`_rv_rows`) OVER (PARTITION BY `k1` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_rows`,
-    `_csn`,
+    `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `k1` ORDER BY `_csn`) AS `_rv_until`
   FROM (
     SELECT
@@ -687,20 +684,19 @@ WITH `block_delta` AS (
 SELECT
   `k1`,
   `_rv_rows`,
-  CAST(1 AS BIGINT) AS `_count`,
-  `_csn`
-FROM `running`
+  `_count`,
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+FROM (
+  SELECT
+    `k1`,
+    `_rv_rows`,
+    `_rv_at`,
+    `_rv_until`,
+    EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+  FROM `running`
+) AS t
 WHERE
-  `_csn` > 0 AND `_rv_rows` <> 0
-UNION ALL
-SELECT
-  `k1`,
-  `_rv_rows`,
-  CAST(-1 AS BIGINT) AS `_count`,
-  `_rv_until` AS `_csn`
-FROM `running`
-WHERE
-  NOT `_rv_until` IS NULL AND `_rv_rows` <> 0
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0 AND `_rv_rows` <> 0
 ===
 # HAVING without GROUP BY
 # no sql
@@ -824,7 +820,7 @@ WITH `block_delta` AS (
       ORDER BY `_csn`
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS BIGINT) AS `_rv_rows`,
-    `_csn`,
+    `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `k`, `g` ORDER BY `_csn`) AS `_rv_until`
   FROM (
     SELECT
@@ -853,21 +849,20 @@ SELECT
   `k`,
   `g`,
   `_rv_rows`,
-  CAST(1 AS BIGINT) AS `_count`,
-  `_csn`
-FROM `running`
+  `_count`,
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+FROM (
+  SELECT
+    `k`,
+    `g`,
+    `_rv_rows`,
+    `_rv_at`,
+    `_rv_until`,
+    EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+  FROM `running`
+) AS t
 WHERE
-  `_csn` > 0 AND `_rv_rows` <> 0
-UNION ALL
-SELECT
-  `k`,
-  `g`,
-  `_rv_rows`,
-  CAST(-1 AS BIGINT) AS `_count`,
-  `_rv_until` AS `_csn`
-FROM `running`
-WHERE
-  NOT `_rv_until` IS NULL AND `_rv_rows` <> 0
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0 AND `_rv_rows` <> 0
 ===
 # totals over a join
 # no sql

@@ -157,7 +157,7 @@ WITH `block_delta` AS (
   SELECT
     `k`,
     CAST(SUM(`_rv_rows`) OVER (PARTITION BY `k` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS `_rv_rows`,
-    `_csn`,
+    `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `k` ORDER BY `_csn`) AS `_rv_until`
   FROM (
     SELECT
@@ -182,20 +182,19 @@ WITH `block_delta` AS (
 SELECT
   `k`,
   `_rv_rows`,
-  CAST(1 AS BIGINT) AS `_count`,
-  `_csn`
-FROM `running`
+  `_count`,
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+FROM (
+  SELECT
+    `k`,
+    `_rv_rows`,
+    `_rv_at`,
+    `_rv_until`,
+    EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+  FROM `running`
+) AS t
 WHERE
-  `_csn` > 0 AND `_rv_rows` <> 0
-UNION ALL
-SELECT
-  `k`,
-  `_rv_rows`,
-  CAST(-1 AS BIGINT) AS `_count`,
-  `_rv_until` AS `_csn`
-FROM `running`
-WHERE
-  NOT `_rv_until` IS NULL AND `_rv_rows` <> 0
+  CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0 AND `_rv_rows` <> 0
 ===
 # three sides, the last with duplicates removed
 # no sql

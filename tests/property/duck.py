@@ -179,16 +179,20 @@ def _updates(changes: list[tuple[Row, int]], width: int) -> bool:
     return any(row[:width] in deleted for row, count in changes if count > 0)
 
 
+Texts = dict[object, tuple[str, bool]]
+"""Propagation queries by what they were written for, and whether they tell the state at the end as well."""
+
+
 class View:
     """A view kept by propagation alone: its first rows, and its timed delta."""
 
-    def __init__(self, duck: Duck, name: str, plan: ViewPlan, at: int, texts: dict[object, str] | None = None) -> None:
+    def __init__(self, duck: Duck, name: str, plan: ViewPlan, at: int, texts: Texts | None = None) -> None:
         self.duck, self.name, self.plan = duck, name, plan
         self.recomputation = plan.recomputation().query.sql("duckdb")
         self.started = self.high_water_mark = at
         self.first = self.recompute(at)
         self.deltas: list[tuple[Row, int, int]] = []
-        self.texts: dict[object, str] = {} if texts is None else texts
+        self.texts: Texts = {} if texts is None else texts
         self.groups: Counter[Row] = Counter()
         if self.plan.mode is Mode.SUMMARY:
             duck.set(a=at)
@@ -215,21 +219,25 @@ class View:
             motion, closed = self.duck.motion(after, through), self.duck.closed(after, through)
         if not any(motion.get(known.name, Motion()).changed for known in self.plan.reads):
             return
-        text = self._propagation(motion, closed)
-        if self.plan.mode is Mode.SUMMARY:
-            self.deltas += self._visible(self._fold(text))
+        text, ahead = self._propagation(motion, closed)
+        if ahead:
+            self.deltas += self._visible(self._fold(self._told_ahead(text)))
+        elif self.plan.mode is Mode.SUMMARY:
+            self._hold()
+            self.deltas += self._visible(self._fold(self.duck.run(text)))
         else:
             self.deltas += [(canonical(row[:-2]), row[-2], row[-1]) for row in self.duck.run(text)]
 
-    def _propagation(self, motion: Mapping[str, Motion], closed: frozenset[tuple[str, str]]) -> str:
-        """Written once for each way in which the relations moved; every other time as if groups were few."""
+    def _propagation(self, motion: Mapping[str, Motion], closed: frozenset[tuple[str, str]]) -> tuple[str, bool]:
+        """Written once for each way in which the relations moved; every other time groups are few, and told ahead."""
         read = [known.name for known in self.plan.reads]
         closed = frozenset(pair for pair in closed if set(pair) <= set(read))
         moved = (tuple(motion.get(name, Motion()) for name in read), closed)
         if moved not in self.texts:
-            sizes = {GROUPS: 1} if len(self.texts) % 2 else {}
-            query = self.plan.propagation(motion, closed=closed, sizes=sizes).query
-            self.texts[moved] = in_duckdb(_bound(query, {GROUPS: self._groups}))
+            ahead = self.plan.mode is Mode.SUMMARY and len(self.texts) % 2 == 1
+            sizes = {GROUPS: 1} if ahead else {}
+            query = self.plan.propagation(motion, closed=closed, sizes=sizes, ahead=ahead).query
+            self.texts[moved] = (in_duckdb(_bound(query, {GROUPS: self._groups})), ahead)
         return self.texts[moved]
 
     @property
@@ -253,14 +261,28 @@ class View:
         assert all(count >= 0 for count in state.values()), f"negative count in {self.name} at {csn}"
         return +state
 
-    def _fold(self, text: str) -> list[Row]:
-        """Run the groups' delta over the groups held, and take it in."""
+    def _hold(self) -> None:
+        """The groups held so far as a table."""
         table = quoted(self._groups)
         self.duck.db.execute(f"DELETE FROM {table}")
         held = list(self.groups.elements())
         if held:
             self.duck.db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(held[0]))})", held)
-        rows = self.duck.run(text)
+
+    def _told_ahead(self, text: str) -> list[Row]:
+        """The groups' delta, read off a query that tells the view's rows at the end as well; those must be right."""
+        summary = self.plan.summary
+        assert summary is not None
+        self._hold()
+        rows, width = self.duck.run(text), len(summary.schema.names)
+        shown = Counter(canonical(row[width + 3 :]) for row in rows if row[width + 2])
+        assert shown == self.recompute(self.high_water_mark), f"{self.name} told ahead at {self.high_water_mark}"
+        there = [row for row in rows if not summary.keys or row[len(summary.keys)] != 0]
+        comes = [(*row[:width], 1, row[width]) for row in there if row[width] > 0]
+        return comes + [(*row[:width], -1, row[width + 1]) for row in there if row[width + 1] is not None]
+
+    def _fold(self, rows: list[Row]) -> list[Row]:
+        """Take the groups' delta in."""
         for row in rows:
             self.groups[row[:-2]] += row[-2]
         assert all(count in (0, 1) for count in self.groups.values()), "a group must be there once"

@@ -11,7 +11,7 @@ import pytest
 from rollview.algebra.resolve import Known
 from rollview.algebra.view import Mode, ViewPlan
 from tests.property.definitions import Definitions
-from tests.property.duck import Duck, View
+from tests.property.duck import Duck, Texts, View
 from tests.property.histories import random_history
 from tests.property.schemas import BAGS, KEYED
 
@@ -48,7 +48,7 @@ def check_definition(seed: int) -> None:
     tables = KEYED if seed % 3 == 0 else BAGS
     duck = engine(tables)
     query, plan = incremental_view(duck, random, tables)
-    texts: dict[object, str] = {}
+    texts: Texts = {}
     for _ in range(EACH):
         duck.reset()
         length, start = random.randint(4, 9), random.randint(0, 3)

@@ -99,6 +99,24 @@ def select(*items: exp.Expr) -> exp.Select:
     return exp.Select(expressions=[item.copy() for item in items])
 
 
+def each(*values: exp.Expr) -> exp.Expr:
+    """A row for each of the values."""
+    return call("explode", exp.Array(expressions=[value.copy() for value in values]))
+
+
+def come_and_go(rows: str, columns: Iterable[str], at: str, until: str) -> exp.Select:
+    """As a timed delta: each row comes at the csn ``at`` and goes at ``until``, except at csn 0 and at none."""
+    kept = [column(None, name) for name in columns]
+    twice = select(*kept, column(None, at), column(None, until), named(each(big(1), big(-1)), names.COUNT))
+    twice = twice.from_(table(rows))
+    comes = exp.GT(this=column(None, names.COUNT), expression=number(0))
+    csn = case((comes, column(None, at)), otherwise=column(None, until))
+    timed = select(*kept, column(None, names.COUNT), named(csn, names.CSN)).from_(
+        twice.from_(table(rows)).subquery("t")
+    )
+    return timed.where(exp.GT(this=csn.copy(), expression=number(0)), copy=False)
+
+
 def broadcast(query: exp.Select, alias: str) -> exp.Select:
     """Ask Spark to send the small side to the large one; other engines do not see it."""
     return _hinted(query, "BROADCAST", exp.to_identifier(alias))

@@ -18,16 +18,19 @@ from sqlglot import exp
 
 from rollview.algebra.accumulators import ROWS, Accumulated, accumulate
 from rollview.algebra.expressions import (
+    AT,
+    UNTIL,
     all_of,
     any_of,
     bag_union,
     big,
     broadcast,
+    case,
     cast,
     column,
+    come_and_go,
     gathered,
     named,
-    not_null,
     number,
     same_value,
     select,
@@ -41,7 +44,9 @@ from rollview.core.schema import Column, Schema
 GROUPS = f"_rv_groups{OLD_SUFFIX}"
 FEW_GROUPS = 10_000
 """Up to here all groups are looked at, which saves finding out first which were touched."""
-_UNTIL = "_rv_until"
+SHOWN = "_rv_shown"
+"""Whether a row of ``groups_ahead`` is a group that the view shows at the end of the interval."""
+_SEEN = "_rv_seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +97,23 @@ def summarise(
 
 def visible(summary: Summary, groups: str, extra: tuple[str, ...] = ()) -> exp.Select:
     """The view's rows over stored groups; ``extra`` columns are carried along."""
-
-    def over_groups(expression: exp.Expr) -> exp.Expr:
-        def value(node: exp.Expr) -> exp.Expr:
-            if not isinstance(node, exp.Column):
-                return node
-            final = summary.accumulated.values.get(node.name)
-            return exp.Paren(this=final.copy()) if final is not None else column(None, node.name)
-
-        return expression.copy().transform(value)
-
-    items = [named(over_groups(output.expression), output.name) for output in summary.outputs]
+    items = [named(_over_groups(summary, output.expression), output.name) for output in summary.outputs]
     query = select(*items, *[column(None, name) for name in extra]).from_(table(groups))
-    return query.where(all_of(over_groups(c) for c in summary.having), copy=False) if summary.having else query
+    return query.where(_having(summary), copy=False) if summary.having else query
+
+
+def _having(summary: Summary) -> exp.Expr:
+    return all_of(_over_groups(summary, condition) for condition in summary.having)
+
+
+def _over_groups(summary: Summary, expression: exp.Expr) -> exp.Expr:
+    def value(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        final = summary.accumulated.values.get(node.name)
+        return exp.Paren(this=final.copy()) if final is not None else column(None, node.name)
+
+    return expression.copy().transform(value)
 
 
 def first_groups(summary: Summary, script: Script) -> exp.Query:
@@ -115,27 +124,55 @@ def first_groups(summary: Summary, script: Script) -> exp.Query:
 
 def groups_delta(summary: Summary, script: Script) -> exp.Query:
     """The timed delta of the groups. Input ``GROUPS`` holds the groups at a, one row each."""
+    running = _running_groups(summary, script)
+    return script.finish(_there(summary, come_and_go(running, summary.schema.names, AT, UNTIL)))
+
+
+def groups_ahead(summary: Summary, script: Script) -> exp.Query:
+    """Every group with its csns (``AT``, ``UNTIL``), and the view's row of each that is there at the end.
+
+    The groups' timed delta, the groups at the end and the view's rows at the end can all be read off it.
+    """
+    running = _running_groups(summary, script)
+    last = exp.Is(this=column(None, UNTIL), expression=exp.null())
+    conditions = [last, *([_has_rows()] if summary.keys else []), *([_having(summary)] if summary.having else [])]
+    shown = case((all_of(conditions), exp.true()), otherwise=exp.false())
+    seen = [
+        named(case((all_of(conditions), _over_groups(summary, output.expression))), name)
+        for name, output in zip(seen_columns(summary), summary.outputs, strict=True)
+    ]
+    stored = [column(None, name) for name in (*summary.schema.names, AT, UNTIL)]
+    return script.finish(select(*stored, named(shown, SHOWN), *seen).from_(table(running)))
+
+
+def seen_columns(summary: Summary) -> tuple[str, ...]:
+    """What the view's columns are called in ``groups_ahead``."""
+    return tuple(f"{_SEEN}{place}" for place in range(len(summary.outputs)))
+
+
+def few_groups(script: Script) -> bool:
+    return script.sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS
+
+
+def _running_groups(summary: Summary, script: Script) -> str:
     totals = script.add("totals", _increments(summary, script.delta(summary.input), (CSN,)))
     increments = script.add("increments", _that_move(summary, totals))
-    few = script.small and script.sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS
     held = script.add("held", _held(summary, increments, script))
-    running = script.add("running", _running(summary, increments, held, in_one_piece=few))
-    columns = [column(None, name) for name in summary.schema.names]
-    begins = select(*columns, named(big(1), COUNT), column(None, CSN)).from_(table(running))
-    ends = select(*columns, named(big(-1), COUNT), named(column(None, _UNTIL), CSN)).from_(table(running))
-    begins = begins.where(exp.GT(this=column(None, CSN), expression=number(0)), copy=False)
-    ends = ends.where(not_null(column(None, _UNTIL)), copy=False)
-    return script.finish(bag_union([_there(summary, begins), _there(summary, ends)]))
+    in_one_piece = script.small and few_groups(script)
+    return script.add("running", _running(summary, increments, held, in_one_piece=in_one_piece))
 
 
 def _there(summary: Summary, query: exp.Select) -> exp.Select:
     """A group without rows is gone, except the one group of a grand total."""
     if not summary.keys:
         return query
-    condition = exp.NEQ(this=column(None, ROWS), expression=number(0))
     if query.args.get("group"):
         return query.having(exp.NEQ(this=_rows(), expression=number(0)), copy=False)
-    return query.where(condition, copy=False)
+    return query.where(_has_rows(), copy=False)
+
+
+def _has_rows() -> exp.Expr:
+    return exp.NEQ(this=column(None, ROWS), expression=number(0))
 
 
 def _rows() -> exp.Expr:
@@ -160,7 +197,7 @@ def _held(summary: Summary, increments: str, script: Script) -> exp.Select:
     """The touched groups; or all of them where they are few: the others then begin and end nowhere."""
     columns = [column("h", name) for name in summary.schema.names]
     query = select(*columns).from_(table(GROUPS, "h"))
-    if not summary.keys or script.sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS:
+    if not summary.keys or few_groups(script):
         return query
     touched = select(*[column(None, key) for key in summary.keys]).distinct().from_(table(increments))
     matches = all_of(same_value(column("h", key), column("i", key)) for key in summary.keys)
@@ -185,8 +222,8 @@ def _running(summary: Summary, increments: str, held: str, *, in_one_piece: bool
         named(cast(_over(exp.Sum(this=column(None, name)), summary, frame=True), type_), name)
         for name, type_ in summary.sums
     ]
-    until = named(_over(exp.Lead(this=column(None, CSN)), summary), _UNTIL)
-    return select(*keys, *totals, column(None, CSN), until).from_(steps.subquery("s"))
+    until = named(_over(exp.Lead(this=column(None, CSN)), summary), UNTIL)
+    return select(*keys, *totals, named(column(None, CSN), AT), until).from_(steps.subquery("s"))
 
 
 def _over(function: exp.Expr, summary: Summary, *, frame: bool = False) -> exp.Window:

@@ -20,10 +20,19 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
 from rollview.algebra.functions import check_determined
 from rollview.algebra.notes import OperatorNote, notes_of
+from rollview.algebra.prune import prune
 from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
 from rollview.algebra.resolve import Known, Resolved, rebind, resolve
 from rollview.algebra.script import Motion, Script, TermNote
-from rollview.algebra.summary import Summary, find_aggregate, first_groups, groups_delta, summarise, visible
+from rollview.algebra.summary import (
+    Summary,
+    find_aggregate,
+    first_groups,
+    groups_ahead,
+    groups_delta,
+    summarise,
+    visible,
+)
 from rollview.algebra.text import place_of
 from rollview.algebra.tree import Aggregate, Leaf, Rel
 from rollview.core.names import COUNT, CSN
@@ -36,13 +45,15 @@ class Mode(StrEnum):
     WHOLE = "whole"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Propagation:
     """A query and the inputs it names: (relation, "delta" | "old" | "rows")."""
 
     query: exp.Query
     inputs: frozenset[tuple[str, str]]
     terms: tuple[TermNote, ...] = ()
+    written: bool = True
+    """By rollview, so that its subqueries can be computed in stages; a user's own query is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,7 @@ class Outline:
         return None if top is None else _probes(top[0])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ViewPlan:
     outline: Outline
     mode: Mode
@@ -79,7 +90,7 @@ class ViewPlan:
         """The definition itself, over ``name@rows``."""
         rename = {relation.name.lower(): relation.name + ROWS_SUFFIX for relation in self.reads}
         query = rebind(self.outline.resolved.query, self.reads, rename)
-        return Propagation(query, frozenset((relation.name, "rows") for relation in self.reads))
+        return Propagation(query, frozenset((relation.name, "rows") for relation in self.reads), written=False)
 
     def first_groups(self) -> Propagation:
         assert self.summary is not None
@@ -97,13 +108,17 @@ class ViewPlan:
         small: bool = True,
         sizes: Mapping[str, int] | None = None,
         closed: frozenset[tuple[str, str]] = frozenset(),
+        ahead: bool = False,
     ) -> Propagation:
-        """The timed delta (of the groups, for a summary) over an interval of which as much is known as is told."""
+        """The timed delta (of the groups, for a summary) over an interval of which as much is known as is told.
+
+        ``ahead``: for a summary, ``groups_ahead``, which tells the state at the end as well.
+        """
         assert self.outline.rel is not None
         constraints = {relation.name: relation.constraints for relation in self.reads}
         script = Script(motion or {}, constraints, small, sizes or {}, closed)
         if self.summary is not None:
-            query = groups_delta(self.summary, script)
+            query = (groups_ahead if ahead else groups_delta)(self.summary, script)
         else:
             query = script.finish(_net(script.delta(self.outline.rel), self.outline.rel))
         return Propagation(query, frozenset(script.inputs), tuple(script.notes))
@@ -115,7 +130,7 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
     check_determined(resolved.query)
     leaves = {relation.name.lower(): _leaf(relation) for relation in resolved.reads}
     try:
-        rel = building.build(resolved.query, building.Known(leaves))
+        rel = prune(building.build(resolved.query, building.Known(leaves)))
     except building.NotIncremental as refusal:
         line, _ = place_of(refusal.node)
         where = f" (line {line})" if line else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
@@ -15,13 +16,14 @@ from rollview.core.names import COUNT, CSN
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, RollviewError
+from rollview.store.ahead import Ahead
 from rollview.store.buckets import Buckets, bucket_expression
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import expand, net, signed
 from rollview.store.reader import Reader, stored_as
 from rollview.store.steps import give_up, recorded
-from rollview.store.writing import stage
+from rollview.store.writing import BOUND, stage, stage_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,9 +54,11 @@ def run_apply(
     steps: Sequence[ApplyStep],
     meters: dict[str, Meter],
     on_failure: OnFailure = _raise,
+    ahead: Mapping[str, Ahead] = MappingProxyType({}),
 ) -> dict[str, int]:
     """Bring every view of the set to its csn and publish them in one catalog transaction. Rows per view.
 
+    ``ahead``: views whose state at that csn was computed already.
     A view that fails is told to ``on_failure``. Unless that raises, the others are published without it and without
     those that read it.
     """
@@ -65,7 +69,9 @@ def run_apply(
             if failed.intersection(_below(reader.snapshot, step.view)):
                 continue
             try:
-                applied.append(_apply(reader, catalog, lease, step, meters.setdefault(step.view, Meter())))
+                told = ahead.get(step.view)
+                known = told if told is not None and told.csn == step.after else None
+                applied.append(_apply(reader, catalog, lease, step, meters.setdefault(step.view, Meter()), known))
             except (EngineFailed, Corrupt) as error:
                 failed.add(step.view)
                 on_failure(step.view, error)
@@ -97,34 +103,42 @@ def label(step: ApplyStep) -> str:
     return "apply"
 
 
-def _apply(reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter) -> Applied:
+def _apply(
+    reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter, ahead: Ahead | None
+) -> Applied:
     """A step that stays open until it is published."""
     relation = reader.snapshot.get(step.view)
     place, groups_place = DeltaFolder.new_folder(), DeltaFolder.new_folder()
     paths = (f"{relation.folder}/extent/{place}", f"{relation.folder}/groups/{groups_place}")
     with recorded(catalog, lease, reader.root, step.view, "apply", step.between, paths) as step_id:
         reach("apply.begun")
-        pins = [_new_extent(reader, step, place, meter)]
-        if step.fold_groups:
-            pins.append(_new_groups(reader, step, groups_place, meter))
+        pins = [_new_extent(reader, step, place, meter, ahead)]
+        if step.fold_groups or ahead is not None:
+            pins.append(_new_groups(reader, step, groups_place, meter, ahead))
         reach("apply.logged")
     return Applied(step, step_id, tuple(pins))
 
 
-def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter) -> Pin:
+def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> Pin:
     relation = reader.snapshot.get(step.view)
     extent, pin = stored_as(reader.root, relation).folder("extent"), relation.pins[Part.EXTENT]
     old = extent.files(pin.version)
+    if ahead is not None:
+        added = stage_table(extent, ahead.extent, place, meter, label(step))
+        reach("apply.computed")
+        return _logged(extent, pin, added, old, step)
     by_bucket = step.by_bucket and len({file.bucket_count for file in old}) == 1 and old[0].bucket is not None
-    added, removed = (_touched_buckets if by_bucket else _whole_extent)(reader, step, extent, old, place, meter)
+    fresh, removed = (_touched_buckets if by_bucket else _whole_extent)(reader, step, extent, old, place, meter)
     reach("apply.computed")
-    return _logged(extent, pin, added, removed, step)
+    return _logged(extent, pin, fresh, removed, step)
 
 
-def _new_groups(reader: Reader, step: ApplyStep, place: str, meter: Meter) -> Pin:
+def _new_groups(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> Pin:
     held, folder = reader.snapshot.get(step.view).pins[Part.GROUPS], reader.stored(step.view).folder("groups")
-    rows = reader.groups(step.view, step.after)
-    fresh = stage(folder, rows, place, meter, label(step), expected=held.rows)
+    if ahead is not None:
+        fresh = stage_table(folder, ahead.groups, place, meter, label(step))
+    else:
+        fresh = stage(folder, reader.groups(step.view, step.after), place, meter, label(step), expected=held.rows)
     return _logged(folder, held, fresh, folder.files(held.version), step)
 
 
@@ -147,6 +161,9 @@ def _whole_extent(
     """The extent written anew, in buckets once it is too large for that to go on."""
     if step.change_rows == 0:
         return (), ()
+    few = reader.few_rows(step.view, step.after, BOUND)
+    if few is not None:
+        return stage_table(extent, few, place, meter, label(step)), old
     expected = sum(file.rows for file in old) + step.change_rows
     buckets = None if expected <= REWRITE_ROWS else Buckets(extent.schema.names, _bucket_count(expected))
     meter.read(label(step), len(old), sum(file.size for file in old))

@@ -11,7 +11,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from rollview.engine import archive, java
 from rollview.errors import EnvironmentFault
@@ -42,6 +44,8 @@ TUNING = {
     # files are always listed by name: never a job to look for them
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # a failed query is told by rollview in its own words; where in Python it was built would be noted at every call
+    "spark.sql.dataFrameQueryContext.enabled": "false",
 }
 
 _OURS = {
@@ -51,6 +55,8 @@ _OURS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.locality.wait": "0s",
+    # compiled code of many views' queries is kept between their refreshes
+    "spark.sql.codegen.cache.maxEntries": "2000",
     # nothing reads the history of jobs, so a long-lived session does not keep it
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "50",
@@ -61,6 +67,14 @@ _OURS = {
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
+
+SMALL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+_small: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()
+_lock = Lock()
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _GIB = 1024**3
@@ -89,6 +103,21 @@ def adopt(spark: SparkSession) -> SparkSession:
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
+
+
+def for_small_work(spark: SparkSession) -> SparkSession:
+    """A session beside this one, for queries over few rows: one piece after a shuffle, and no re-planning between."""
+    if not hasattr(spark, "_jsparkSession"):
+        return spark
+    from pyspark.sql import SparkSession
+
+    with _lock:
+        if spark not in _small:
+            beside = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+            for key, value in SMALL.items():
+                beside.conf.set(key, value)
+            _small[spark] = beside
+        return _small[spark]
 
 
 def plan_conf(found: java.Java, conf: Mapping[str, str]) -> dict[str, str]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rollview.algebra.rules.block import SMALL_SIDE_ROWS
 from rollview.algebra.script import Motion
-from rollview.algebra.summary import GROUPS
+from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.view import Mode
 from rollview.catalog import ChangeCount, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.propagate.closed import closed_references
-from rollview.store.plans import high_water_mark, plan_of
+from rollview.store.plans import Circumstances, high_water_mark, plan_of
 from rollview.store.reader import stored_as
 from rollview.store.timed import delta_files
 
@@ -35,6 +37,8 @@ class PropagateStep:
     closed: frozenset[tuple[str, str]]
     delta_rows: int
     reason: str
+    ahead: bool = False
+    """Tell the state at the end as well: it is about to be applied, and all groups are looked at anyway."""
 
     @property
     def moves(self) -> bool:
@@ -44,9 +48,23 @@ class PropagateStep:
     def small(self) -> bool:
         return self.delta_rows <= SMALL_DELTA_ROWS
 
+    def circumstances(self, *, ahead: bool) -> Circumstances:
+        """Sizes only as far as they matter, so that the next refresh like this one finds its query written."""
+        sizes = ((name, _limit_above(rows)) for name, rows in self.sizes.items())
+        return Circumstances(
+            frozenset(self.motion.items()), self.small, frozenset(sizes), self.closed, ahead and self.ahead
+        )
+
 
 def plan_propagate(
-    snapshot: Snapshot, root: Path, name: str, target: Csn, changes_of: ChangesOf, *, recompute: bool = False
+    snapshot: Snapshot,
+    root: Path,
+    name: str,
+    target: Csn,
+    changes_of: ChangesOf,
+    *,
+    recompute: bool = False,
+    applied_next: bool = False,
 ) -> PropagateStep | None:
     """The step that brings the view's mark to ``target``, or None if it is there already."""
     relation = snapshot.get(name)
@@ -62,21 +80,31 @@ def plan_propagate(
     reason = plan.outline.whole_because or ("asked for" if mode is not plan.mode else "deltas only")
     motion = {lower: motion for lower, (motion, _) in motions.items()}
     rows = {lower: rows for lower, (_, rows) in motions.items()}
+    sizes = {lower.name: _size(lower) for lower in below} | ({GROUPS: _size(relation)} if plan.summary else {})
+    few = sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and sum(rows.values()) <= SMALL_DELTA_ROWS
     return PropagateStep(
         relation.name,
         interval,
         mode,
         motion,
-        {lower.name: _size(lower) for lower in below} | ({GROUPS: _size(relation)} if plan.summary else {}),
+        sizes,
         closed_references(below, motion, rows, root, interval),
         sum(rows.values()),
         reason,
+        ahead=applied_next and few,
     )
 
 
 def _size(relation: Relation) -> int:
     """At most as many rows as all that is stored of it."""
-    return sum(pin.rows for part, pin in relation.pins.items() if part is not Part.EXTENT or len(relation.pins) == 2)
+    groups, delta = relation.pins.get(Part.GROUPS), relation.pins[Part.DELTA]
+    if groups is not None and groups.through == delta.through:
+        return groups.rows
+    return sum(pin.rows for part, pin in relation.pins.items() if part is not Part.EXTENT or groups is None)
+
+
+def _limit_above(rows: int) -> int:
+    return next((limit for limit in sorted((FEW_GROUPS, SMALL_SIDE_ROWS)) if rows <= limit), sys.maxsize)
 
 
 def _motion(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from rollview.algebra.summary import GROUPS
@@ -13,12 +15,17 @@ from rollview.core.faults import reach
 from rollview.core.interval import Interval
 from rollview.core.names import COUNT, CSN
 from rollview.engine.meter import Meter
+from rollview.errors import EngineFailed
 from rollview.propagate.plan import PropagateStep
+from rollview.store.ahead import Ahead, ahead_of, delta_of
+from rollview.store.datafile import DataFile
+from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import net, signed
+from rollview.store.plans import propagation_of
 from rollview.store.reader import Reader
 from rollview.store.steps import recorded
 from rollview.store.timed import delta_files
-from rollview.store.writing import stage
+from rollview.store.writing import collect, stage, stage_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,8 +33,15 @@ if TYPE_CHECKING:
 LABEL = "propagate"
 
 
-def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> int:
-    """Returns the number of rows added to the view delta."""
+@dataclass(frozen=True, slots=True)
+class Propagated:
+    """Rows added to the view delta, and the state at the end of the interval where that came along."""
+
+    added: int
+    ahead: Ahead | None = None
+
+
+def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Propagated:
     relation = reader.snapshot.get(step.view)
     stored = reader.stored(step.view)
     folder, pin = stored.folder("delta"), relation.pins[Part.DELTA]
@@ -35,9 +49,9 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
     paths = (f"{relation.folder}/delta/{place}",)
     with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as step_id:
         reach("propagate.begun")
-        version, added = pin.version, 0
+        version, added, ahead = pin.version, 0, None
         if step.moves:
-            files = stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.delta_rows)
+            files, ahead = _computed(reader, step, folder, place, meter)
             reach("propagate.computed")
             added = sum(file.rows for file in files)
             if files:
@@ -51,15 +65,38 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
             profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
             writer.finish_step(step_id, "done", profile)
         reach("propagate.published")
-    return added
+    return Propagated(added, ahead)
+
+
+def _computed(
+    reader: Reader, step: PropagateStep, folder: DeltaFolder, place: str, meter: Meter
+) -> tuple[tuple[DataFile, ...], Ahead | None]:
+    summary = reader.plan(step.view).summary
+    collected = _collected_ahead(reader, step, meter) if step.ahead else None
+    if summary is None or collected is None:
+        return stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.delta_rows), None
+    files = stage_table(folder, delta_of(summary, collected), place, meter, LABEL)
+    return files, ahead_of(summary, reader.snapshot.get(step.view).schema, collected, step.interval.through)
+
+
+def _collected_ahead(reader: Reader, step: PropagateStep, meter: Meter) -> pa.Table | None:
+    """None if it is too large, or if a row of the view cannot be computed: that is for applying to say."""
+    try:
+        return collect(_propagation(reader, step, ahead=True), meter, LABEL)
+    except EngineFailed:
+        return None
 
 
 def view_delta(reader: Reader, step: PropagateStep) -> DataFrame:
     """The stored columns with ``_count`` and ``_csn``."""
-    plan = reader.plan(step.view)
     if step.mode is Mode.WHOLE:
         return _difference(reader, step.view, step.interval)
-    propagation = plan.propagation(step.motion, small=step.small, sizes=step.sizes, closed=step.closed)
+    return _propagation(reader, step, ahead=False)
+
+
+def _propagation(reader: Reader, step: PropagateStep, *, ahead: bool) -> DataFrame:
+    plan = reader.plan(step.view)
+    propagation = propagation_of(plan, step.circumstances(ahead=ahead))
     held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
     return reader.run(propagation, step.interval, held, small=step.small)
 
@@ -89,4 +126,4 @@ def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
 
 
 def _profile(meter: Meter, step: PropagateStep, added: int) -> dict[str, object]:
-    return {"delta_rows_read": step.delta_rows, "delta_rows": added, **meter.of(LABEL).to_json()}
+    return {"delta_rows_read": step.delta_rows, "delta_rows": added, **(meter.of(LABEL) + meter.of("stage")).to_json()}

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from rollview.apply import plan_apply, run_apply
 from rollview.catalog import Catalog, Lease, Part, Snapshot
 from rollview.core.interval import Csn, Interval
+from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, RollviewError
 from rollview.propagate import PropagateStep, plan_propagate, run_propagate
 from rollview.results import Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
+from rollview.store.ahead import Ahead
 from rollview.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -42,10 +44,13 @@ class Refresh:
     meters: dict[str, Meter] = field(default_factory=dict)
     steps: dict[str, PropagateStep] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)
+    ahead: dict[str, Ahead] = field(default_factory=dict)
     failures: dict[str, RollviewError] = field(default_factory=dict)
 
-    def reader(self) -> Reader:
-        return Reader(self.spark, self.root, self.catalog.snapshot())
+    def reader(self, meter: Meter | None = None, *, small: bool = False) -> Reader:
+        """``small``: for work on few rows, which Spark does faster with fewer preparations."""
+        spark = session.for_small_work(self.spark) if small else self.spark
+        return Reader(spark, self.root, self.catalog.snapshot(), meter)
 
 
 def refresh(
@@ -58,7 +63,7 @@ def refresh(
         csn = work.catalog.snapshot().moment.csn if target is None else target
         for done, name in enumerate(needed):
             work.on_progress(Progress("propagate", name, done, len(needed)))
-            _propagate(work, lease, name, csn, recompute=recompute)
+            _propagate(work, lease, name, csn, recompute=recompute, applied_next=apply and name in names)
         before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
         rows = _apply(work, lease, names, csn) if apply else {}
     _raise_failures(work)
@@ -87,16 +92,22 @@ def _with_views_below(snapshot: Snapshot, names: Sequence[str]) -> tuple[str, ..
     return tuple(view.name for view in snapshot.views() if view.name in needed)
 
 
-def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: bool) -> None:
-    if any(lower in work.failures for lower in work.catalog.snapshot().get(name).depends_on):
+def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: bool, applied_next: bool) -> None:
+    snapshot = work.catalog.snapshot()
+    if any(lower in work.failures for lower in snapshot.get(name).depends_on):
         return
     meter = work.meters.setdefault(name, Meter())
     try:
-        reader = work.reader()
-        step = plan_propagate(reader.snapshot, work.root, name, csn, work.catalog.changes, recompute=recompute)
+        step = plan_propagate(
+            snapshot, work.root, name, csn, work.catalog.changes, recompute=recompute, applied_next=applied_next
+        )
         if step is not None:
             work.steps[name] = step
-            work.added[name] = run_propagate(reader, work.catalog, lease, step, meter)
+            reader = work.reader(meter, small=step.small)
+            done = run_propagate(reader, work.catalog, lease, step, meter)
+            work.added[name] = done.added
+            if done.ahead is not None:
+                work.ahead[name] = done.ahead
             if reader.snapshot.get(name).problem is not None and _failed_in(work, name) == "propagate":
                 _note_problem(work, lease, name, None)
     except (EngineFailed, Corrupt) as error:
@@ -126,7 +137,7 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
         work.failures[name] = error
         _note_problem(work, lease, name, error.message)
 
-    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop) if steps else {}
+    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop, work.ahead) if steps else {}
     for name in rows:
         if reader.snapshot.get(name).problem is not None:
             _note_problem(work, lease, name, None)

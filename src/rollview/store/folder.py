@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rollview.core.schema import Schema
 from rollview.errors import Corrupt, EnvironmentFault
@@ -98,6 +99,13 @@ class DeltaFolder:
         plain = arrow_schema(self.schema).names == list(self.schema.names)
         return data if plain else data.toDF(*self.schema.names)
 
+    def load(self, files: Iterable[DataFile]) -> pa.Table:
+        """The same rows in this process: only for files that are known to be small."""
+        physical = arrow_schema(self.schema)
+        tables = [pq.read_table(place, partitioning=None) for place in safe_places(self.root, tuple(files))]
+        typed = [table.select(physical.names).cast(physical) for table in tables]
+        return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
+
     def discard(self, folder: str) -> None:
         """Take staged files away that no version names."""
         shutil.rmtree(self._staging(folder), ignore_errors=True)
@@ -106,6 +114,14 @@ class DeltaFolder:
         if not _FOLDER.fullmatch(folder):
             raise ValueError(f"not a staging folder: {folder!r}")
         return self.root / folder
+
+
+def frame(spark: SparkSession, rows: pa.Table, schema: Schema) -> DataFrame:
+    """Few rows of this process as a DataFrame."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    typed = pa.schema(list(zip(schema.names, arrow_schema(schema).types, strict=True)))
+    return spark.createDataFrame(rows.cast(typed), from_arrow_schema(typed, prefer_timestamp_ntz=True))
 
 
 def empty(spark: SparkSession, schema: Schema) -> DataFrame:

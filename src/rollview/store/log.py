@@ -26,6 +26,7 @@ from rollview.store.datafile import DataFile, check_name, stats_json
 
 _ATTEMPTS = 12
 _CACHED_VERSIONS = 256
+_SEEN_LOGS = 64
 
 # Versions stay as long as a catalog may pin them; what is taken away is decided by rollview, not by a reader.
 _CONFIGURATION: Mapping[str, str | None] = {
@@ -44,6 +45,7 @@ class _RacedError(Exception):
 
 class DeltaLog:
     _known: ClassVar[OrderedDict[tuple[str, int], Files]] = OrderedDict()
+    _seen: ClassVar[OrderedDict[str, tuple[DeltaTable, tuple[int, int] | None]]] = OrderedDict()
     _lock: ClassVar[Lock] = Lock()
 
     def __init__(self, root: Path, schema: pa.Schema) -> None:
@@ -120,6 +122,7 @@ class DeltaLog:
         except (DeltaError, OSError) as error:
             raise EngineFailed(f"Cannot commit to '{self._root}': {error}", path=str(self._root)) from error
         self._sync(version)
+        self._note_seen(newest)
         return version
 
     @property
@@ -146,9 +149,34 @@ class DeltaLog:
 
     def _opened(self, version: int | None) -> DeltaTable | None:
         try:
-            return DeltaTable(self._root.as_uri(), version=version)
+            return self._caught_up() if version is None else DeltaTable(self._root.as_uri(), version=version)
         except (DeltaError, OSError):
             return self._opened(version) if mend.drop_torn_checkpoints(self._folder) else None
+
+    def _caught_up(self) -> DeltaTable:
+        """The newest version. A log that is as this process left it is only read on from there."""
+        with self._lock:
+            table, mark = self._seen.pop(str(self._root), (None, None))
+        if table is None or mark != self._mark(table.version()):
+            table = DeltaTable(self._root.as_uri())
+        else:
+            table.update_incremental()
+        self._note_seen(table)
+        return table
+
+    def _note_seen(self, table: DeltaTable) -> None:
+        with self._lock:
+            self._seen[str(self._root)] = table, self._mark(table.version())
+            if len(self._seen) > _SEEN_LOGS:
+                self._seen.popitem(last=False)
+
+    def _mark(self, version: int) -> tuple[int, int] | None:
+        """By which a commit that was cut or replaced since is known."""
+        try:
+            found = self._made(version).stat()
+        except FileNotFoundError:
+            return None
+        return found.st_size, found.st_mtime_ns
 
     def _listed(self, table: DeltaTable) -> Files:
         rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()

@@ -52,7 +52,10 @@ def negative_multiplicity(error: BaseException) -> Corrupt | None:
     _, found, after = str(error).partition(_MARK)
     if not found:
         return None
-    row = after.splitlines()[0].partition(" SQLSTATE")[0].strip(" :")
+    return deleted_too_often(after.splitlines()[0].partition(" SQLSTATE")[0].strip(" :"))
+
+
+def deleted_too_often(row: str) -> Corrupt:
     return Corrupt(f"A row was deleted more often than it was there: {row}", hint=_ANEW, row=row)
 
 

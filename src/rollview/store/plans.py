@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import lru_cache
 
 from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
-from rollview.algebra.view import ViewPlan, outline, plan
+from rollview.algebra.script import Motion
+from rollview.algebra.view import Propagation, ViewPlan, outline, plan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.errors import OutOfReach
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is known of an interval before it is propagated over: all that the query's text depends on."""
+
+    motion: frozenset[tuple[str, Motion]]
+    small: bool
+    sizes: frozenset[tuple[str, int]]
+    closed: frozenset[tuple[str, str]]
+    ahead: bool
 
 
 def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
@@ -27,6 +40,18 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
 def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
     declared = Declared(name, columns, None, {}, query, False)
     return plan(outline(declared, {relation.name.lower(): relation for relation in known}), json.loads(facts))
+
+
+@lru_cache(maxsize=1024)
+def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
+    """The propagation query for an interval of which this is known; the same object for the same circumstances."""
+    return plan.propagation(
+        dict(circumstances.motion),
+        small=circumstances.small,
+        sizes=dict(circumstances.sizes),
+        closed=circumstances.closed,
+        ahead=circumstances.ahead,
+    )
 
 
 def known_as(relation: Relation) -> Known:

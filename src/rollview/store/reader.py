@@ -7,21 +7,28 @@ are read off its groups; a base table and a view then look the same to whoever r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as sf
 
+from rollview.algebra.stages import Stage, stages
+from rollview.algebra.summary import FEW_GROUPS
 from rollview.algebra.view import ROWS_SUFFIX, Propagation, ViewPlan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
-from rollview.engine.binding import run_query
+from rollview.engine.binding import Prepared, prepare, run_query
+from rollview.engine.meter import Meter
 from rollview.store import timed
+from rollview.store.folder import frame
 from rollview.store.multiset import col, signed
 from rollview.store.plans import check_reachable, plan_of
 from rollview.store.timed import Stored
+from rollview.store.writing import named_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,10 +43,11 @@ def stored_as(root: Path, relation: Relation, hidden: Schema | None = None) -> S
 
 
 class Reader:
-    def __init__(self, spark: SparkSession, root: Path, snapshot: Snapshot) -> None:
+    def __init__(self, spark: SparkSession, root: Path, snapshot: Snapshot, meter: Meter | None = None) -> None:
         self.spark = spark
         self.root = root
         self.snapshot = snapshot
+        self.meter = meter or Meter()
 
     def plan(self, name: str) -> ViewPlan:
         return plan_of(self.snapshot, self.snapshot.get(name))
@@ -62,11 +70,23 @@ class Reader:
             return timed.rows(self.spark, stored_as(self.root, relation), at)
         return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
 
+    def few_rows(self, name: str, at: Csn, most: int) -> pa.Table | None:
+        """A view's rows in this process, where they are stored as such and at most ``most`` have to be read."""
+        relation = self.snapshot.get(name)
+        check_reachable(self.snapshot, relation, at)
+        stored = stored_as(self.root, relation)
+        if self.plan(name).summary is not None and stored.snapshot_csn != at:
+            return None
+        return timed.few_rows(stored, at, most)
+
     def groups(self, name: str, at: Csn) -> DataFrame:
         """A summary view's groups at a csn."""
-        summary = self.plan(name).summary
+        summary, stored = self.plan(name).summary, self.stored(name)
         assert summary is not None
-        return timed.rows(self.spark, self.stored(name), at, summary.keys)
+        few = timed.few_rows(stored, at, FEW_GROUPS)
+        if few is not None:
+            return frame(self.spark, few, stored.columns)
+        return timed.rows(self.spark, stored, at, summary.keys)
 
     def changes(self, name: str, interval: Interval) -> DataFrame:
         """Visible changes with ``_count`` and ``_csn``."""
@@ -104,7 +124,12 @@ class Reader:
         inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
         if small:
             inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
-        return run_query(self.spark, propagation.query, {**inputs, **(more or {})})
+        known = {**inputs, **(more or {})}
+        *first, (_, last) = _prepared(propagation, tuple(known))
+        for name, stage in first:
+            with named_failures("compute a stage"), self.meter.action("stage"):
+                known[name] = stage.run(self.spark, known).localCheckpoint()
+        return last.run(self.spark, known)
 
     def _input(self, name: str, what: str, interval: Interval) -> DataFrame:
         if what == "delta":
@@ -118,6 +143,16 @@ class Reader:
             return self.rows(name, at)
         below = {f"{lower}{ROWS_SUFFIX}": self.recompute(lower, at) for lower in relation.depends_on}
         return run_query(self.spark, self.plan(name).recomputation().query, below)
+
+
+@lru_cache(maxsize=1024)
+def _prepared(propagation: Propagation, names: tuple[str, ...]) -> tuple[tuple[str, Prepared], ...]:
+    """The query's stages: what later ones call the result, and the text over what is known by then."""
+    known, written = list(names), []
+    for stage in stages(propagation.query) if propagation.written else (Stage(None, propagation.query),):
+        written.append((stage.name or "", prepare(stage.query, known)))
+        known.append(stage.name or "")
+    return tuple(written)
 
 
 def _row_key(relation: Relation) -> tuple[str, ...]:

@@ -14,18 +14,31 @@ from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, OutOfReach
+from rollview.store import small
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import col, expand, negative_multiplicity, net, signed
 from rollview.store.types import arrow_type, holds_map
 
-__all__ = ["Stored", "changes", "delta_files", "negative_multiplicity", "net", "rows", "signed_state", "snapshot"]
+__all__ = [
+    "Stored",
+    "changes",
+    "delta_files",
+    "few_rows",
+    "negative_multiplicity",
+    "net",
+    "rows",
+    "signed_state",
+    "snapshot",
+]
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -127,9 +140,26 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
     if size + stored.pins[stored.snapshot_part].rows <= _GATHERED_ROWS:
         return expand(net(signed_state(spark, stored, at).coalesce(1), stored.columns), stored.columns)
     change = net(_gathered(_signed_changes(spark, stored, way), size), stored.columns)
-    small = size <= _BROADCAST_ROWS
     merge = _merge_keyed if key else _merge_rows
-    return merge(state, change, stored.columns, key or stored.columns.names, small)
+    return merge(state, change, stored.columns, key or stored.columns.names, size <= _BROADCAST_ROWS)
+
+
+def few_rows(stored: Stored, at: Csn, most: int) -> pa.Table | None:
+    """The same rows in this process, or None if more than ``most`` would be read, or Spark must tell them apart."""
+    way, part = _way(stored, at), stored.snapshot_part
+    files, changed = stored.files(part), delta_files(stored, way.interval)
+    if sum(file.rows for file in (*files, *changed)) > most or not small.can_add_up(stored.columns):
+        return None
+    state = stored.folder(part).load(files)
+    if not changed:
+        return state
+    changes = stored.folder("delta").load(changed)
+    inside = pc.and_(pc.greater(changes[CSN], way.interval.after), pc.less_equal(changes[CSN], way.interval.through))
+    changes = changes.filter(inside)
+    if way.back:
+        place = changes.schema.get_field_index(COUNT)
+        changes = changes.set_column(place, COUNT, pc.negate(changes[COUNT]))
+    return small.add_up(state, changes, stored.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,25 +203,25 @@ def _check_covered(stored: Stored, interval: Interval) -> None:
     )
 
 
-def _merge_keyed(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], small: bool) -> DataFrame:
+def _merge_keyed(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], few: bool) -> DataFrame:
     """Rows whose key the delta deletes go, rows it inserts come: one pass over the snapshot."""
-    kept = state.join(_gone(change, schema, small), _same(schema, key), "left_anti")
+    kept = state.join(_gone(change, schema, few), _same(schema, key), "left_anti")
     return kept.unionAll(_come(change, schema))
 
 
-def _merge_rows(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], small: bool) -> DataFrame:
+def _merge_rows(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], few: bool) -> DataFrame:
     """As many copies go as the delta deletes: only rows that it names are counted."""
-    gone, same = _gone(change, schema, small), _same(schema, key)
+    gone, same = _gone(change, schema, few), _same(schema, key)
     touched = signed(state.join(gone, same, "left_semi"))
     rest = expand(net(touched.unionAll(change.where(sf.col(COUNT) < 0)), schema), schema)
     return state.join(gone, same, "left_anti").unionAll(rest).unionAll(_come(change, schema))
 
 
-def _gone(change: DataFrame, schema: Schema, small: bool) -> DataFrame:
+def _gone(change: DataFrame, schema: Schema, few: bool) -> DataFrame:
     """What the delta deletes, under names of their own so that a join can tell the sides apart."""
     columns = [col(name).alias(f"{_GONE}_{place}") for place, name in enumerate(schema.names)]
     data = change.where(sf.col(COUNT) < 0).select(*columns)
-    return sf.broadcast(data) if small else data
+    return sf.broadcast(data) if few else data
 
 
 def _come(change: DataFrame, schema: Schema) -> DataFrame:

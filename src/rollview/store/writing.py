@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
@@ -16,8 +18,8 @@ from rollview.errors import RollviewError
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
-from rollview.store.multiset import col, negative_multiplicity
-from rollview.store.types import arrow_type, spark_type
+from rollview.store.multiset import negative_multiplicity
+from rollview.store.types import arrow_type, quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,25 +40,36 @@ def stage(
 ) -> tuple[DataFile, ...]:
     """Write the rows, in the folder's types. ``expected``: about how many; a wrong guess costs time, not memory."""
     typed = as_stored(data, folder.schema)
-    with _named_failures(f"write {label}"):
-        if buckets is None and expected <= BOUND // 2:
-            with meter.action(label):
-                collected = typed.limit(BOUND + 1).toArrow()
-            if collected.num_rows <= BOUND:
-                return counted(meter, label, folder.stage(collected, place, sort=sort) if collected.num_rows else ())
-        with meter.action(label):
-            return counted(meter, label, folder.stage(typed, place, buckets=buckets, sort=sort))
+    if buckets is None and expected <= BOUND // 2:
+        collected = collect(typed, meter, label)
+        if collected is not None:
+            return stage_table(folder, collected, place, meter, label, sort=sort)
+    with named_failures(f"write {label}"), meter.action(label):
+        return counted(meter, label, folder.stage(typed, place, buckets=buckets, sort=sort))
+
+
+def collect(data: DataFrame, meter: Meter, label: str) -> pa.Table | None:
+    """The rows on the driver, or None if there are more than ``BOUND``."""
+    with named_failures(f"compute {label}"), meter.action(label):
+        collected = data.limit(BOUND + 1).toArrow()
+    return collected if collected.num_rows <= BOUND else None
+
+
+def stage_table(
+    folder: DeltaFolder, rows: pa.Table, place: str, meter: Meter, label: str, *, sort: tuple[str, ...] = ()
+) -> tuple[DataFile, ...]:
+    return counted(meter, label, folder.stage(rows, place, sort=sort) if rows.num_rows else ())
 
 
 def as_stored(data: DataFrame, schema: Schema) -> DataFrame:
     """The columns by position, under the stored names and types."""
-    given = data.schema.fields
-    columns = []
-    for field, column in zip(given, schema, strict=True):
-        wanted = spark_type(arrow_type(column.type, column.name))
-        value = col(field.name)
-        columns.append((value if field.dataType == wanted else value.cast(wanted)).alias(column.name))
-    return data.select(*columns)
+    types = [spark_type(arrow_type(column.type, column.name)) for column in schema]
+    return data.selectExpr(
+        *(
+            f"CAST({quoted(given)} AS {type_}) AS {quoted(column.name)}"
+            for given, type_, column in zip(data.columns, types, schema, strict=True)
+        )
+    )
 
 
 def counted(meter: Meter, label: str, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
@@ -67,7 +80,7 @@ def counted(meter: Meter, label: str, files: Iterable[DataFile]) -> tuple[DataFi
 
 
 @contextmanager
-def _named_failures(doing: str) -> Iterator[None]:
+def named_failures(doing: str) -> Iterator[None]:
     """A row deleted more often than it was there is named; the rest is told as Spark's failure."""
     with spark_failures(doing):
         try:

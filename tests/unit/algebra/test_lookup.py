@@ -87,3 +87,33 @@ def test_constraints_never_cost_a_row(query: str) -> None:
         for csn in range(1, 9):
             expected, found = view.recompute(csn), view.at(csn)
             assert found == expected, f"seed {seed} csn {csn}: missing {expected - found}, surplus {found - expected}"
+
+
+def test_children_that_come_and_go_with_their_parents_need_one_term() -> None:
+    moved = {"p": Motion(True, True, False, one_csn=True), "c": Motion()}
+    propagation = compiled(CHILD_AND_PARENT).propagation(moved, closed=frozenset({("c", "p")}))
+    assert [(term.relation, term.kept) for term in propagation.terms] == [("c", True), ("p", False)]
+    assert set(propagation.inputs) == {("c", "delta"), ("p", "delta")}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whole_families_come_and_go(seed: int) -> None:
+    random = Random(seed)
+    duck, alive, children = Duck(KEYED), dict[int, tuple[int, int, str]](), dict[int, tuple[int, int, int]]()
+    for csn in range(1, 13):
+        gone = random.sample(sorted(alive), min(len(alive), random.randint(0, 2)))
+        orphans = [child for child in children.values() if child[1] in gone]
+        parents = [(10 * csn + i, random.randint(0, 2), "w") for i in range(random.randint(0, 2))]
+        born = [(100 * parent[0] + i, parent[0], i) for parent in parents for i in range(random.randint(0, 3))]
+        changes = {
+            "p": [(alive.pop(key), -1) for key in gone] + [(parent, 1) for parent in parents],
+            "c": [(children.pop(child[0]), -1) for child in orphans] + [(child, 1) for child in born],
+        }
+        alive |= {parent[0]: parent for parent in parents}
+        children |= {child[0]: child for child in born}
+        duck.commit(csn, {name: rows for name, rows in changes.items() if rows})
+    view = View(duck, "v", duck.compile("v", "SELECT p.g, SUM(c.x) AS t FROM p JOIN c ON p.id = c.pid GROUP BY p.g"), 1)
+    while view.high_water_mark < 12:
+        view.propagate(min(12, view.high_water_mark + random.choice([1, 1, 2])))
+    for csn in range(1, 13):
+        assert view.at(csn) == view.recompute(csn)

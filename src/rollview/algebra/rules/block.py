@@ -49,7 +49,8 @@ def delta(script: Script, rel: Block) -> exp.Query:
         return _row_by_row(script, rel)
     wanted = _columns_wanted(rel)
     core = _core(script, rel)
-    chains = [chain for i in core if (chain := _term(script, rel, i, core, wanted)) is not None]
+    child = _children_alone(script, rel, core, wanted)
+    chains = [child] if child else [chain for i in core if (chain := _term(script, rel, i, core, wanted)) is not None]
     if not chains:
         return _nothing(script, rel)
     chain = _together(script, rel, chains, wanted)
@@ -123,6 +124,22 @@ def _term(script: Script, rel: Block, i: int, core: list[int], wanted: Wanted) -
         chain = _extended(script, chain, source, partner, wanted)
     script.notes.append(TermNote(_label(start), True, "; ".join(reasons) or "starts at the delta"))
     return chain
+
+
+def _children_alone(script: Script, rel: Block, core: list[int], wanted: Wanted) -> _Chain | None:
+    """Two changed inputs, one of which lives within the other: one term for both."""
+    from rollview.algebra.script import TermNote
+
+    if len(core) != 2 or not all(script.changed(rel.sources[i].rel) for i in core):
+        return None
+    for child, parent in ((rel.sources[core[0]], rel.sources[core[1]]), (rel.sources[core[1]], rel.sources[core[0]])):
+        both, _ = _ready(rel.where, {child.alias, parent.alias})
+        partner = lookup.lives_within(script, child, parent, both)
+        if partner is not None:
+            script.notes.append(TermNote(_label(child), True, "; ".join(partner.reasons)))
+            script.notes.append(TermNote(_label(parent), False, f"what changed in {child.alias} tells all"))
+            return _extended(script, _started(script, rel, child, wanted), parent, partner, wanted)
+    return None
 
 
 def _together(script: Script, rel: Block, chains: list[_Chain], wanted: Wanted) -> _Chain:

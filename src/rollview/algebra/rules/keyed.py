@@ -28,8 +28,9 @@ from rollview.algebra.expressions import (
     call,
     cast,
     column,
+    come_and_go,
+    each,
     named,
-    not_null,
     number,
     same_value,
     select,
@@ -54,15 +55,7 @@ def delta(script: Script, rel: Rel, inputs: Sequence[tuple[Rel, Keys]], evaluate
     moments = _moments(script, inputs)
     at_moments = [_at_moments(script, side, keys, moments) for side, keys in inputs]
     result = script.add("result", evaluate(at_moments, moments))
-    columns = [column(None, name) for name in rel.columns]
-    begins = select(*columns, named(big(1), COUNT), named(column(None, AT), CSN)).from_(table(result))
-    ends = select(*columns, named(big(-1), COUNT), named(column(None, UNTIL), CSN)).from_(table(result))
-    return bag_union(
-        [
-            begins.where(exp.GT(this=column(None, AT), expression=number(0)), copy=False),
-            ends.where(not_null(column(None, UNTIL)), copy=False),
-        ]
-    )
+    return come_and_go(result, rel.columns, AT, UNTIL)
 
 
 def old_rows(script: Script, rel: Rel) -> str:
@@ -79,12 +72,7 @@ def _moments(script: Script, inputs: Sequence[tuple[Rel, Keys]]) -> str:
     ]
     touched = script.add("touched", bag_union(sides))
     keys = [column(None, key) for key in key_names]
-    times = bag_union(
-        [
-            select(*keys, column(None, CSN)).from_(table(touched)),
-            select(*keys, named(big(0), CSN)).from_(table(touched)),
-        ]
-    )
+    times = select(*keys, named(each(column(None, CSN), big(0)), CSN)).from_(table(touched))
     distinct = script.add("times", select(*keys, column(None, CSN)).distinct().from_(times.subquery("u")))
     until = exp.Window(
         this=exp.Lead(this=column(None, CSN)),

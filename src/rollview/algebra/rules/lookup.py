@@ -9,6 +9,10 @@ Laws, for a parent P with key k and a child C whose foreign key refers to it; bo
   update.
 
 When no key was updated in the interval the second law reads no base rows at all (002 §5.1, 003 [9]).
+
+* within: if ΔP is one unit of work, updates no key, and holds every key that ΔC refers to, then each such key has one
+  row in ΔP. A child lives within one life of its parent, so that row is the parent of every change of the child, before
+  or after: Δ(C ⋈ P) = ΔC ⋈ |ΔP|, and the term of ΔP adds nothing.
 """
 
 from __future__ import annotations
@@ -94,6 +98,22 @@ def _partner(
 ) -> Partner:
     known = tuple(_with_csn(query, timed) for query in queries)
     return Partner(known + changes, timed, (reason,), only_changes=only_changes)
+
+
+def lives_within(script: Script, child: Input, parent: Input, conditions: Sequence[exp.Expr]) -> Partner | None:
+    """The parent rows with which the child's changes alone make the join's delta; None if that is not known."""
+    if not isinstance(child.rel, Leaf) or not isinstance(parent.rel, Leaf):
+        return None
+    equalities = _equalities(conditions, parent.alias)
+    key = _key_compared(script, parent.rel.relation, equalities)
+    if key is None or not _is_closed(script, child, parent, equalities, key):
+        return None
+    motion = _motion_of_key(script, parent.rel.relation, key)
+    if motion.updates or not motion.one_csn:
+        return None
+    rows = select(*_columns(parent), named(big(1), COUNT)).from_(table(script.delta(parent.rel)))
+    reason = f"{parent.alias} by key, and all keys are in its delta, none updated: no base rows read, no other term"
+    return Partner((rows,), False, (reason,), only_changes=True)
 
 
 def all_of_it(script: Script, source: Input) -> Partner:

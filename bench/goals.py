@@ -1,0 +1,112 @@
+"""The goals, and what a run says of each: a figure, and whether it is met."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+Round = dict[str, dict[str, float]]
+"""Seconds by view and side."""
+Rounds = dict[str, list[Round]]
+"""By scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    number: str
+    goal: str
+    figure: str
+    met: bool | None
+    """None: not measured."""
+
+
+def verdicts(found: Rounds) -> list[Verdict]:
+    return [_verdict(found, *goal) for goal in _GOALS]
+
+
+def ratio(found: Rounds, scenario: str, view: str, slow: str, fast: str) -> float:
+    """Median over the rounds of how many times longer the first side took."""
+    return statistics.median(measured[view][slow] / measured[view][fast] for measured in found[scenario])
+
+
+def median(found: Rounds, scenario: str, view: str, side: str) -> float:
+    return statistics.median(measured[view][side] for measured in found[scenario])
+
+
+Figures = Iterable[tuple[str, float, Callable[[float], bool]]]
+Goal = Callable[[Rounds], Figures]
+
+
+def _verdict(found: Rounds, number: str, goal: str, measure: Goal) -> Verdict:
+    try:
+        figures = list(measure(found))
+    except KeyError:
+        return Verdict(number, goal, "not measured", None)
+    text = ", ".join(f"{what} {figure:.2f}" if figure < 10 else f"{what} {figure:.0f}" for what, figure, _ in figures)
+    return Verdict(number, goal, text, all(good(figure) for _, figure, good in figures))
+
+
+def _least(bound: float) -> Callable[[float], bool]:
+    return lambda figure: figure >= bound
+
+
+def _most(bound: float) -> Callable[[float], bool]:
+    return lambda figure: figure <= bound
+
+
+def _p1(found: Rounds) -> Figures:
+    yield "× Spark", ratio(found, "sf1 keys 0.1%", "v1", "Spark full", "rollview"), _least(12)
+    yield "× PostgreSQL", ratio(found, "sf1 keys 0.1%", "v1", "PostgreSQL REFRESH", "rollview"), _least(8)
+
+
+def _p2(found: Rounds) -> Figures:
+    yield "× Spark", ratio(found, "sf1 plain 0.1%", "v1", "Spark full", "rollview"), _least(6)
+
+
+def _p3(found: Rounds) -> Figures:
+    yield "× Spark", ratio(found, "sf5 keys 1000", "v1", "Spark full", "rollview"), _least(40)
+    yield "× DuckDB", ratio(found, "sf5 keys 1000", "v1", "DuckDB full", "rollview"), _least(5)
+
+
+def _p4(found: Rounds) -> Figures:
+    for keys, bound in (("keys", 1.3), ("plain", 2.0)):
+        large, small = (median(found, f"sf{scale} {keys} 1000", "v1", "rollview") for scale in (5, 1))
+        yield keys, large / small, _most(bound)
+
+
+def _p5(found: Rounds) -> Figures:
+    for view in ("v1", "v2", "v3", "v4"):
+        yield view, ratio(found, "sf1 keys 0.1%", view, "rollview", "hand-written Spark"), _most(1.2)
+
+
+def _p6(found: Rounds) -> Figures:
+    for scenario in ("sf1 keys 0.1%", "sf1 keys 1%", "sf1 keys 10%"):
+        worst = max(ratio(found, scenario, view, "rollview", "Spark full") for view in ("v1", "v2", "v3", "v4"))
+        yield scenario.rsplit(" ", 1)[1], worst, _most(1.1)
+
+
+def _p7(found: Rounds) -> Figures:
+    yield "× tiny", ratio(found, "sf1 keys 10", "v1", "rollview", "tiny query"), _most(2.5)
+
+
+def _p8(found: Rounds) -> Figures:
+    yield "× pg_ivm", ratio(found, "sf1 keys 1%", "v1", "pg_ivm", "rollview"), _least(10)
+
+
+def _p9(found: Rounds) -> Figures:
+    yield "roll ×", ratio(found, "sf1 keys 0.1%", "v1", "Spark full", "roll to the past"), _least(10)
+    yield "read ×", ratio(found, "sf1 keys 0.1%", "v1", "read the past", "read now"), _most(2)
+
+
+_GOALS: tuple[tuple[str, str, Goal], ...] = (
+    ("P1", "V1, 0.1 %, SF1, declared keys: ≥ 12× Spark full, ≥ 8× PostgreSQL REFRESH", _p1),
+    ("P2", "the same without declared keys: ≥ 6× Spark full", _p2),
+    ("P3", "V1, k=1,000, SF5: ≥ 40× Spark full, ≥ 5× DuckDB full", _p3),
+    ("P4", "k=1,000, SF5/SF1: ≤ 1.3 with keys, ≤ 2.0 without", _p4),
+    ("P5", "≤ 1.2× the best hand-written Spark code", _p5),
+    ("P6", "every view and batch: ≤ 1.1× Spark full", _p6),
+    ("P7", "V1, k=10: ≤ 2.5× a tiny query", _p7),
+    ("P8", "V1, 1 %: ≥ 10× cheaper than what pg_ivm adds to the writers", _p8),
+    ("P9", "roll to the past ≥ 10× faster than recompute; read the past ≤ 2× read now", _p9),
+)

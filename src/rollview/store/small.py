@@ -1,0 +1,35 @@
+"""Few rows, read and added up in this process rather than by a Spark job.
+
+Law: the same multiset as Spark would give. So only columns take part whose values are equal in Arrow exactly where
+Spark's GROUP BY takes them for equal: no floating numbers (NaN, -0.0) and nothing nested.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rollview.core.names import COUNT
+from rollview.core.schema import Schema
+from rollview.store.multiset import deleted_too_often
+from rollview.store.types import arrow_type, is_atomic
+
+
+def can_add_up(schema: Schema) -> bool:
+    types = [arrow_type(column.type, column.name) for column in schema]
+    return all(is_atomic(type_) and not pa.types.is_floating(type_) for type_ in types)
+
+
+def add_up(state: pa.Table, changes: pa.Table, schema: Schema) -> pa.Table:
+    """Plain rows and signed changes with ``_count``: the plain rows after them."""
+    names = list(schema.names)
+    once = state.select(names).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), state.num_rows))
+    both = pa.concat_tables([once, changes.select([*names, COUNT])])
+    netted = both.group_by(names, use_threads=False).aggregate([(COUNT, "sum")])
+    counts = netted[f"{COUNT}_sum"]
+    if netted.num_rows and pc.min(counts).as_py() < 0:
+        wrong = netted.filter(pc.less(counts, 0)).select(names).slice(0, 1).to_pylist()[0]
+        raise deleted_too_often(str(wrong))
+    copies = np.repeat(np.arange(netted.num_rows), counts.to_numpy())
+    return netted.select(names).take(pa.array(copies, pa.int64()))
