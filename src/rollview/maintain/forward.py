@@ -10,19 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rollview.catalog import Catalog, Lease, Part, Pin, Relation, Snapshot
 from rollview.core.interval import Interval
-from rollview.core.names import CSN
 from rollview.maintain.plan import Task
-from rollview.store.arrow_multiset import is_exact, plain_table, signed_table
 from rollview.store.buckets import BUCKET, Buckets
 from rollview.store.fold import fold
 from rollview.store.folder import DeltaFolder
-from rollview.store.merge import GetSpark, load
+from rollview.store.merge import GetSpark
 from rollview.store.rewrite import Files, Rewriting, Rewritten, rewrite, stored
-from rollview.store.timed import delta_files
+from rollview.store.timed import delta_files, few_rows
 from rollview.store.writing import BOUND
 
 
@@ -32,8 +29,7 @@ def run_fold(root: Path, catalog: Catalog, task: Task, spark: GetSpark) -> None:
         snapshot = catalog.snapshot()
         if _repinned(root, catalog, lease, snapshot, task.relation):
             return
-        if _is_small(root, snapshot, task.relation):
-            _fold_small(root, catalog, lease, snapshot, task.relation)
+        if _folded_small(root, catalog, lease, snapshot, task.relation):
             return
     fold(spark(), root, catalog, task.relation)
 
@@ -66,27 +62,19 @@ def _repinned(root: Path, catalog: Catalog, lease: Lease, snapshot: Snapshot, na
     return True
 
 
-def _is_small(root: Path, snapshot: Snapshot, name: str) -> bool:
-    table = snapshot.get(name)
-    since = Interval(table.pins[Part.STATE].through, snapshot.moment.csn)
-    rows = sum(file.rows for file in delta_files(stored(snapshot, root, table), since))
-    return is_exact(table.schema) and rows + table.pins[Part.STATE].rows <= BOUND
-
-
-def _fold_small(root: Path, catalog: Catalog, lease: Lease, snapshot: Snapshot, name: str) -> None:
+def _folded_small(root: Path, catalog: Catalog, lease: Lease, snapshot: Snapshot, name: str) -> bool:
     table, at = snapshot.get(name), snapshot.moment.csn
     held, pin = stored(snapshot, root, table), table.pins[Part.STATE]
-    old, since = held.files(Part.STATE), Interval(pin.through, at)
-    work = Rewriting(table, Part.STATE, "fold", since, old, at, at)
+    rows = few_rows(held, at, BOUND)
+    if rows is None:
+        return False
+    work = Rewriting(table, Part.STATE, "fold", Interval(pin.through, at), held.files(Part.STATE), at, at)
 
     def write(folder: DeltaFolder, places: Sequence[str]) -> Files:
-        changes = load(held.folder(Part.DELTA), delta_files(held, since))
-        inside = pc.and_(pc.greater(changes[CSN], since.after), pc.less_equal(changes[CSN], since.through))
-        signed = [signed_table(load(folder, old)), changes.filter(inside).drop_columns([CSN])]
-        rows = plain_table(pa.concat_tables(signed))
         return _staged(folder, rows, places[0], table)
 
     rewrite(catalog, lease, root, work, held.folder(Part.STATE), write)
+    return True
 
 
 def _staged(folder: DeltaFolder, rows: pa.Table, place: str, table: Relation) -> Files:

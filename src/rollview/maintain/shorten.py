@@ -20,10 +20,11 @@ from rollview.core.interval import Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.maintain.plan import Task
-from rollview.store.arrow_multiset import copied_table, is_exact, net_table
+from rollview.store.arrow_multiset import copied_table, net_table
 from rollview.store.folder import DeltaFolder
-from rollview.store.merge import GetSpark, load
+from rollview.store.merge import GetSpark
 from rollview.store.rewrite import Files, Rewriting, Rewritten, rewrite
+from rollview.store.small import can_add_up
 from rollview.store.timed import Stored
 from rollview.store.writing import BOUND
 
@@ -65,7 +66,7 @@ def run_compress(
     copies = relation.kind is RelationKind.TABLE
 
     def write(folder: DeltaFolder, places: Sequence[str]) -> Files:
-        exact = is_exact(held.columns)
+        exact = can_add_up(held.columns)
         return _written(
             folder,
             task.files,
@@ -108,6 +109,6 @@ def _written(
     if not files:
         return ()
     if by_arrow is not None and rows <= BOUND:
-        return folder.stage(by_arrow(load(folder, files)), place, sort=(CSN,))
+        return folder.stage(by_arrow(folder.load(files)), place, sort=(CSN,))
     data = by_spark(folder.read(spark(), files))
     return folder.stage(data.coalesce(1) if rows <= _ONE_FILE_ROWS else data, place, sort=(CSN,))

@@ -16,16 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rollview.catalog import Catalog, Lease, Part, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import CSN
 from rollview.errors import RollviewError
-from rollview.store.datafile import DataFile, safe_places
+from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.rewrite import Files, Rewriting, Rewritten, rewrite, stored
-from rollview.store.types import arrow_schema
 from rollview.store.writing import BOUND
 
 if TYPE_CHECKING:
@@ -126,16 +124,6 @@ def breaks(snapshot: Snapshot, relation: Relation) -> tuple[Csn, ...]:
     return tuple(sorted(own | marks))
 
 
-def load(folder: DeltaFolder, files: Sequence[DataFile]) -> pa.Table:
-    """All rows of few files, in this process."""
-    physical = arrow_schema(folder.schema)
-    tables = [
-        pq.read_table(place, partitioning=None).select(physical.names).cast(physical)
-        for place in safe_places(folder.root, tuple(files))
-    ]
-    return pa.concat_tables(tables or [physical.empty_table()]).rename_columns(list(folder.schema.names))
-
-
 def _has_many(snapshot: Snapshot, root: Path, relation: Relation) -> bool:
     files = stored(snapshot, root, relation).files(Part.DELTA)
     if len(files) < MANY:
@@ -147,7 +135,7 @@ def _has_many(snapshot: Snapshot, root: Path, relation: Relation) -> bool:
 
 def _merged(folder: DeltaFolder, files: Files, place: str, spark: GetSpark | None, sort: tuple[str, ...]) -> Files:
     if spark is None or sum(file.rows for file in files) <= BOUND:
-        return folder.stage(load(folder, files), place, sort=sort)
+        return folder.stage(folder.load(files), place, sort=sort)
     return folder.stage(folder.read(spark(), files).coalesce(1), place, sort=sort)
 
 
