@@ -227,6 +227,8 @@ _SETTINGS = {
     "warehouse": "the folder with tables and views, relative to the file",
     "catalog": "the catalog's URL: `postgresql://…` or `sqlite:///…`; embedded in the warehouse without it",
     "spark": "settings for the Spark session, as Spark spells them",
+    "retention": "how long changes are kept: `30 days`, `1000 commits`, or by name of table or view; or for ever",
+    "detail": "how long they are kept commit by commit; older ones are compressed",
 }
 _VARIABLES = {
     "JAVA_HOME": "the Java that Spark runs on; then `java` on the PATH, then the `java` extra; at least version 17",

@@ -32,6 +32,11 @@ warehouse: .rollview
 # file: write env:NAME or file:PATH.
 # catalog: env:ROLLVIEW_CATALOG
 
+# How long changes are kept, and kept commit by commit; 'rollview maintain' prunes and compresses what is older. Without
+# these, for ever. Either may also be given by name: {default: 30 days, orders: 90 days}.
+# retention: 30 days
+# detail: 7 days
+
 # Settings for the Spark session.
 # spark:
 #   spark.driver.memory: 8g
@@ -46,6 +51,8 @@ class Config:
     warehouse: str = ".rollview"
     catalog: str | None = None
     spark: dict[str, str | int | float | bool] | None = None
+    retention: str | dict[str, str] | None = None
+    detail: str | dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

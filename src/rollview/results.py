@@ -217,3 +217,28 @@ class Status(Result):
     time: datetime
     tables: tuple[TableStatus, ...]
     views: tuple[ViewStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep(Result):
+    """One thing that maintenance does, with how many files and bytes fewer there are then.
+
+    ``relation`` is None for folders whose table or view is gone; ``hold`` and ``wait`` are what it leaves, and why.
+    """
+
+    relation: str | None
+    part: str | None
+    action: str
+    reason: str
+    interval: Interval | None
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained(Result):
+    """``explained``: it is what would be done, and nothing has changed."""
+
+    csn: Csn
+    explained: bool
+    actions: tuple[Upkeep, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -181,6 +181,36 @@ class Warehouse:
         latest = min(self.snapshot().get(name).pins[Part.DELTA].through for name in views)
         return roll(self._work(on_progress), views, latest if to == "latest" else self.resolve(to))
 
+    # Space
+
+    def maintain(
+        self,
+        select: Sequence[str] = (),
+        *,
+        explain: bool = False,
+        retention: str | Mapping[str, str] | None = None,
+        detail: str | Mapping[str, str] | None = None,
+        prune_before: Point | None = None,
+        compress_before: Point | None = None,
+        grace: timedelta = timedelta(hours=1),
+        on_progress: Callable[[results.Progress], None] | None = None,
+    ) -> results.Maintained:
+        """Do what saves space, or only say so. Without a setting or a csn, every csn stays in reach.
+
+        ``retention`` and ``detail``: how long changes are kept, and kept commit by commit (``30 days``, ``1000
+        commits``). ``grace``: how long a file that is out of use may still be read by somebody.
+        """
+        from rollview.maintain import Keep, Maintenance, maintain
+        from rollview.schedule import select_relations
+
+        if not explain:
+            self._recover()
+        names = select_relations(self.snapshot(), select) if select else None
+        points = (None if point is None else self.resolve(point) for point in (prune_before, compress_before))
+        keep = Keep(retention, detail, *points)
+        work = Maintenance(self._data, self.catalog, lambda: self.spark, keep, grace, on_progress or _silent)
+        return maintain(work, names, explain=explain)
+
     # Questions
 
     def read(self, name: str, as_of: Point | None = None) -> DataFrame:
@@ -268,7 +298,8 @@ class Warehouse:
         *,
         apply: bool,
     ) -> results.Refreshed:
-        from rollview.schedule import refresh, select_views
+        from rollview.schedule import refresh, select_views, views_below
+        from rollview.store.merge import merge_if_many
 
         if mode not in (None, "auto", "incremental", "recompute"):
             raise UsageError(f"There is no refresh mode '{mode}'.", hint="Choose auto, incremental or recompute.")
@@ -277,7 +308,11 @@ class Warehouse:
         if mode == "incremental":
             self._refuse_whole(views)
         target = None if to is None or to == "latest" else self.resolve(to)
-        return refresh(self._work(on_progress), views, target, recompute=mode == "recompute", apply=apply)
+        done = refresh(self._work(on_progress), views, target, recompute=mode == "recompute", apply=apply)
+        now = self.snapshot()
+        touched = {*views}.union(*(views_below(now, now.get(name)) for name in views if now.find(name) is not None))
+        merge_if_many(self._data, self.catalog, touched, now)
+        return done
 
     def _refuse_whole(self, views: Sequence[str]) -> None:
         for name in views:

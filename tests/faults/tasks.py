@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from multiprocessing.connection import Connection
 from typing import Any
 
 from tests.faults.shop import published, statements
 
 from rollview.errors import Retryable
+from rollview.maintain import plan as planning
+from rollview.maintain import trim as trimming
 from rollview.store import fold as folding
 from rollview.warehouse import Warehouse
 
@@ -64,3 +67,9 @@ def watch(warehouse: Warehouse, ears: Connection) -> list[dict[str, tuple[int, A
             seen.append(sight)
         time.sleep(0.1)
     return seen
+
+
+def maintain(warehouse: Warehouse, wishes: dict[str, int]) -> None:
+    """Of whatever size, and without waiting for readers."""
+    planning.FEW, planning.LEAST_ROWS, trimming.LEAST = 2, 1, 1
+    warehouse.maintain(grace=timedelta(0), **wishes)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rollview.capture.ask import ask
 from rollview.capture.constraints import Written, told
 from rollview.capture.probe import Count, Key, Probe, Test, changes_in
-from rollview.catalog import Part, Snapshot
-from rollview.core.interval import Interval
+from rollview.catalog import Part, Relation, Snapshot
+from rollview.core.interval import Csn, Interval
 from rollview.errors import Conflict
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def check_conflict(spark: SparkSession, root: Path, written: Written, began: Sna
     meanwhile = Interval(began.moment.csn, now.moment.csn)
     if table.pins[Part.DELTA].through <= meanwhile.after:
         return
+    _check_told(table, meanwhile.after)
     key = table.constraints.primary_key
     columns = key or table.schema.names
     counts = (Count.INSERTED, Count.DELETED) if key else (Count.DELETED,)
@@ -42,3 +43,9 @@ def check_conflict(spark: SparkSession, root: Path, written: Written, began: Sna
     found = ask(spark, written.staged.rows, table.schema, columns, question)
     if found is not None:
         raise Conflict(table.name, told(columns, found))
+
+
+def _check_told(table: Relation, began: Csn) -> None:
+    """What happened meanwhile must still be told commit by commit."""
+    if began < table.pins[Part.DELTA].after or any(stretch.strictly_inside(began) for stretch in table.coarse):
+        raise Conflict(table.name, f"its changes since csn {began} were pruned or compressed meanwhile")

@@ -30,6 +30,7 @@ from rollview.errors import SqlError, Unsupported, UsageError
 from rollview.results import StatementResult
 from rollview.store import timed
 from rollview.store.fold import fold_if_it_pays
+from rollview.store.merge import merge_if_many
 from rollview.store.plans import covered
 from rollview.store.reader import Reader
 
@@ -116,6 +117,7 @@ class Transaction:
         self.committed = run_commit(work)
         for change in self.committed.changes:
             fold_if_it_pays(self.spark, self.root, self.catalog, change.relation)
+        merge_if_many(self.root, self.catalog, [change.relation for change in self.committed.changes])
         return self.committed
 
     def rollback(self) -> None:

@@ -16,7 +16,7 @@ from rollview import errors
 from rollview.catalog import address, leases, migrate, reading
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
-from rollview.catalog.values import ChangeCount, LeaseInfo, LedgerEntry, Snapshot, Step, StepStatus
+from rollview.catalog.values import ChangeCount, LeaseInfo, LedgerEntry, Snapshot, Step, StepKind, StepStatus
 from rollview.catalog.writer import CatalogWriter
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
@@ -101,6 +101,16 @@ class Catalog:
         """The newest finished propagate, apply or recompute of each relation, by name."""
         with self._database.read() as connection:
             return reading.read_last_steps(connection)
+
+    def last_step(self, relation: str, kind: StepKind) -> Step | None:
+        """The newest finished step of a kind."""
+        with self._database.read() as connection:
+            return reading.read_last_step(connection, relation, kind)
+
+    def settled(self, relation: str) -> datetime | None:
+        """When a step of the relation last ended: since then its pins are as they are."""
+        with self._database.read() as connection:
+            return reading.read_settled(connection, relation)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
         """What is held now, and by whom."""

@@ -95,6 +95,19 @@ def read_last_steps(connection: sa.Connection) -> Mapping[str, Step]:
     return {row.name: _step(row) for row in connection.execute(query.where(t.step.c.id.in_(newest)))}
 
 
+def read_last_step(connection: sa.Connection, relation: str, kind: str) -> Step | None:
+    """The newest finished step of a kind."""
+    of_kind = sa.select(t.step).where(t.step.c.folded == folded(relation), t.step.c.kind == kind)
+    query = of_kind.where(t.step.c.status == "done").order_by(t.step.c.id.desc()).limit(1)
+    return next((_step(row) for row in connection.execute(query)), None)
+
+
+def read_settled(connection: sa.Connection, relation: str) -> datetime | None:
+    """When a step of the relation last ended."""
+    ended = sa.select(sa.func.max(t.step.c.finished)).where(t.step.c.folded == folded(relation))
+    return connection.execute(ended).scalar()
+
+
 def _pins(connection: sa.Connection) -> Mapping[int, dict[Part, Pin]]:
     pins: dict[int, dict[Part, Pin]] = defaultdict(dict)
     for row in connection.execute(_PINS):

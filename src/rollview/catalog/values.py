@@ -17,7 +17,9 @@ from rollview import errors
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Constraints, Schema
 
-StepKind = Literal["propagate", "apply", "fold", "commit", "create", "drop", "recompute"]
+StepKind = Literal[
+    "propagate", "apply", "fold", "commit", "create", "drop", "recompute", "merge", "compress", "prune", "sweep"
+]
 StepStatus = Literal["running", "done", "undone", "failed"]
 
 

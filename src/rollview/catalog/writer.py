@@ -126,6 +126,13 @@ class CatalogWriter:
         merged = merge_overlapping((*relation.coarse, interval))
         self._update(relation, coarse=[[i.after, i.through] for i in merged])
 
+    def forget_coarse(self, name: str, through: Csn) -> None:
+        """Stretches that end there or before are out of reach, so nobody has to be told of them."""
+        relation = self.snapshot().get(name)
+        kept = [[i.after, i.through] for i in relation.coarse if i.through > through]
+        if len(kept) < len(relation.coarse):
+            self._update(relation, coarse=kept)
+
     def pin(self, name: str, pin: Pin) -> None:
         """Make this version the one that exists for readers."""
         key = {"relation_id": self._id(name), "part": str(pin.part)}

@@ -122,6 +122,20 @@ def _(answer: results.Rolled, to: TextOutput) -> None:
 _ROLLED = ("from csn", "to csn", "rows")
 
 
+@_renders(results.Maintained)
+def _(answer: results.Maintained, to: TextOutput) -> None:
+    if not answer.actions:
+        to.say(f"Nothing to save at csn {answer.csn}.")
+        return
+    rows = [
+        (a.relation or "(gone)", a.part or "", a.action, str(a.interval or ""), a.files, _size(a.bytes), a.reason)
+        for a in answer.actions
+    ]
+    to.table(("relation", "part", "action", "interval", "files", "saves", "why"), rows, ("files", "saves"))
+    if answer.explained:
+        to.note("Nothing was changed.")
+
+
 @_renders(results.Explanation)
 def _(answer: results.Explanation, to: TextOutput) -> None:
     to.say(f"View '{answer.name}' is maintained {_how(answer.mode)}.\n")
@@ -253,6 +267,8 @@ def _near(path: str) -> str:
 
 
 def _size(count: int) -> str:
+    if count < 0:
+        return f"−{_size(-count)}"
     size = float(count)
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:

@@ -19,6 +19,25 @@ def select_views(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]
     return tuple(name for name in ordered if name in chosen)
 
 
+def select_relations(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The same for tables and views; what a view reads has tables in it."""
+    chosen: set[str] = set()
+    for pattern in patterns:
+        exact = snapshot.find(pattern)
+        start = exact or snapshot.get(pattern.removeprefix("+").removesuffix("+"))
+        chosen.add(start.name)
+        if exact is None and pattern.startswith("+"):
+            chosen |= _below(snapshot, start)
+        if exact is None and pattern.endswith("+"):
+            chosen |= _views_above(snapshot, start)
+    return tuple(name for name in snapshot.relations if name in chosen)
+
+
+def _below(snapshot: Snapshot, relation: Relation) -> set[str]:
+    reads = set(relation.depends_on)
+    return reads.union(*(_below(snapshot, snapshot.get(name)) for name in reads))
+
+
 def _matches(snapshot: Snapshot, pattern: str) -> set[str]:
     exact = snapshot.find(pattern)
     if exact is not None:

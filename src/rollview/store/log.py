@@ -33,7 +33,7 @@ _CONFIGURATION: Mapping[str, str | None] = {
     "delta.checkpointInterval": "50",
     "delta.enableExpiredLogCleanup": "false",
     "delta.logRetentionDuration": "interval 36500 days",
-    "delta.deletedFileRetentionDuration": "interval 30 days",
+    "delta.deletedFileRetentionDuration": "interval 1 days",
 }
 
 Files = tuple[DataFile, ...]

@@ -1,7 +1,8 @@
 """What a loss of power may leave in a Delta log, and how it goes away.
 
-Law: a commit above the last pinned version that is not whole was never published, so it may go. A checkpoint is
-a copy of commits that are all still there, so it may always go. Nothing else is touched.
+Law: a commit above the last pinned version that is not whole was never published, so it may go. A checkpoint that
+is not whole stands for commits that are all still there, so it may go: commits go only once theirs has been read back
+whole. Nothing else is touched.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
 
 
 def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling: bool = False) -> None:
-    """Refuse a csn outside what is stored, or strictly inside a stretch that was recomputed as a whole."""
+    """Refuse a csn outside what is stored, or strictly inside a stretch whose changes are one."""
     reach = covered(snapshot, relation)
     what = f"{relation.kind.value} '{relation.name}'"
     wish = f"Cannot roll {what} to csn {at}" if rolling else f"Cannot read {what} at csn {at}"
@@ -91,7 +91,7 @@ def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling:
     for stretch in relation.coarse:
         if stretch.strictly_inside(at):
             raise OutOfReach(
-                f"{wish}: it was recomputed whole over {stretch}.",
+                f"{wish}: its changes over {stretch} are stored as one.",
                 hint=f"The nearest csns in reach are {stretch.after} and {stretch.through}.",
                 name=relation.name,
                 csn=at,

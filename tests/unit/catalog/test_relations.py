@@ -212,3 +212,12 @@ def test_what_is_not_json_is_refused_in_our_words(catalog: Catalog) -> None:
         writer.add_relation("v", RelationKind.VIEW, SCHEMA, Constraints(), definition(x=object()), (), "f")
     with pytest.raises(errors.UsageError, match="cannot store"), catalog.write() as writer:
         writer.add_relation("v", RelationKind.VIEW, SCHEMA, Constraints(), definition(x=float("nan")), (), "f")
+
+
+def test_coarse_intervals_that_are_out_of_reach_are_forgotten(catalog: Catalog) -> None:
+    with catalog.write() as writer:
+        add_view(writer, "v")
+        for interval in (Interval(0, 4), Interval(4, 9), Interval(11, 13)):
+            writer.add_coarse("v", interval)
+        writer.forget_coarse("v", 9)
+    assert catalog.snapshot().get("v").coarse == (Interval(11, 13),)

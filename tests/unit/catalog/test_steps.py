@@ -69,3 +69,23 @@ def test_a_new_view_does_not_inherit_the_steps_of_a_dropped_one(catalog: Catalog
 def test_an_unknown_step_cannot_be_finished(catalog: Catalog) -> None:
     with pytest.raises(errors.NotFound, match="no step '99'"), catalog.write() as writer:
         writer.finish_step(99, "done", {})
+
+
+def test_the_newest_finished_step_of_a_kind_is_found_by_name(catalog: Catalog) -> None:
+    with catalog.write() as writer:
+        wanted = step(writer, "V", "compress")
+        step(writer, "v", "compress", "failed")
+        step(writer, "v", "merge")
+    found = catalog.last_step("v", "compress")
+    assert found is not None
+    assert found.id == wanted
+    assert catalog.last_step("v", "prune") is None
+
+
+def test_a_relation_is_settled_since_its_last_step_ended(catalog: Catalog) -> None:
+    assert catalog.settled("v") is None
+    with catalog.write() as writer:
+        step(writer, "V", "apply")
+        step(writer, "v", "apply", "failed")
+        step(writer, "v", "apply", None)
+    assert catalog.settled("v") == max(s.finished for s in catalog.steps("v") if s.finished is not None)

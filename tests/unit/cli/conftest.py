@@ -20,6 +20,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.project import Project
 from rollview.results import (
     Explanation,
+    Maintained,
     OperatorNote,
     Refreshed,
     Rolled,
@@ -27,6 +28,7 @@ from rollview.results import (
     Status,
     TableStatus,
     TermNote,
+    Upkeep,
     Verification,
     ViewCreated,
     ViewRefreshed,
@@ -128,6 +130,11 @@ class FakeWarehouse:
             (),
         )
         return self.told("refresh", select, to) or Refreshed(9, (view,))
+
+    def maintain(self, select: tuple[str, ...] = (), on_progress: Any = None, **wishes: Any) -> Maintained:
+        merged = Upkeep("orders", "delta", "merge", "40 of 41 files are small", Interval(0, 9), 39, 2048)
+        gone = Upkeep(None, None, "remove", "no view or table has them", None, 3, 1)
+        return self.told("maintain", select, wishes) or Maintained(9, wishes["explain"], (merged, gone))
 
     def resolve(self, point: Any, name: str | None = None) -> int:
         return {"latest": 9}.get(point, point) if isinstance(point, int | str) else 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +180,30 @@ def test_every_answer_has_both_forms(cli: Any, warehouse: Any, words: tuple[str,
     assert text.out.strip()
     assert isinstance(data.json, dict)
     assert (text.err, data.err) == ("", "")
+
+
+def test_maintain_passes_the_wishes_and_the_settings(cli: Any, warehouse: Any, project: Path) -> None:
+    (project / "rollview.yaml").write_text("version: 1\nretention: 30 days\ndetail: {default: 7 days, orders: 1 day}\n")
+    ran = cli("maintain", "-s", "+sales", "--compress-before", "8", "--grace", "0.5")
+    assert ran.code == 0
+    (name, select, wishes), *_ = warehouse.calls
+    assert (name, select) == ("maintain", ("+sales",))
+    assert wishes == {
+        "explain": False,
+        "retention": "30 days",
+        "detail": {"default": "7 days", "orders": "1 day"},
+        "prune_before": None,
+        "compress_before": 8,
+        "grace": timedelta(minutes=30),
+    }
+    assert "40 of 41 files are small" in ran.out
+    assert "2 KiB" in ran.out
+    assert "(gone)" in ran.out
+
+
+def test_maintain_explains_as_text_and_as_json(cli: Any, warehouse: Any) -> None:
+    assert "Nothing was changed." in cli("maintain", "--explain").err
+    answer = cli("maintain", "--explain", "-o", "json").json
+    assert answer["explained"] is True
+    assert answer["actions"][0]["interval"] == {"after": 0, "through": 9}
+    assert answer["actions"][1]["relation"] is None

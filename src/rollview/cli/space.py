@@ -1,0 +1,58 @@
+"""maintain."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from rollview.cli.invocation import Invocation, command
+
+app = typer.Typer()
+
+
+@command(app, "maintain")
+def maintain(
+    run: Invocation,
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", "-s", help="Only these: a table, v, +v with what it reads, v+ with what reads it."),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what would be done, and change nothing.")] = False,
+    prune_before: Annotated[
+        str | None, typer.Option("--prune-before", help="Drop changes before this csn or time, for good.")
+    ] = None,
+    compress_before: Annotated[
+        str | None,
+        typer.Option("--compress-before", help="Keep only the net effect of the changes before this csn or time."),
+    ] = None,
+    grace: Annotated[
+        float, typer.Option("--grace", min=0, help="Hours in which a reader may still hold a file that is out of use.")
+    ] = 1.0,
+) -> None:
+    """Save space: merge small files, prune and compress what the settings give up, remove what nobody can be reading.
+
+    Without retention or detail in rollview.yaml, and without a csn, every csn stays in reach.
+
+    Examples:
+
+      rollview maintain --explain
+
+      rollview maintain --select +revenue_by_state --compress-before '2026-12-01 00:00'
+    """
+    prune = None if prune_before is None else run.point(prune_before).at
+    compress = None if compress_before is None else run.point(compress_before).at
+    settings = run.project().config
+    with run.warehouse() as warehouse, run.working("Maintaining") as working:
+        answer = warehouse.maintain(
+            tuple(select or ()),
+            explain=explain,
+            retention=settings.retention,
+            detail=settings.detail,
+            prune_before=prune,
+            compress_before=compress,
+            grace=timedelta(hours=grace),
+            on_progress=working.tell,
+        )
+    run.output.show(answer)

@@ -1,0 +1,55 @@
+"""The oldest csn of a relation that something still reads from.
+
+Law: a view reads on from its high-water mark, and its extent is brought elsewhere from its own csn; below a view that
+reads, everything is read at that view's csn. A delta may only be shortened behind all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rollview.catalog import Part, Relation, RelationKind, Snapshot
+from rollview.core.interval import Csn
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    csn: Csn
+    why: str
+
+
+def oldest_need(snapshot: Snapshot, relation: Relation) -> Need:
+    """Groups are not counted: they can be folded forward, as a table's state can."""
+    return min(_needs(snapshot, relation), key=lambda need: need.csn)
+
+
+def legal(relation: Relation, csn: Csn) -> Csn:
+    """The csn, or the beginning of the coarse stretch that it is strictly inside of."""
+    return next((stretch.after for stretch in relation.coarse if stretch.strictly_inside(csn)), csn)
+
+
+def views_above(snapshot: Snapshot, relation: Relation) -> tuple[Relation, ...]:
+    """The views that read it, at any depth."""
+    found: dict[str, Relation] = {}
+    waiting = [relation]
+    while waiting:
+        for reader in snapshot.readers(waiting.pop().name):
+            if reader.name not in found:
+                found[reader.name] = reader
+                waiting.append(reader)
+    return tuple(found.values())
+
+
+def _needs(snapshot: Snapshot, relation: Relation) -> Iterator[Need]:
+    yield Need(snapshot.moment.csn, "it is the newest csn")
+    if relation.kind is RelationKind.VIEW:
+        yield from _of_view(relation)
+    for view in views_above(snapshot, relation):
+        yield from _of_view(view)
+
+
+def _of_view(view: Relation) -> Iterator[Need]:
+    mark, extent = view.pins[Part.DELTA].through, view.pins[Part.EXTENT].through
+    yield Need(extent, f"the extent of view '{view.name}' is at csn {extent}")
+    yield Need(mark, f"the high-water mark of view '{view.name}' is csn {mark}")

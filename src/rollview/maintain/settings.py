@@ -1,0 +1,107 @@
+"""How long changes are kept, in words: ``30 days``, ``12 hours``, ``1000 commits``, ``forever``.
+
+``retention``: older changes are pruned. ``detail``: older changes are compressed, so that only some of the older csns
+can be returned to. A view's own property wins over the project's setting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from rollview.catalog import Catalog, Relation, Snapshot
+from rollview.core.interval import Csn
+from rollview.errors import UsageError
+
+DEFAULT = "default"
+RETENTION = "rollview.retention"
+DETAIL = "rollview.detail"
+
+_PERIOD = re.compile(r"(?P<number>\d+)\s+(?P<unit>commit|minute|hour|day|week)s?", re.IGNORECASE)
+_FOREVER = "forever"
+
+Words = str | Mapping[str, str] | None
+"""One period for all, or periods by name of relation, with one for ``default``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A time, or a number of commits."""
+
+    time: timedelta | None = None
+    commits: int = 0
+
+
+def parse_period(text: str) -> Period | None:
+    """None is for ever."""
+    if text.strip().lower() == _FOREVER:
+        return None
+    found = _PERIOD.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(
+            f"{text!r} does not say how long changes are kept.",
+            hint="Write for example '30 days', '12 hours', '1000 commits' or 'forever'.",
+        )
+    number, unit = int(found["number"]), found["unit"].lower()
+    return Period(commits=number) if unit == "commit" else Period(timedelta(**{f"{unit}s": number}))
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What the user gave up. ``prune_before`` and ``compress_before`` are csns named for this one time."""
+
+    retention: Words = None
+    detail: Words = None
+    prune_before: Csn | None = None
+    compress_before: Csn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Up to which csn, by whose words, and whether they named it for this one time."""
+
+    csn: Csn
+    why: str
+    named: bool
+
+
+CsnAt = Callable[[datetime], Csn]
+
+
+def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
+    words = _words(relation, keep.retention, RETENTION)
+    return _asked(snapshot, catalog.csn_at, keep.prune_before, words, "retention")
+
+
+def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
+    words = _words(relation, keep.detail, DETAIL)
+    return _asked(snapshot, catalog.csn_at, keep.compress_before, words, "detail")
+
+
+def check_words(words: Words) -> None:
+    """Refuse what cannot be understood before anything is done."""
+    for text in words.values() if isinstance(words, Mapping) else [words] if words is not None else []:
+        parse_period(text)
+
+
+def _words(relation: Relation, given: Words, name: str) -> str | None:
+    own = relation.definition.properties.get(name) if relation.definition is not None else None
+    if own is not None:
+        return own
+    if given is None or isinstance(given, str):
+        return given
+    by_name = {key.lower(): text for key, text in given.items()}
+    return by_name.get(relation.name.lower(), by_name.get(DEFAULT))
+
+
+def _asked(snapshot: Snapshot, csn_at: CsnAt, named: Csn | None, words: str | None, what: str) -> Asked | None:
+    if named is not None:
+        return Asked(min(named, snapshot.moment.csn), f"before csn {named}, as asked", True)
+    period = parse_period(words) if words is not None else None
+    if period is None:
+        return None
+    if period.time is None:
+        return Asked(max(0, snapshot.moment.csn - period.commits), f"{what} is {words}", False)
+    return Asked(csn_at(datetime.now(UTC) - period.time), f"{what} is {words}", False)

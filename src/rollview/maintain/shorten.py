@@ -1,0 +1,114 @@
+"""A delta made shorter: behind a csn, or to its net effect over an interval.
+
+Laws: after pruning to p, state(t) for t ≥ p is as before, and nothing before p can be asked for. After compressing
+(a, c], Δ(a, c] has the same net effect, all of it at csn c; state(t) is as before for t ≤ a and for t ≥ c, and nothing
+strictly inside can be asked for. Rows outside the interval keep their csns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rollview.catalog import Catalog, Lease, Part, Relation, RelationKind
+from rollview.core.interval import Interval
+from rollview.core.names import COUNT, CSN
+from rollview.core.schema import Schema
+from rollview.maintain.plan import Task
+from rollview.store.arrow_multiset import copied_table, net_table
+from rollview.store.folder import DeltaFolder
+from rollview.store.merge import GetSpark
+from rollview.store.rewrite import Files, Rewriting, Rewritten, rewrite
+from rollview.store.small import can_add_up
+from rollview.store.timed import Stored
+from rollview.store.writing import BOUND
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ByArrow = Callable[[pa.Table], pa.Table]
+BySpark = Callable[["DataFrame"], "DataFrame"]
+
+_ONE_FILE_ROWS = 2_000_000
+
+
+def run_prune(
+    catalog: Catalog, lease: Lease, root: Path, relation: Relation, held: Stored, task: Task, spark: GetSpark
+) -> Rewritten:
+    pin, to = relation.pins[Part.DELTA], task.interval.through
+    across = tuple(file for file in task.files if (file.bounds(CSN) or (0, 0))[1] > to)
+    work = Rewriting(relation, Part.DELTA, "prune", task.interval, task.files, to, max(to, pin.through))
+
+    def write(folder: DeltaFolder, places: Sequence[str]) -> Files:
+        return _written(
+            folder,
+            across,
+            places[0],
+            spark,
+            lambda rows: rows.filter(pc.greater(rows[CSN], to)),
+            lambda rows: rows.where(f"{CSN} > {to}"),
+        )
+
+    return rewrite(catalog, lease, root, work, held.folder(Part.DELTA), write)
+
+
+def run_compress(
+    catalog: Catalog, lease: Lease, root: Path, relation: Relation, held: Stored, task: Task, spark: GetSpark
+) -> Rewritten:
+    pin, interval = relation.pins[Part.DELTA], task.interval
+    work = Rewriting(relation, Part.DELTA, "compress", interval, task.files, pin.after, pin.through, coarse=interval)
+    # A table's changes are one row for each copy; a view's have any count.
+    copies = relation.kind is RelationKind.TABLE
+
+    def write(folder: DeltaFolder, places: Sequence[str]) -> Files:
+        exact = can_add_up(held.columns)
+        return _written(
+            folder,
+            task.files,
+            places[0],
+            spark,
+            (lambda rows: netted_table(rows, interval, copies=copies)) if exact else None,
+            lambda rows: _netted_frame(rows, held.columns, interval, copies=copies),
+        )
+
+    return rewrite(catalog, lease, root, work, held.folder(Part.DELTA), write)
+
+
+def netted_table(rows: pa.Table, interval: Interval, *, copies: bool) -> pa.Table:
+    """The rows of the interval by net effect at its end, the others as they are."""
+    inside = pc.and_(pc.greater(rows[CSN], interval.after), pc.less_equal(rows[CSN], interval.through))
+    net = net_table(rows.filter(inside).drop_columns([CSN]))
+    whole = copied_table(net) if copies else net
+    stamped = whole.append_column(CSN, pa.array(np.full(whole.num_rows, interval.through, np.int64)))
+    return pa.concat_tables([stamped, rows.filter(pc.invert(inside))])
+
+
+def _netted_frame(data: DataFrame, schema: Schema, interval: Interval, *, copies: bool) -> DataFrame:
+    from pyspark.sql import functions as sf
+
+    from rollview.store.multiset import col, net
+
+    inside = (sf.col(CSN) > interval.after) & (sf.col(CSN) <= interval.through)
+    count = sf.col(COUNT)
+    netted = net(data.where(inside).drop(CSN), schema)
+    if copies:
+        count = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), sf.abs(count).cast("int")))
+    end = sf.lit(interval.through).cast("bigint").alias(CSN)
+    return netted.select(*map(col, schema.names), count.alias(COUNT), end).unionAll(data.where(~inside))
+
+
+def _written(
+    folder: DeltaFolder, files: Files, place: str, spark: GetSpark, by_arrow: ByArrow | None, by_spark: BySpark
+) -> Files:
+    rows = sum(file.rows for file in files)
+    if not files:
+        return ()
+    if by_arrow is not None and rows <= BOUND:
+        return folder.stage(by_arrow(folder.load(files)), place, sort=(CSN,))
+    data = by_spark(folder.read(spark(), files))
+    return folder.stage(data.coalesce(1) if rows <= _ONE_FILE_ROWS else data, place, sort=(CSN,))

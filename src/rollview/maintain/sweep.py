@@ -1,0 +1,118 @@
+"""Files that nobody can be reading any more go; the others are noted for later.
+
+Law: a file goes only if it has been out of use for the grace period, by a note of an earlier sweep or because its
+relation's pins have not moved since. A Delta log begins at a version that was pinned that long ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from rollview.catalog import Catalog
+from rollview.core.faults import reach
+from rollview.core.interval import Interval
+from rollview.maintain.notes import Notes, read_notes, write_notes
+from rollview.maintain.trim import LogTrim, plan_trim, run_trim
+from rollview.maintain.unused import Unused, find_unused, is_staged, remove
+from rollview.store.steps import recorded
+
+EVERYTHING = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """``due``: files that go, ``later``: files that stay for now, ``trims``: logs that are shortened, by relation."""
+
+    unused: Unused
+    due: tuple[str, ...]
+    later: tuple[str, ...]
+    trims: tuple[tuple[str, LogTrim], ...]
+    notes: Notes
+
+    def due_of(self, relation: str | None) -> tuple[str, ...]:
+        return tuple(path for path in self.due if self.unused.owner[path] == relation)
+
+    def later_of(self, relation: str | None) -> tuple[str, ...]:
+        return tuple(path for path in self.later if self.unused.owner[path] == relation)
+
+    def bytes(self, paths: tuple[str, ...]) -> int:
+        return sum(self.unused.files[path] for path in paths)
+
+
+def plan_sweep(catalog: Catalog, root: Path, chosen: tuple[str, ...] | None, now: datetime, grace: timedelta) -> Sweep:
+    notes = read_notes(root)
+    unused = find_unused(catalog, root, chosen)
+    staged = [path for path in unused.files if unused.owner[path] is None or is_staged(path)]
+    due = tuple(path for path in staged if notes.is_due(path, now, grace) or _is_quiet(unused, path, now, grace))
+    later = tuple(path for path in staged if path not in set(due))
+    trims = tuple(_trims(catalog, root, unused, chosen, notes, now, grace))
+    return Sweep(unused, due, later, trims, _noted(unused, later, notes, chosen, now, grace))
+
+
+def run_sweep(catalog: Catalog, root: Path, sweep: Sweep) -> None:
+    csn = sweep.unused.snapshot.moment.csn
+    if sweep.due or sweep.trims:
+        with recorded(catalog, None, root, EVERYTHING, "sweep", Interval(csn, csn), ()) as step:
+            reach("sweep.begun")
+            for path in sweep.due:
+                remove(root, path)
+                reach("sweep.removed")
+            for _, trim in sweep.trims:
+                run_trim(trim)
+                reach("sweep.trimmed")
+            with catalog.write() as writer:
+                writer.finish_step(step, "done", {"files": len(sweep.due), "bytes": sweep.bytes(sweep.due)})
+    write_notes(root, sweep.notes)
+    reach("sweep.noted")
+
+
+def _is_quiet(unused: Unused, path: str, now: datetime, grace: timedelta) -> bool:
+    since = unused.since(path)
+    return since is not None and since <= now - grace
+
+
+def _trims(
+    catalog: Catalog,
+    root: Path,
+    unused: Unused,
+    chosen: tuple[str, ...] | None,
+    notes: Notes,
+    now: datetime,
+    grace: timedelta,
+) -> Iterator[tuple[str, LogTrim]]:
+    for relation in unused.snapshot.relations.values():
+        if chosen is not None and relation.name not in chosen:
+            continue
+        ended = catalog.settled(relation.name)
+        for part, pin in relation.pins.items():
+            place = f"{relation.folder}/{part}"
+            quiet = ended is not None and ended <= now - grace
+            version = pin.version if quiet else notes.settled_version(place, now, grace)
+            trim = None if version is None else plan_trim(root / place, version, now - grace)
+            if trim is not None:
+                yield relation.name, trim
+
+
+def _noted(
+    unused: Unused,
+    later: tuple[str, ...],
+    notes: Notes,
+    chosen: tuple[str, ...] | None,
+    now: datetime,
+    grace: timedelta,
+) -> Notes:
+    """Older notes stay for what was not looked at; of each part the oldest version that is not settled yet."""
+    files = {path: notes.unused.get(path, now) for path in later}
+    if chosen is not None:
+        files = {**notes.unused, **files}
+    pinned = {}
+    for relation in unused.snapshot.relations.values():
+        for part, pin in relation.pins.items():
+            place = f"{relation.folder}/{part}"
+            old = notes.pinned.get(place)
+            settled = old is None or notes.settled_version(place, now, grace) is not None
+            pinned[place] = (pin.version, now) if settled or old is None else old
+    return Notes(files, pinned)

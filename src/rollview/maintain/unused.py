@@ -1,0 +1,116 @@
+"""Files that no pinned version names and no running step writes.
+
+Law: a folder is recorded in a running step before it is made, and stays there until what is in it is pinned or given
+up. So a file that was there first, and is then in no running step and after that in no pinned version, is in nobody's
+hands but those of readers who began before.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rollview.catalog import Catalog, Snapshot
+from rollview.core.schema import Schema
+from rollview.store.folder import DeltaFolder
+
+_HOME = re.compile(r"[a-z]-[0-9a-f]{32}")
+_PLACE = re.compile(r"s-[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """``files``: sizes by path below the data. ``owner``: the relation whose folder it is, None if that is gone."""
+
+    files: Mapping[str, int]
+    owner: Mapping[str, str | None]
+    settled: Mapping[str, datetime | None]
+    snapshot: Snapshot
+
+    def since(self, path: str) -> datetime | None:
+        """No later than this it went out of use, as far as its relation's steps tell."""
+        owner = self.owner[path]
+        return self.settled.get(owner) if owner is not None else None
+
+
+def find_unused(catalog: Catalog, root: Path, chosen: Iterable[str] | None) -> Unused:
+    """``chosen``: only in these relations; None is everything, folders without a relation too. The order matters."""
+    found = dict(_listed(root))
+    busy = {folder for step in catalog.steps(limit=None, status="running") for folder in step.folders}
+    snapshot = catalog.snapshot()
+    homes = {relation.folder: relation.name for relation in snapshot.relations.values()}
+    live = set(_live(snapshot, root))
+    wanted = None if chosen is None else set(chosen)
+    files = {
+        path: size
+        for path, size in found.items()
+        if path not in live and not _is_busy(path, busy) and _is_wanted(homes.get(_home(path)), wanted)
+    }
+    owner = {path: homes.get(_home(path)) for path in files}
+    # Read last: what was pinned meanwhile counts as pinned just now.
+    settled = {name: catalog.settled(name) for name in {name for name in owner.values() if name is not None}}
+    return Unused(files, owner, settled, snapshot)
+
+
+def remove(root: Path, path: str) -> None:
+    """The file, and the folders that it leaves empty, up to its relation's."""
+    place = root / path
+    place.unlink(missing_ok=True)
+    for folder in place.parents:
+        if folder == root or not _is_empty(folder):
+            return
+        folder.rmdir()
+
+
+def _listed(root: Path) -> Iterator[tuple[str, int]]:
+    for home in sorted(root.iterdir()) if root.is_dir() else ():
+        if _HOME.fullmatch(home.name) and home.is_dir():
+            yield from _listed_home(root, home)
+
+
+def _listed_home(root: Path, home: Path) -> Iterator[tuple[str, int]]:
+    """Staged files, and everything of a relation's folder under its own name for when the relation is gone."""
+    for folder, _, names in os.walk(home):
+        for name in names:
+            place = Path(folder, name)
+            try:
+                yield place.relative_to(root).as_posix(), place.stat().st_size
+            except FileNotFoundError:
+                continue
+
+
+def _live(snapshot: Snapshot, root: Path) -> Iterator[str]:
+    for relation in snapshot.relations.values():
+        for part, pin in relation.pins.items():
+            for file in DeltaFolder(root / relation.folder / part, Schema(())).files(pin.version):
+                yield f"{relation.folder}/{part}/{file.path}"
+
+
+def _is_wanted(owner: str | None, wanted: set[str] | None) -> bool:
+    return wanted is None or owner in wanted
+
+
+def _is_busy(path: str, busy: set[str]) -> bool:
+    parts = path.split("/")
+    return any("/".join(parts[:depth]) in busy for depth in (1, 3))
+
+
+def _home(path: str) -> str:
+    return path.partition("/")[0]
+
+
+def is_staged(path: str) -> bool:
+    """Whether it lies in a staging folder of a part, as all data do; the rest of a living relation is its logs."""
+    parts = path.split("/")
+    return len(parts) > 3 and bool(_PLACE.fullmatch(parts[2]))
+
+
+def _is_empty(folder: Path) -> bool:
+    try:
+        return not any(folder.iterdir())
+    except FileNotFoundError:
+        return False
