@@ -6,12 +6,12 @@ Spark's GROUP BY takes them for equal: no floating numbers (NaN, -0.0) and nothi
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rollview.core.names import COUNT
 from rollview.core.schema import Schema
+from rollview.store.arrow_multiset import copied_table, net_table
 from rollview.store.multiset import deleted_too_often
 from rollview.store.types import arrow_type, is_atomic
 
@@ -25,11 +25,8 @@ def add_up(state: pa.Table, changes: pa.Table, schema: Schema) -> pa.Table:
     """Plain rows and signed changes with ``_count``: the plain rows after them."""
     names = list(schema.names)
     once = state.select(names).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), state.num_rows))
-    both = pa.concat_tables([once, changes.select([*names, COUNT])])
-    netted = both.group_by(names, use_threads=False).aggregate([(COUNT, "sum")])
-    counts = netted[f"{COUNT}_sum"]
-    if netted.num_rows and pc.min(counts).as_py() < 0:
-        wrong = netted.filter(pc.less(counts, 0)).select(names).slice(0, 1).to_pylist()[0]
-        raise deleted_too_often(str(wrong))
-    copies = np.repeat(np.arange(netted.num_rows), counts.to_numpy())
-    return netted.select(names).take(pa.array(copies, pa.int64()))
+    netted = net_table(pa.concat_tables([once, changes.select([*names, COUNT])]))
+    wrong = netted.filter(pc.less(netted[COUNT], 0)).slice(0, 1).to_pylist()
+    if wrong:
+        raise deleted_too_often(str({name: wrong[0][name] for name in names}))
+    return copied_table(netted).select(names)

@@ -14,7 +14,7 @@ from rollview.errors import Corrupt
 from rollview.store.small import add_up, can_add_up
 from rollview.store.types import arrow_type
 
-SCHEMA = Schema((Column("k", "int"), Column("name", "string"), Column("price", "decimal(10,2)")))
+SCHEMA = Schema((Column("k", "int"), Column("na.me", "string"), Column("price", "decimal(10,2)")))
 
 
 def table(rows: list[tuple[object, ...]], columns: tuple[Column, ...]) -> pa.Table:
