@@ -6,12 +6,12 @@ Law: a secret is never in the file, only a reference to it: ``env:NAME`` or ``fi
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rollview.core import references
 from rollview.errors import AlreadyExists, NotFound, UsageError
 from rollview.results import Result
 
@@ -127,21 +127,7 @@ def _without_secret(catalog: str | None) -> str | None:
 
 def resolve(text: str, folder: Path) -> str:
     """The text itself, or what ``env:NAME`` or ``file:PATH`` refers to."""
-    kind, _, target = text.partition(":")
-    if kind == "env":
-        if target not in os.environ:
-            raise UsageError(f"The environment has no variable '{target}', which {FILE} refers to.", variable=target)
-        return os.environ[target]
-    if kind == "file" and not target.startswith("//"):
-        return _read_secret(folder / Path(target).expanduser())
-    return text
-
-
-def _read_secret(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError as cause:
-        raise UsageError(f"Cannot read '{path}', which {FILE} refers to: {cause.strerror}.", file=str(path)) from None
+    return references.resolve(text, folder, FILE)
 
 
 def _spelled(value: str | int | float | bool) -> str:

@@ -21,13 +21,14 @@ from rollview.algebra.definition import Declared, declare, is_view_declaration, 
 from rollview.algebra.text import parse_statements, render
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
-from rollview.errors import AlreadyExists, InUse, NotFound, SqlError, UsageError
+from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from rollview.capture import Transaction
     from rollview.schedule import Refresh
+    from rollview.sources import SourceSettings
     from rollview.store.reader import Reader
 
 CATALOG_FILE = "catalog.db"
@@ -181,6 +182,55 @@ class Warehouse:
         latest = min(self.snapshot().get(name).pins[Part.DELTA].through for name in views)
         return roll(self._work(on_progress), views, latest if to == "latest" else self.resolve(to))
 
+    # Sources
+
+    def check_source(self, name: str, settings: SourceSettings | None = None) -> results.SourceChecked:
+        """What is missing, and the exact statements that mend it. Changes nothing. Without settings: a known source."""
+        from rollview.sources import requests
+
+        settings = settings and settings.anchored(Path.cwd())
+        found = requests.check(name, settings) if settings else requests.check_recorded(self.catalog, name)
+        findings = tuple(results.SourceFinding(one.what, one.mend, one.blocks) for one in found)
+        return results.SourceChecked(name, not any(one.blocks for one in findings), findings)
+
+    def add_source(self, name: str, settings: SourceSettings) -> results.SourceAdded:
+        """Capture the source's tables from now on, beginning with a copy at one position."""
+        from rollview.sources import requests
+
+        self._recover()
+        rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()))
+        tables = tuple(results.CopiedTable(table, count) for table, count in rows.items())
+        record = self.catalog.source(name)
+        csn = self.snapshot().moment.csn
+        return results.SourceAdded(record.name, record.kind, csn, record.position or "", tables)
+
+    def sources(self) -> tuple[results.SourceStatus, ...]:
+        from rollview.query.status import sources
+
+        return sources(self.catalog)
+
+    def capture(self, names: Sequence[str] = ()) -> results.Captured:
+        """Take in what the sources have committed; all of them without names. One that fails stops no other."""
+        self._recover()
+        known = [self.catalog.source(name).name for name in names] or [s.name for s in self.catalog.sources()]
+        done = tuple(self._capture(name) for name in dict.fromkeys(known))
+        return results.Captured(self.snapshot().moment.csn, done)
+
+    def resnapshot(self, name: str) -> results.SourceCaptured:
+        """Copy a source again; the difference becomes one unit of work."""
+        from rollview.sources import requests
+
+        self._recover()
+        progress = requests.resnapshot(self.catalog, self._data, name)
+        return results.SourceCaptured(name, progress.units, progress.rows, progress.position)
+
+    def remove_source(self, name: str, *, forget: bool = False) -> None:
+        """Drop the source's tables and whatever capture put into the source; with ``forget`` leave the source alone."""
+        from rollview.sources import requests
+
+        self._recover()
+        requests.remove(self.catalog, self._data, name, forget=forget)
+
     # Questions
 
     def read(self, name: str, as_of: Point | None = None) -> DataFrame:
@@ -236,6 +286,16 @@ class Warehouse:
     @property
     def _data(self) -> Path:
         return self.root / DATA_FOLDER
+
+    def _capture(self, name: str) -> results.SourceCaptured:
+        from rollview.sources import requests
+
+        try:
+            progress = requests.capture(self.catalog, self._data, name)
+        except RollviewError as error:
+            position = self.catalog.source(name).position
+            return results.SourceCaptured(name, 0, 0, position, error.message, error.retryable)
+        return results.SourceCaptured(name, progress.units, progress.rows, progress.position)
 
     def _reader(self) -> Reader:
         from rollview.store.reader import Reader

@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Self
 
 from rollview import errors
-from rollview.catalog import address, leases, migrate, reading
+from rollview.catalog import address, leases, migrate, reading, sources
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
-from rollview.catalog.values import ChangeCount, LeaseInfo, LedgerEntry, Snapshot, Step, StepStatus
+from rollview.catalog.values import ChangeCount, LeaseInfo, LedgerEntry, Snapshot, Source, Step, StepStatus
 from rollview.catalog.writer import CatalogWriter
 from rollview.core.interval import Csn, Interval
 
@@ -100,6 +100,14 @@ class Catalog:
         """The newest finished propagate, apply or recompute of each relation, by name."""
         with self._database.read() as connection:
             return reading.read_last_steps(connection)
+
+    def sources(self) -> tuple[Source, ...]:
+        with self._database.read() as connection:
+            return sources.read_sources(connection)
+
+    def source(self, name: str) -> Source:
+        with self._database.read() as connection:
+            return sources.get_source(connection, name)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
         """What is held now, and by whom."""

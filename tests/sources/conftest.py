@@ -1,0 +1,38 @@
+"""The same tests on every kind of source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rollview.warehouse import Warehouse
+from tests.sources.harness import Harness, new_warehouse
+from tests.sources.sqlite_harness import SqliteHarness
+
+KINDS = ["sqlite"]
+
+
+@pytest.fixture(params=KINDS)
+def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+    made = _make(request.param, request, tmp_path)
+    yield made
+    made.close()
+
+
+def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Harness:
+    return SqliteHarness(folder)
+
+
+@pytest.fixture
+def empty_warehouse(tmp_path: Path) -> Iterator[Warehouse]:
+    with new_warehouse(tmp_path / "warehouse") as warehouse:
+        yield warehouse
+
+
+@pytest.fixture
+def warehouse(empty_warehouse: Warehouse, harness: Harness) -> Warehouse:
+    """A warehouse that captures the harness's source."""
+    empty_warehouse.add_source("bank", harness.settings())
+    return empty_warehouse
