@@ -20,7 +20,14 @@ def _sqlite(opening: Opening) -> Source:
     return SqliteSource(opening)
 
 
+def _postgres(opening: Opening) -> Source:
+    from rollview.sources.postgres.source import PostgresSource
+
+    return PostgresSource(opening)
+
+
 KINDS: Mapping[str, Callable[[Opening], Source]] = {
+    "postgres": _postgres,
     "sqlite": _sqlite,
 }
 
