@@ -9,13 +9,14 @@ import pytest
 
 from rollview.warehouse import Warehouse
 from tests.servers.postgres import postgres_server
+from tests.sources.files_harness import FilesHarness
 from tests.sources.harness import Harness, new_warehouse
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
 __all__ = ["postgres_server"]
 
-KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+KINDS = ["sqlite", "files", pytest.param("postgres", marks=pytest.mark.postgres)]
 
 
 @pytest.fixture(params=KINDS)
@@ -28,7 +29,7 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]
 def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Harness:
     if kind == "postgres":
         return PostgresHarness(request.getfixturevalue("postgres_server"))
-    return SqliteHarness(folder)
+    return FilesHarness(folder) if kind == "files" else SqliteHarness(folder)
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from rollview.sources import Capability, SourceSettings
 from rollview.sources.held import delta_folder, load_rows, state_folder
 from rollview.warehouse import Warehouse
 
+NAN = float("nan")
+
 Row = tuple[Any, ...]
 Bag = Counter[Row]
 
@@ -77,7 +79,8 @@ def stored(warehouse: Warehouse, table: str, at: Csn | None = None) -> Bag:
 
 
 def tuples(table: Any) -> Iterator[Row]:
-    columns = [column.to_pylist() for column in table.columns]
+    """NaN is one value here, as in Spark."""
+    columns = [[NAN if value != value else value for value in column.to_pylist()] for column in table.columns]
     return zip(*columns, strict=True) if columns else iter(())
 
 

@@ -20,6 +20,12 @@ def _sqlite(opening: Opening) -> Source:
     return SqliteSource(opening)
 
 
+def _files(opening: Opening) -> Source:
+    from rollview.sources.files.source import FilesSource
+
+    return FilesSource(opening)
+
+
 def _postgres(opening: Opening) -> Source:
     from rollview.sources.postgres.source import PostgresSource
 
@@ -27,6 +33,7 @@ def _postgres(opening: Opening) -> Source:
 
 
 KINDS: Mapping[str, Callable[[Opening], Source]] = {
+    "files": _files,
     "postgres": _postgres,
     "sqlite": _sqlite,
 }

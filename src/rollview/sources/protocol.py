@@ -47,7 +47,10 @@ class SourceTable:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Rows of one table that go and come. ``replaces``: everything that was there before goes as well."""
+    """Rows of one table that go and come. ``replaces``: everything that was there before the unit goes as well.
+
+    A whole ``pa.Table`` may be given only of a table that is replaced.
+    """
 
     before: Sequence[Row] = ()
     after: Rows = ()

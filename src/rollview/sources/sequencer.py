@@ -49,6 +49,14 @@ class _Written:
         return sum(file.rows for file in self.files)
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where the source stands when something is published, and what its kind remembers there if that is new."""
+
+    position: str
+    memory: Mapping[str, Any] | None = None
+
+
 class Sequencer:
     """One source's way into the ledger. Whoever uses it holds the lease ``source:NAME``."""
 
@@ -76,19 +84,24 @@ class Sequencer:
 
     def replace(self, unit: UnitOfWork, memory: Mapping[str, Any]) -> Progress:
         """The source was copied again, and its log begins at that copy."""
-        self._publish((unit,))
-        with self._catalog.write() as writer:
-            writer.sources.advance(self._name, self._position, unit.position, memory)
-        self._position = unit.position
+        self._publish((unit,), _End(unit.position, memory))
         return Progress(self._units, self._rows, self._position, self._catalog.snapshot().moment.csn)
 
     def _take(self, batch: Batch) -> None:
-        for group in _groups(self._fresh(batch.units)):
-            self._publish_each(group)
-        if batch.position != self._position or batch.memory is not None:
-            with self._catalog.write() as writer:
-                writer.sources.advance(self._name, self._position, batch.position, batch.memory)
-            self._position = batch.position
+        groups = list(_groups(self._fresh(batch.units)))
+        for group in groups[:-1]:
+            self._publish_each(group, _End(group[-1].position))
+        # What the kind remembers belongs to the position, and moves with it.
+        end = _End(batch.position, batch.memory)
+        if groups:
+            self._publish_each(groups[-1], end)
+        elif batch.position != self._position or batch.memory is not None:
+            self._advance(end)
+
+    def _advance(self, end: _End) -> None:
+        with self._catalog.write() as writer:
+            writer.sources.advance(self._name, self._position, end.position, end.memory)
+        self._position = end.position
 
     def _fresh(self, units: Iterable[UnitOfWork]) -> list[UnitOfWork]:
         """Those beyond the position; what came before it is in the ledger already."""
@@ -103,17 +116,18 @@ class Sequencer:
                 last = place
         return fresh
 
-    def _publish_each(self, units: Sequence[UnitOfWork]) -> None:
+    def _publish_each(self, units: Sequence[UnitOfWork], end: _End) -> None:
         """Together; one by one if a value does not fit, so that those before it are kept."""
         try:
-            self._publish(units)
+            self._publish(units, end)
         except BadValue:
             if len(units) == 1:
                 raise
-            for unit in units:
-                self._publish((unit,))
+            for unit in units[:-1]:
+                self._publish((unit,), _End(unit.position))
+            self._publish(units[-1:], end)
 
-    def _publish(self, units: Sequence[UnitOfWork]) -> None:
+    def _publish(self, units: Sequence[UnitOfWork], end: _End) -> None:
         names = [f"relation:{self._relations[remote]}" for remote in self._relations]
         with self._catalog.lease("commit", *names) as lease:
             snapshot = self._catalog.snapshot()
@@ -121,11 +135,13 @@ class Sequencer:
             first = snapshot.moment.csn + 1
             settled = settle(self._root, self._name, relations, units, first)
             if settled.units:
-                self._write(lease, settled, Interval(first - 1, first - 1 + len(settled.units)), units[-1].position)
+                self._write(lease, settled, Interval(first - 1, first - 1 + len(settled.units)), end)
+            else:
+                self._advance(end)
         self._units += len(settled.units)
         self._rows += settled.rows
 
-    def _write(self, lease: Lease, settled: Settled, interval: Interval, position: str) -> None:
+    def _write(self, lease: Lease, settled: Settled, interval: Interval, end: _End) -> None:
         places = {name: DeltaFolder.new_folder() for name in settled.tables}
         relations = {name: settled.relations[name] for name in settled.tables}
         paths = [f"{relations[name].folder}/{Part.DELTA}/{place}" for name, place in places.items()]
@@ -138,9 +154,9 @@ class Sequencer:
                     writer.commit_unit(**_described(self._name, unit.unit), changes=unit.counts, expect=expect)
                 for one, pin in zip(written, pins, strict=True):
                     writer.pin(one.relation.name, pin)
-                writer.sources.advance(self._name, self._position, position)
+                writer.sources.advance(self._name, self._position, end.position, end.memory)
                 writer.finish_step(step, "done", {"units": len(settled.units), "rows": settled.rows})
-            self._position = position
+            self._position = end.position
             reach("capture.published")
 
     def _stage(self, settled: Settled, name: str, place: str) -> _Written:

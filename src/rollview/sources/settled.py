@@ -105,10 +105,11 @@ def _replaced(root: Path, source: str, relation: Relation, changes: Changes, pos
     """The signed rows of one table, whether it is replaced or merely changed beside one that is."""
     schema = relation.schema
     try:
-        if changes.replaces:
-            return difference(root, relation, as_table(changes.after, schema))
-        assert not isinstance(changes.after, pa.Table)
+        if isinstance(changes.after, pa.Table):
+            return difference(root, relation, changes.after)
         gone, come = net(changes.before, changes.after, schema)
+        if changes.replaces:
+            return difference(root, relation, as_table(come, schema))
         signs = np.repeat(np.array([-1, 1], dtype=np.int64), [len(gone), len(come)])
         return as_table([*gone, *come], schema).append_column(COUNT, pa.array(signs))
     except UnfitError as error:

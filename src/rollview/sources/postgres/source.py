@@ -7,10 +7,10 @@ or transaction ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from psycopg import sql
 
@@ -109,17 +109,22 @@ class PostgresSource:
         seen = 0
         arguments = (self._name, lsn_text(through), limit, self._name)
 
-        def messages() -> Iterator[bytes]:
+        def messages() -> Generator[bytes]:
             nonlocal seen
-            with self._connection.cursor(binary=True) as cursor:
-                for (data,) in cursor.stream(_CHANGES, arguments, size=1000):
+            with (
+                self._connection.cursor(binary=True) as cursor,
+                closing(cast(Generator[Any], cursor.stream(_CHANGES, arguments, size=1000))) as rows,
+            ):
+                for (data,) in rows:
                     seen += 1
                     yield data
 
-        try:
-            units.extend(Stream(self._opening).units(messages(), after))
-        except SourceStopped as error:
-            return tuple(units), seen, error
+        # Whatever happens, the connection must not be left in the middle of an answer.
+        with closing(messages()) as stream:
+            try:
+                units.extend(Stream(self._opening).units(stream, after))
+            except SourceStopped as error:
+                return tuple(units), seen, error
         return tuple(units), seen, None
 
     def _read_tables(self, connection: Connection) -> list[PgTable]:
