@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rollview.core import references
 from rollview.errors import AlreadyExists, NotFound, UsageError
 from rollview.results import Result
+from rollview.sources.settings import SourceSettings, TableSettings, table_named
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rollview.warehouse import Warehouse
 
 FILE = "rollview.yaml"
+
+_STRICT = {"extra": "forbid"}
 
 _TEMPLATE = """\
 version: 1
@@ -32,10 +35,50 @@ warehouse: .rollview
 # file: write env:NAME or file:PATH.
 # catalog: env:ROLLVIEW_CATALOG
 
+# Databases and folders whose tables are captured; add each with 'rollview source add NAME'.
+# sources:
+#   bank:
+#     kind: postgres
+#     address: env:BANK_URL
+#     tables: [public.accounts]
+
 # Settings for the Spark session.
 # spark:
 #   spark.driver.memory: 8g
 """
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """``name`` is what the table is called here; without it, the last part of the source's own name."""
+
+    __pydantic_config__ = _STRICT
+
+    table: str
+    name: str | None = None
+    types: dict[str, str] | None = None
+    key: list[str] | None = None
+    format: str | None = None
+
+    def settings(self) -> TableSettings:
+        relation = self.name or self.table.rpartition(".")[2]
+        types = {column: type_.lower() for column, type_ in (self.types or {}).items()}
+        return TableSettings(relation, self.table, types, tuple(self.key or ()), self.format)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    __pydantic_config__ = _STRICT
+
+    kind: str
+    address: str
+    tables: list[str | TableConfig]
+    options: dict[str, str | int | float | bool] | None = None
+
+    def settings(self) -> SourceSettings:
+        tables = (table_named(table) if isinstance(table, str) else table.settings() for table in self.tables)
+        options = {key: _spelled(value) for key, value in (self.options or {}).items()}
+        return SourceSettings(self.kind, self.address, tuple(tables), options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +89,7 @@ class Config:
     warehouse: str = ".rollview"
     catalog: str | None = None
     spark: dict[str, str | int | float | bool] | None = None
+    sources: dict[str, SourceConfig] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +114,14 @@ class Project:
     def spark_conf(self) -> dict[str, str]:
         settings = (self.config.spark or {}).items()
         return {key: resolve(_spelled(value), self.folder) for key, value in settings}
+
+    def source(self, name: str) -> SourceSettings:
+        """What the file says of a source, its paths understood from anywhere."""
+        found = (self.config.sources or {}).get(name)
+        if found is None:
+            hint = f"Describe it under sources: in {FILE}, or give its kind, address and tables."
+            raise NotFound("source in the project", name, hint=hint)
+        return found.settings().anchored(self.folder)
 
     def open(self) -> Warehouse:
         from rollview.warehouse import Warehouse

@@ -7,6 +7,7 @@ a request first needs it, so that status, explain and lists answer at once.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -216,6 +217,24 @@ class Warehouse:
         done = tuple(self._capture(name) for name in dict.fromkeys(known))
         return results.Captured(self.snapshot().moment.csn, done)
 
+    def run(
+        self, interval: float, stop: threading.Event, rounds: int | None = None
+    ) -> Iterator[tuple[results.Captured | None, results.Refreshed | None, RollviewError | None]]:
+        """Capture and refresh, round after round, until ``stop`` is set; what each round did or what stopped it."""
+        from rollview.schedule.daemon import paced
+
+        for _ in paced(interval, stop, rounds):
+            captured = refreshed = None
+            try:
+                captured = self.capture()
+                if any(view.staleness_commits for view in self.status().views):
+                    refreshed = self.refresh()
+                    self._fold()
+            except RollviewError as error:
+                yield captured, refreshed, error
+            else:
+                yield captured, refreshed, None
+
     def resnapshot(self, name: str) -> results.SourceCaptured:
         """Copy a source again; the difference becomes one unit of work."""
         from rollview.sources import requests
@@ -296,6 +315,14 @@ class Warehouse:
             position = self.catalog.source(name).position
             return results.SourceCaptured(name, 0, 0, position, error.message, error.retryable)
         return results.SourceCaptured(name, progress.units, progress.rows, progress.position)
+
+    def _fold(self) -> None:
+        """States of captured tables move forward where that pays; capture itself starts no Spark."""
+        from rollview.store.fold import fold_if_it_pays
+
+        for table in self.snapshot().tables():
+            if table.source is not None:
+                fold_if_it_pays(self.spark, self._data, self.catalog, table.name)
 
     def _reader(self) -> Reader:
         from rollview.store.reader import Reader

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from rollview.catalog import Part
 from rollview.core.interval import Csn
 from rollview.core.names import CSN
-from rollview.sources import Capability, SourceSettings
+from rollview.sources import SourceSettings
 from rollview.sources.held import delta_folder, load_rows, state_folder
+from rollview.sources.protocol import Capability
 from rollview.warehouse import Warehouse
 
 NAN = float("nan")

@@ -14,7 +14,7 @@ from rollview.capture.ddl import drop_table
 from rollview.capture.transaction import Transaction
 from rollview.core.interval import Interval
 from rollview.errors import AlreadyExists, UsageError
-from rollview.sources import Capability
+from rollview.sources.protocol import Capability
 from rollview.warehouse import Warehouse
 from tests.sources.harness import ACCOUNTS, NOTES, Harness, Row, Write, account, capture, stored
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from rollview.errors import BadValue, NotFound, UsageError
-from rollview.sources import Opening, SourceSettings, SourceTable, TableSettings
+from rollview.sources import SourceSettings, TableSettings
+from rollview.sources.protocol import Opening, SourceTable
 from rollview.sources.sqlite.source import SqliteSource
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Bag, Write, capture, stored

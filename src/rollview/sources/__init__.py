@@ -4,31 +4,6 @@ Law: the first copy at position p, and then the units of work after p in order, 
 its commits. A unit of work is in the ledger once, with the position up to which the source was read.
 """
 
-from rollview.sources.protocol import (
-    Batch,
-    Capability,
-    Changes,
-    Finding,
-    FirstCopy,
-    Opening,
-    Row,
-    Source,
-    SourceTable,
-    UnitOfWork,
-)
 from rollview.sources.settings import SourceSettings, TableSettings
 
-__all__ = [
-    "Batch",
-    "Capability",
-    "Changes",
-    "Finding",
-    "FirstCopy",
-    "Opening",
-    "Row",
-    "Source",
-    "SourceSettings",
-    "SourceTable",
-    "TableSettings",
-    "UnitOfWork",
-]
+__all__ = ["SourceSettings", "TableSettings"]
