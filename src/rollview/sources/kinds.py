@@ -26,6 +26,12 @@ def _files(opening: Opening) -> Source:
     return FilesSource(opening)
 
 
+def _mariadb(opening: Opening) -> Source:
+    from rollview.sources.mariadb.source import MariadbSource
+
+    return MariadbSource(opening)
+
+
 def _postgres(opening: Opening) -> Source:
     from rollview.sources.postgres.source import PostgresSource
 
@@ -34,6 +40,7 @@ def _postgres(opening: Opening) -> Source:
 
 KINDS: Mapping[str, Callable[[Opening], Source]] = {
     "files": _files,
+    "mariadb": _mariadb,
     "postgres": _postgres,
     "sqlite": _sqlite,
 }
