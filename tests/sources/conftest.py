@@ -8,15 +8,22 @@ from pathlib import Path
 import pytest
 
 from rollview.warehouse import Warehouse
+from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import postgres_server
 from tests.sources.files_harness import FilesHarness
 from tests.sources.harness import Harness, new_warehouse
+from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
-__all__ = ["postgres_server"]
+__all__ = ["mariadb_server", "postgres_server"]
 
-KINDS = ["sqlite", "files", pytest.param("postgres", marks=pytest.mark.postgres)]
+KINDS = [
+    "sqlite",
+    "files",
+    pytest.param("postgres", marks=pytest.mark.postgres),
+    pytest.param("mariadb", marks=pytest.mark.mariadb),
+]
 
 
 @pytest.fixture(params=KINDS)
@@ -29,6 +36,8 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]
 def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Harness:
     if kind == "postgres":
         return PostgresHarness(request.getfixturevalue("postgres_server"))
+    if kind == "mariadb":
+        return MariadbHarness(request.getfixturevalue("mariadb_server"))
     return FilesHarness(folder) if kind == "files" else SqliteHarness(folder)
 
 

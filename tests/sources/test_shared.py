@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -13,7 +14,7 @@ from sqlglot import parse_one
 from rollview.capture.ddl import drop_table
 from rollview.capture.transaction import Transaction
 from rollview.core.interval import Interval
-from rollview.errors import AlreadyExists, UsageError
+from rollview.errors import AlreadyExists, Retryable, UsageError
 from rollview.sources.protocol import Capability
 from rollview.warehouse import Warehouse
 from tests.sources.harness import ACCOUNTS, NOTES, Harness, Row, Write, account, capture, stored
@@ -169,19 +170,31 @@ def test_the_source_writes_while_it_is_copied(empty_warehouse: Warehouse, harnes
             harness.write(Write("account", None, account(number, "w", "1.00")), Write("note", None, (str(number),)))
             harness.write(Write("account", account(number, "w", "1.00"), account(number, "v", "2.00")))
             number += 1
+            stop.wait(0.02)
 
     writer = threading.Thread(target=work)
     writer.start()
     try:
-        empty_warehouse.add_source("bank", harness.settings())
+        _persistently(lambda: empty_warehouse.add_source("bank", harness.settings()))
         for _ in range(5):
-            capture(empty_warehouse)
+            empty_warehouse.capture()
     finally:
         stop.set()
         writer.join()
     capture(empty_warehouse)
     check(empty_warehouse, harness)
     assert len(stored(empty_warehouse, "account")) > 3
+
+
+def _persistently(request: Callable[[], object]) -> None:
+    """Files may change while they are read, and are then read again."""
+    for _ in range(50):
+        try:
+            request()
+        except Retryable:
+            continue
+        return
+    request()
 
 
 def test_two_processes_capture_once(warehouse: Warehouse, harness: Harness) -> None:
