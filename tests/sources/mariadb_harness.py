@@ -3,12 +3,11 @@ from __future__ import annotations
 import uuid
 from threading import Lock
 
+from rollview.sources import SourceSettings, TableSettings
+from rollview.sources.protocol import Capability
 from tests.servers.mariadb import MariadbServer
 from tests.sources.harness import ACCOUNTS, NOTES, Bag, Write
 from tests.sources.sql_harness import bag, statements
-
-from rollview.sources import SourceSettings, TableSettings
-from rollview.sources.protocol import Capability
 
 
 class MariadbHarness:

@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.sources.harness import capture, stored
 
 from rollview.errors import BadValue, UsageError
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
+from tests.sources.harness import capture, stored
 
 ORDERS = {"id": "bigint", "state": "string", "amount": "decimal(12,2)"}
 
@@ -126,7 +126,12 @@ VALUES: list[tuple[str, str, Any, Any]] = [
     ("boolean", "true", True, True),
     ("double", "0.1", 0.1, 0.1),
     ("date", "2026-02-28", "2026-02-28", date(2026, 2, 28)),
-    ("timestamp_ntz", "2026-03-29T02:30:00.123456", "2026-03-29T02:30:00.123456", datetime(2026, 3, 29, 2, 30, 0, 123456)),
+    (
+        "timestamp_ntz",
+        "2026-03-29T02:30:00.123456",
+        "2026-03-29T02:30:00.123456",
+        datetime(2026, 3, 29, 2, 30, 0, 123456),
+    ),
     ("timestamp", "2026-03-29T02:30:00+02:00", "2026-03-29T02:30:00+02:00", datetime(2026, 3, 29, 0, 30, tzinfo=UTC)),
     ("string", '"a ""b"", c\nd"', 'a "b", c\nd', 'a "b", c\nd'),
 ]
