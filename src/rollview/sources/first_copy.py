@@ -46,11 +46,12 @@ class _Copied:
 def run_first_copy(catalog: Catalog, root: Path, source: Source, record: Record) -> Mapping[str, int]:
     """Rows by relation. Whoever runs it holds the lease ``source:NAME``."""
     settings = SourceSettings.from_json(record.settings)
-    tables = check_tables(catalog, settings, source.tables())
-    homes = {table.name: f"t-{uuid4().hex}" for table in tables}
     at = catalog.snapshot().moment.csn
     with source.first_copy() as copy:
         reach("copy.opened")
+        # Only the copy itself knows what its rows look like: the tables may have changed a moment ago.
+        tables = check_tables(catalog, settings, copy.tables)
+        homes = {table.name: f"t-{uuid4().hex}" for table in tables}
         folders = tuple(homes.values())
         with recorded(catalog, None, root, record.name, "copy", Interval(at, at), folders) as step:
             planned = [_planned(settings, table, homes[table.name], at) for table in tables]

@@ -83,10 +83,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class FirstCopy:
-    """The tables at one position; ``rows`` yields those of a table in pieces."""
+    """The tables as they were at one position; ``rows`` yields those of a table in pieces."""
 
     position: str
     time: datetime
+    tables: tuple[SourceTable, ...]
     rows: Callable[[str], Iterator[Rows]]
     memory: Mapping[str, Any]
 

@@ -76,10 +76,13 @@ def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
     """Copy the source again; the difference from what is held becomes one unit of work."""
     with catalog.lease(lease_name(name)):
         record = catalog.source(name)
-        with _noting(catalog, record), _closing(open_recorded(catalog, record)) as source:
-            _check_schemas(catalog, record, source)
-            with source.first_copy() as copy:
-                return _replace(catalog, root, source, record, copy)
+        with (
+            _noting(catalog, record),
+            _closing(open_recorded(catalog, record)) as source,
+            source.first_copy() as copy,
+        ):
+            _check_schemas(catalog, record, copy)
+            return _replace(catalog, root, source, record, copy)
 
 
 def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
@@ -133,17 +136,17 @@ def _captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
 def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
     names = {table.remote: table.relation for table in record.tables}
     changes = {}
-    for table in source.tables():
+    for table in copy.tables:
         found = list(pieces(record.name, names[table.name], table, copy))
         changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes)
     return Sequencer(catalog, root, source, record).replace(unit, copy.memory)
 
 
-def _check_schemas(catalog: Catalog, record: Record, source: Source) -> None:
+def _check_schemas(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
-    for table in source.tables():
+    for table in copy.tables:
         if table.schema != relations[table.name].schema:
             raise SchemaChanged(record.name, table.name, "its columns are not the recorded ones")
 

@@ -57,7 +57,7 @@ class _Reading:
 
 class FilesSource:
     kind: ClassVar[str] = "files"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.TRUNCATE, Capability.ONLINE_COPY})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.TRUNCATE})
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
@@ -84,13 +84,14 @@ class FilesSource:
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
         number = int(self._opening.memory.get("readings", 0)) + 1
-        readings = {table.name: self._reading(table, {}) for table in self.tables()}
+        tables = self.tables()
+        readings = {table.name: self._reading(table, {}) for table in tables}
 
         def rows(remote: str) -> Iterator[Rows]:
             yield self._whole(readings[remote])
 
         memory = self._remembered(number, readings)
-        yield FirstCopy(str(number), datetime.now(UTC), rows, memory)
+        yield FirstCopy(str(number), datetime.now(UTC), tables, rows, memory)
 
     def read(self, after: str, limit: int) -> Batch:
         files: Mapping[str, Any] = self._opening.memory["files"]

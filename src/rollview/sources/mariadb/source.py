@@ -50,11 +50,13 @@ class MariadbSource:
     def first_copy(self) -> Iterator[FirstCopy]:
         with self._server.translated(), closing(self._server.connect()) as reading:
             position = _snapshot(reading)
+            found = {remote: self._get(reading, remote) for remote in self._opening.settings.remotes}
 
             def rows(remote: str) -> Iterator[Sequence[Row]]:
-                yield from self._copied(reading, self._get(reading, remote))
+                yield from self._copied(reading, found[remote])
 
-            yield FirstCopy(position, datetime.now(UTC), rows, self._opening.memory)
+            tables = tuple(map(described, found.values()))
+            yield FirstCopy(position, datetime.now(UTC), tables, rows, self._opening.memory)
 
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():

@@ -68,7 +68,8 @@ class PostgresSource:
                 def rows(remote: str) -> Iterator[Sequence[Row]]:
                     yield from self._copied(reading, tables[remote])
 
-                yield FirstCopy(lsn_text(position), datetime.now(UTC), rows, self._memory(reading, found))
+                memory = self._memory(reading, found)
+                yield FirstCopy(lsn_text(position), datetime.now(UTC), tuple(tables.values()), rows, memory)
 
     def read(self, after: str, limit: int) -> Batch:
         start = parse_lsn(after)

@@ -63,15 +63,15 @@ class SqliteSource:
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
-        tables = {table.name: table for table in self.tables()}
         self._install()
         with self._reading():
+            tables = {table.name: table for table in self.tables()}
             position = _position([self._newest(names) for names in self._names])
 
             def rows(remote: str) -> Iterator[Sequence[Row]]:
                 yield from self._rows(tables[remote])
 
-            yield FirstCopy(position, datetime.now(UTC), rows, self._opening.memory)
+            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, self._opening.memory)
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
