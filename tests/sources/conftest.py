@@ -10,6 +10,7 @@ import pytest
 from rollview.warehouse import Warehouse
 from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import postgres_server
+from tests.sources.delta_harness import DeltaHarness
 from tests.sources.files_harness import FilesHarness
 from tests.sources.harness import Harness, new_warehouse
 from tests.sources.mariadb_harness import MariadbHarness
@@ -21,6 +22,7 @@ __all__ = ["mariadb_server", "postgres_server"]
 KINDS = [
     "sqlite",
     "files",
+    "delta",
     pytest.param("postgres", marks=pytest.mark.postgres),
     pytest.param("mariadb", marks=pytest.mark.mariadb),
 ]
@@ -36,6 +38,8 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]
 def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Harness:
     if kind == "postgres":
         return PostgresHarness(request.getfixturevalue("postgres_server"))
+    if kind == "delta":
+        return DeltaHarness(folder)
     if kind == "mariadb":
         return MariadbHarness(request.getfixturevalue("mariadb_server"))
     return FilesHarness(folder) if kind == "files" else SqliteHarness(folder)

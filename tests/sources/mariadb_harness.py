@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import uuid
 from threading import Lock
 
@@ -51,6 +52,13 @@ class MariadbHarness:
         self.execute(f"TRUNCATE TABLE {table}")
 
     def lose(self) -> None:
+        """A log that a reader has just left is kept until its thread is gone."""
+        for number, *_ in self.execute(
+            "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+        ):
+            self.execute(f"KILL {number}")
+        while self.execute("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"):
+            time.sleep(0.05)
         self.execute("FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
         (newest, *_) = self.execute("SHOW MASTER STATUS")[0]
         self.execute(f"PURGE BINARY LOGS TO '{newest}'")

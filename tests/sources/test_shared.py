@@ -75,9 +75,11 @@ def test_a_transaction_is_captured(warehouse: Warehouse, harness: Harness, write
     before = {table: stored(warehouse, table) for table in ("account", "note")}
     harness.write(*writes)
     changes = any(harness.rows(table) != before[table] for table in before)
-    assert capture(warehouse).units == changes
+    several = Capability.ACROSS_TABLES not in harness.capabilities and len({write.table for write in writes}) > 1
+    commits = 2 if several else int(changes)
+    assert capture(warehouse).units == commits
     check(warehouse, harness)
-    assert warehouse.snapshot().moment.csn == 1 + changes
+    assert warehouse.snapshot().moment.csn == 1 + commits
     for table, bag in before.items():
         assert stored(warehouse, table, 1) == bag
 
@@ -116,7 +118,7 @@ def test_every_transaction_has_its_csn(warehouse: Warehouse, harness: Harness) -
         pytest.skip("this kind of source does not tell where one transaction ends")
     history = [harness.rows("account")]
     for number in range(10, 30):
-        harness.write(Write("account", None, account(number, "n", "1.00")), Write("note", None, (str(number),)))
+        harness.write(Write("account", None, account(number, "n", "1.00")))
         history.append(harness.rows("account"))
     assert capture(warehouse).units == 20
     for csn, bag in enumerate(history, 1):

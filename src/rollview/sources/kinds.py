@@ -20,6 +20,12 @@ def _sqlite(opening: Opening) -> Source:
     return SqliteSource(opening)
 
 
+def _delta(opening: Opening) -> Source:
+    from rollview.sources.delta.source import DeltaSource
+
+    return DeltaSource(opening)
+
+
 def _files(opening: Opening) -> Source:
     from rollview.sources.files.source import FilesSource
 
@@ -39,6 +45,7 @@ def _postgres(opening: Opening) -> Source:
 
 
 KINDS: Mapping[str, Callable[[Opening], Source]] = {
+    "delta": _delta,
     "files": _files,
     "mariadb": _mariadb,
     "postgres": _postgres,

@@ -29,6 +29,7 @@ class Capability(StrEnum):
     """What a kind of source can do beyond the protocol's law."""
 
     TRANSACTIONS = "each transaction is a unit of work of its own"
+    ACROSS_TABLES = "a transaction over several tables is one unit of work"
     BEFORE_IMAGES = "rows that go are told whole"
     COMMIT_TIMES = "the source's own commit time is known"
     TRUNCATE = "a table that is emptied at once is seen"

@@ -51,10 +51,11 @@ def parquet_schema(path: Path) -> Schema:
         physical = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
         raise UnreadableError(str(error).splitlines()[0]) from None
-    return Schema(tuple(Column(field.name, _spelled(field)) for field in physical))
+    return Schema(tuple(Column(field.name, spelled(field)) for field in physical))
 
 
-def _spelled(field: pa.Field) -> str:
+def spelled(field: pa.Field) -> str:
+    """A simple Arrow type as Spark spells it, where the two have the same values."""
     type_ = field.type
     if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
         type_ = pa.string()

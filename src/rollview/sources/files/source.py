@@ -57,7 +57,7 @@ class _Reading:
 
 class FilesSource:
     kind: ClassVar[str] = "files"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.TRUNCATE})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.ACROSS_TABLES, Capability.TRUNCATE})
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening

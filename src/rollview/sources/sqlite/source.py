@@ -38,7 +38,9 @@ _PIECE = 50_000
 
 class SqliteSource:
     kind: ClassVar[str] = "sqlite"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.BEFORE_IMAGES, Capability.TRUNCATE})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.ACROSS_TABLES, Capability.BEFORE_IMAGES, Capability.TRUNCATE}
+    )
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
