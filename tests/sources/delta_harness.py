@@ -29,7 +29,7 @@ class DeltaHarness:
             self._save(table)
 
     def settings(self) -> SourceSettings:
-        tables = (TableSettings("account", "account", {}, ("id",)), TableSettings("note", "note"))
+        tables = (TableSettings("account", "account"), TableSettings("note", "note"))
         return SourceSettings("delta", str(self.root), tables)
 
     def write(self, *writes: Write) -> None:

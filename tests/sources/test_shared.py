@@ -35,9 +35,9 @@ def test_the_first_copy_is_the_source(warehouse: Warehouse, harness: Harness) ->
     assert source.position == entry.position
 
 
-def test_the_key_and_types_are_known(warehouse: Warehouse) -> None:
+def test_the_key_and_types_are_known(warehouse: Warehouse, harness: Harness) -> None:
     relation = warehouse.snapshot().get("account")
-    assert relation.constraints.primary_key == ("id",)
+    assert relation.constraints.primary_key == (("id",) if Capability.KEYS in harness.capabilities else ())
     assert relation.schema.names == ("id", "owner", "balance")
     assert [column.type for column in relation.schema][2] == "decimal(12,2)"
     assert relation.source == "bank"
@@ -91,7 +91,8 @@ def test_keys_change_places(warehouse: Warehouse, harness: Harness) -> None:
     capture(warehouse)
     check(warehouse, harness)
     (change,) = warehouse.catalog.changes("account", Interval(1, 2))
-    assert (change.inserted, change.deleted, change.updated) == (2, 2, 2)
+    updated = 2 if Capability.KEYS in harness.capabilities else None
+    assert (change.inserted, change.deleted, change.updated) == (2, 2, updated)
 
 
 def test_a_table_is_emptied_and_filled_again(warehouse: Warehouse, harness: Harness) -> None:

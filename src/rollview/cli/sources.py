@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Databases and folders whose tables
 Name = Annotated[str, typer.Argument(help="The source's name.")]
 Kind = Annotated[
     str | None,
-    typer.Argument(help="postgres, mariadb, sqlite or files. Without it, what rollview.yaml says of the name."),
+    typer.Argument(help="postgres, mariadb, sqlite, delta or files. Without it, what rollview.yaml says."),
 ]
 Address = Annotated[
     str | None, typer.Argument(help="A URL as env:NAME or file:PATH, or the path of a database or folder.")

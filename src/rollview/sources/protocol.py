@@ -34,6 +34,7 @@ class Capability(StrEnum):
     COMMIT_TIMES = "the source's own commit time is known"
     TRUNCATE = "a table that is emptied at once is seen"
     SCHEMA_MESSAGES = "the layout of each row is told with it"
+    KEYS = "what is unique stays unique, because the source or capture makes sure"
     ONLINE_COPY = "the first copy blocks no writer"
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from rollview.core.schema import Column, Constraints, Schema
+from rollview.core.schema import Column, Schema
 from rollview.sources.files.formats import spelled
 from rollview.sources.protocol import Row, SourceTable
 from rollview.sources.values import UnfitError
@@ -37,10 +37,10 @@ def unread_features(table: DeltaTable) -> tuple[str, ...]:
     return tuple(sorted(features.intersection(_UNREAD) | ({"columnMapping"} if mapped else set())))
 
 
-def described(remote: str, table: DeltaTable, key: tuple[str, ...]) -> SourceTable:
+def described(remote: str, table: DeltaTable) -> SourceTable:
     fields = pa.schema(table.schema().to_arrow())
     columns = tuple(Column(field.name, spelled(field)) for field in fields)
-    return SourceTable(remote, Schema(columns), Constraints(key, (), key))
+    return SourceTable(remote, Schema(columns))
 
 
 def added_files(table: DeltaTable) -> dict[str, File]:

@@ -34,7 +34,10 @@ from rollview.sources.values import UnfitError
 
 class DeltaSource:
     kind: ClassVar[str] = "delta"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.ACROSS_TABLES}
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {
+        Capability.ACROSS_TABLES,
+        Capability.KEYS,
+    }
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
@@ -50,6 +53,9 @@ class DeltaSource:
                 continue
             for feature in unread_features(table):
                 found.append(Finding(f"table '{remote}' uses {feature}, which is not read here"))
+            if self._opening.settings.table(remote).key:
+                what = f"Delta makes sure of no key, so that of '{remote}' is not used"
+                found.append(Finding(what, blocks=False))
         return tuple(found)
 
     def tables(self) -> tuple[SourceTable, ...]:
@@ -133,7 +139,7 @@ class DeltaSource:
 
     def _described(self, remote: str, table: DeltaTable) -> SourceTable:
         with self._telling(remote):
-            return described(remote, table, self._opening.settings.table(remote).key)
+            return described(remote, table)
 
     @contextmanager
     def _telling(self, remote: str, version: int | None = None) -> Iterator[None]:

@@ -57,7 +57,9 @@ class _Reading:
 
 class FilesSource:
     kind: ClassVar[str] = "files"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.ACROSS_TABLES, Capability.TRUNCATE})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.ACROSS_TABLES, Capability.KEYS, Capability.TRUNCATE}
+    )
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening

@@ -39,7 +39,7 @@ _PIECE = 50_000
 class SqliteSource:
     kind: ClassVar[str] = "sqlite"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.ACROSS_TABLES, Capability.BEFORE_IMAGES, Capability.TRUNCATE}
+        {Capability.ACROSS_TABLES, Capability.BEFORE_IMAGES, Capability.KEYS, Capability.TRUNCATE}
     )
 
     def __init__(self, opening: Opening) -> None:
