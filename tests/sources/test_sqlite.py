@@ -206,8 +206,17 @@ def test_a_bad_value_in_the_first_copy_is_told(tmp_path: Path) -> None:
         db.execute("CREATE TABLE t (v TEXT)")
         db.execute("INSERT INTO t VALUES (CAST(x'ff' AS TEXT))")
         settings = SourceSettings("sqlite", str(tmp_path / "s.db"), (TableSettings("t", "t"),))
-        with Warehouse.create(tmp_path / "w") as warehouse, pytest.raises(BadValue, match="column 'v'"):
-            warehouse.add_source("s", settings)
+        with Warehouse.create(tmp_path / "w") as warehouse:
+            with pytest.raises(BadValue, match="column 'v'"):
+                warehouse.add_source("s", settings)
+            (source,) = warehouse.sources()
+            assert source.state == "copying"
+            assert "column 'v'" in (source.problem or "")
+            # Nobody may come for the changes, so none are kept.
+            assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%rollview%'").fetchone() == (0,)
+            db.execute("UPDATE t SET v = 'well'")
+            capture(warehouse)
+            assert stored(warehouse, "t") == Counter({("well",): 1})
 
 
 def test_what_is_missing_is_told_before_anything_is_changed(tmp_path: Path, empty_warehouse: Warehouse) -> None:

@@ -7,7 +7,7 @@ fails hurts nobody else: its state says why, its tables stay at their last good 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,9 +55,7 @@ def add(catalog: Catalog, root: Path, name: str, settings: SourceSettings) -> Co
 
 def finish_copy(catalog: Catalog, root: Path, name: str) -> Copied:
     with catalog.lease(lease_name(name)):
-        record = catalog.source(name)
-        with _closing(open_recorded(catalog, record)) as source:
-            return run_first_copy(catalog, root, source, record)
+        return _copy(catalog, root, catalog.source(name))
 
 
 def capture(catalog: Catalog, root: Path, name: str) -> Progress:
@@ -79,6 +77,7 @@ def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
         with (
             _noting(catalog, record),
             _closing(open_recorded(catalog, record)) as source,
+            _withdrawing(source),
             source.first_copy() as copy,
         ):
             _check_schemas(catalog, record, copy)
@@ -126,9 +125,29 @@ def _not_ready(name: str, findings: list[Finding]) -> UsageError:
     )
 
 
+def _copy(catalog: Catalog, root: Path, record: Record) -> Copied:
+    try:
+        with _closing(open_recorded(catalog, record)) as source, _withdrawing(source):
+            return run_first_copy(catalog, root, source, record)
+    except RollviewError as error:
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, "copying", error.message)
+        raise
+
+
+@contextmanager
+def _withdrawing(source: Source) -> Iterator[None]:
+    """A source must not keep its changes for a copy that failed: nobody may come for them."""
+    try:
+        yield
+    except BaseException:
+        with suppress(RollviewError):
+            source.remove()
+        raise
+
+
 def _captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
-    with _closing(open_recorded(catalog, record)) as source:
-        rows = run_first_copy(catalog, root, source, record)
+    rows = _copy(catalog, root, record)
     position = catalog.source(record.name).position or ""
     return Progress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
