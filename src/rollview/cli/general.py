@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -125,6 +126,7 @@ def run_(
                 run.output.show(refreshed)
             if problem is not None:
                 run.output.error(problem)
+            sys.stdout.flush()
 
 
 @command(app, "refresh")
