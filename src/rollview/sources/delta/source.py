@@ -152,8 +152,9 @@ class DeltaSource:
 
 
 def _time(table: DeltaTable) -> datetime:
-    (entry,) = table.history(1)
-    return datetime.fromtimestamp(entry.get("timestamp", 0) / 1000, UTC)
+    """When the version was committed, as its log says."""
+    entries = (entry for entry in table.history(2) if entry.get("version") == table.version())
+    return datetime.fromtimestamp(next(entries, {}).get("timestamp", 0) / 1000, UTC)
 
 
 def _position(versions: Sequence[int]) -> str:
