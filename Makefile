@@ -4,6 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 
 # These folders start no Spark, so they may run side by side; the others share one session per run.
 LIGHT := $(wildcard tests/unit tests/golden tests/property)
+SOURCES := $(wildcard tests/sources)
 SPARK := $(wildcard tests/spark tests/interleaving tests/faults tests/cli tests/docs)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
@@ -18,6 +19,7 @@ demo: .venv/.installed ## see rollview work, in the terminal, in under two minut
 
 test: .venv/.installed ## run all tests
 	$(PYTEST) $(SIDE_BY_SIDE) $(LIGHT)
+	$(if $(SOURCES),$(PYTEST) $(SOURCES))
 	$(if $(SPARK),$(PYTEST) $(SPARK))
 
 check: .venv/.installed ## format, lint, types, import layers and unit tests: about a minute

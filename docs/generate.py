@@ -225,6 +225,7 @@ def config_page() -> str:
 _SETTINGS = {
     "version": "the version of the file's form",
     "warehouse": "the folder with tables and views, relative to the file",
+    "sources": "databases and folders to capture, by name: see [how to](../how-to/capture-a-source.md)",
     "catalog": "the catalog's URL: `postgresql://…` or `sqlite:///…`; embedded in the warehouse without it",
     "spark": "settings for the Spark session, as Spark spells them",
     "retention": "how long changes are kept: `30 days`, `1000 commits`, or by name of table or view; or for ever",

@@ -13,7 +13,12 @@ RollviewError                 root: code, retryable, facts, hint
 ├── ConstraintViolated        a transaction broke a declared constraint
 ├── Retryable                 try again later
 │   ├── Conflict              another transaction committed first
-│   └── Busy                  another process holds the lease
+│   ├── Busy                  another process holds the lease
+│   └── SourceDown            a source does not answer
+├── SourceStopped             a source cannot be read on until somebody acts
+│   ├── LostPosition          the source no longer has what follows the last position
+│   ├── SchemaChanged         a table of the source is not what it was
+│   └── BadValue              a value that no column of the table's type can hold
 ├── LostLease                 this process was too slow and another took over
 ├── Corrupt                   what is stored contradicts itself; the view is stopped
 ├── EnvironmentFault          Java, Spark or the disk is not as needed
@@ -141,6 +146,60 @@ class Busy(Retryable):
             hint="Wait for it, or try again later.",
             thing=thing,
             holder=holder,
+        )
+
+
+class SourceDown(Retryable):
+    code = "source_down"
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(
+            f"Source '{source}' does not answer: {reason}.",
+            hint="Nothing was lost. Try again when it is back.",
+            source=source,
+        )
+
+
+class SourceStopped(RollviewError):
+    code = "source_stopped"
+
+
+class LostPosition(SourceStopped):
+    code = "lost_position"
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(
+            f"Source '{source}' cannot be read on from where it was left: {reason}.",
+            hint=f"Copy it again and take the difference as one change: rollview source resnapshot {source}",
+            source=source,
+        )
+
+
+class SchemaChanged(SourceStopped):
+    code = "schema_changed"
+
+    def __init__(self, source: str, table: str, reason: str) -> None:
+        super().__init__(
+            f"Table '{table}' of source '{source}' is not what it was: {reason}.",
+            hint="Its views stay at their last good csn. Undo the change there, or remove the source and add it.",
+            source=source,
+            table=table,
+        )
+
+
+class BadValue(SourceStopped):
+    code = "bad_value"
+
+    def __init__(self, source: str, table: str, column: str, reason: str, position: str | None = None) -> None:
+        place = f" at position {position}" if position is not None else ""
+        super().__init__(
+            f"Table '{table}' of source '{source}' has a value in column '{column}'{place} "
+            f"that cannot be represented: {reason}.",
+            hint="Declare another type for the column, for example string, and add the source anew.",
+            source=source,
+            table=table,
+            column=column,
+            position=position,
         )
 
 

@@ -6,14 +6,15 @@ Law: a secret is never in the file, only a reference to it: ``env:NAME`` or ``fi
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rollview.core import references
 from rollview.errors import AlreadyExists, NotFound, UsageError
 from rollview.results import Result
+from rollview.sources.settings import SourceSettings, TableSettings, table_named
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rollview.warehouse import Warehouse
 
 FILE = "rollview.yaml"
+
+_STRICT = {"extra": "forbid"}
 
 _TEMPLATE = """\
 version: 1
@@ -37,10 +40,50 @@ warehouse: .rollview
 # retention: 30 days
 # detail: 7 days
 
+# Databases and folders whose tables are captured; add each with 'rollview source add NAME'.
+# sources:
+#   bank:
+#     kind: postgres
+#     address: env:BANK_URL
+#     tables: [public.accounts]
+
 # Settings for the Spark session.
 # spark:
 #   spark.driver.memory: 8g
 """
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """``name`` is what the table is called here; without it, the last part of the source's own name."""
+
+    __pydantic_config__ = _STRICT
+
+    table: str
+    name: str | None = None
+    types: dict[str, str] | None = None
+    key: list[str] | None = None
+    format: str | None = None
+
+    def settings(self) -> TableSettings:
+        relation = self.name or self.table.rpartition(".")[2]
+        types = {column: type_.lower() for column, type_ in (self.types or {}).items()}
+        return TableSettings(relation, self.table, types, tuple(self.key or ()), self.format)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    __pydantic_config__ = _STRICT
+
+    kind: str
+    address: str
+    tables: list[str | TableConfig]
+    options: dict[str, str | int | float | bool] | None = None
+
+    def settings(self) -> SourceSettings:
+        tables = (table_named(table) if isinstance(table, str) else table.settings() for table in self.tables)
+        options = {key: _spelled(value) for key, value in (self.options or {}).items()}
+        return SourceSettings(self.kind, self.address, tuple(tables), options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +96,7 @@ class Config:
     spark: dict[str, str | int | float | bool] | None = None
     retention: str | dict[str, str] | None = None
     detail: str | dict[str, str] | None = None
+    sources: dict[str, SourceConfig] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +121,14 @@ class Project:
     def spark_conf(self) -> dict[str, str]:
         settings = (self.config.spark or {}).items()
         return {key: resolve(_spelled(value), self.folder) for key, value in settings}
+
+    def source(self, name: str) -> SourceSettings:
+        """What the file says of a source, its paths understood from anywhere."""
+        found = (self.config.sources or {}).get(name)
+        if found is None:
+            hint = f"Describe it under sources: in {FILE}, or give its kind, address and tables."
+            raise NotFound("source in the project", name, hint=hint)
+        return found.settings().anchored(self.folder)
 
     def open(self) -> Warehouse:
         from rollview.warehouse import Warehouse
@@ -134,21 +186,7 @@ def _without_secret(catalog: str | None) -> str | None:
 
 def resolve(text: str, folder: Path) -> str:
     """The text itself, or what ``env:NAME`` or ``file:PATH`` refers to."""
-    kind, _, target = text.partition(":")
-    if kind == "env":
-        if target not in os.environ:
-            raise UsageError(f"The environment has no variable '{target}', which {FILE} refers to.", variable=target)
-        return os.environ[target]
-    if kind == "file" and not target.startswith("//"):
-        return _read_secret(folder / Path(target).expanduser())
-    return text
-
-
-def _read_secret(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError as cause:
-        raise UsageError(f"Cannot read '{path}', which {FILE} refers to: {cause.strerror}.", file=str(path)) from None
+    return references.resolve(text, folder, FILE)
 
 
 def _spelled(value: str | int | float | bool) -> str:

@@ -212,11 +212,75 @@ class ViewStatus(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class SourceFinding(Result):
+    """What a source lacks, and the statement that mends it; ``blocks`` if it cannot be captured so."""
+
+    what: str
+    mend: str | None
+    blocks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChecked(Result):
+    name: str
+    ready: bool
+    findings: tuple[SourceFinding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedTable(Result):
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAdded(Result):
+    name: str
+    kind: str
+    csn: Csn
+    position: str
+    tables: tuple[CopiedTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCaptured(Result):
+    """Units of work and signed rows that came, or the problem that kept them away."""
+
+    name: str
+    units: int
+    rows: int
+    position: str | None
+    problem: str | None = None
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Captured(Result):
+    csn: Csn
+    sources: tuple[SourceCaptured, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus(Result):
+    """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read."""
+
+    name: str
+    kind: str
+    address: str
+    state: str
+    position: str | None
+    read: datetime | None
+    tables: tuple[str, ...]
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Status(Result):
     csn: Csn
     time: datetime
     tables: tuple[TableStatus, ...]
     views: tuple[ViewStatus, ...]
+    sources: tuple[SourceStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ a request first needs it, so that status, explain and lists answer at once.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -21,13 +22,14 @@ from rollview.algebra.definition import Declared, declare, is_view_declaration, 
 from rollview.algebra.text import parse_statements, render
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
-from rollview.errors import AlreadyExists, InUse, NotFound, SqlError, UsageError
+from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from rollview.capture import Transaction
     from rollview.schedule import Refresh
+    from rollview.sources import SourceSettings
     from rollview.store.reader import Reader
 
 CATALOG_FILE = "catalog.db"
@@ -211,6 +213,73 @@ class Warehouse:
         work = Maintenance(self._data, self.catalog, lambda: self.spark, keep, grace, on_progress or _silent)
         return maintain(work, names, explain=explain)
 
+    # Sources
+
+    def check_source(self, name: str, settings: SourceSettings | None = None) -> results.SourceChecked:
+        """What is missing, and the exact statements that mend it. Changes nothing. Without settings: a known source."""
+        from rollview.sources import requests
+
+        settings = settings and settings.anchored(Path.cwd())
+        found = requests.check(name, settings) if settings else requests.check_recorded(self.catalog, name)
+        findings = tuple(results.SourceFinding(one.what, one.mend, one.blocks) for one in found)
+        return results.SourceChecked(name, not any(one.blocks for one in findings), findings)
+
+    def add_source(self, name: str, settings: SourceSettings) -> results.SourceAdded:
+        """Capture the source's tables from now on, beginning with a copy at one position."""
+        from rollview.sources import requests
+
+        self._recover()
+        rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()))
+        tables = tuple(results.CopiedTable(table, count) for table, count in rows.items())
+        record = self.catalog.source(name)
+        csn = self.snapshot().moment.csn
+        return results.SourceAdded(record.name, record.kind, csn, record.position or "", tables)
+
+    def sources(self) -> tuple[results.SourceStatus, ...]:
+        from rollview.query.status import sources
+
+        return sources(self.catalog)
+
+    def capture(self, names: Sequence[str] = ()) -> results.Captured:
+        """Take in what the sources have committed; all of them without names. One that fails stops no other."""
+        self._recover()
+        known = [self.catalog.source(name).name for name in names] or [s.name for s in self.catalog.sources()]
+        done = tuple(self._capture(name) for name in dict.fromkeys(known))
+        return results.Captured(self.snapshot().moment.csn, done)
+
+    def run(
+        self, interval: float, stop: threading.Event, rounds: int | None = None
+    ) -> Iterator[tuple[results.Captured | None, results.Refreshed | None, RollviewError | None]]:
+        """Capture and refresh, round after round, until ``stop`` is set; what each round did or what stopped it."""
+        from rollview.schedule.daemon import paced
+
+        for _ in paced(interval, stop, rounds):
+            captured = refreshed = None
+            try:
+                captured = self.capture()
+                if any(view.staleness_commits for view in self.status().views):
+                    refreshed = self.refresh()
+                    self._fold()
+            except RollviewError as error:
+                yield captured, refreshed, error
+            else:
+                yield captured, refreshed, None
+
+    def resnapshot(self, name: str) -> results.SourceCaptured:
+        """Copy a source again; the difference becomes one unit of work."""
+        from rollview.sources import requests
+
+        self._recover()
+        progress = requests.resnapshot(self.catalog, self._data, name)
+        return results.SourceCaptured(name, progress.units, progress.rows, progress.position)
+
+    def remove_source(self, name: str, *, forget: bool = False) -> None:
+        """Drop the source's tables and whatever capture put into the source; with ``forget`` leave the source alone."""
+        from rollview.sources import requests
+
+        self._recover()
+        requests.remove(self.catalog, self._data, name, forget=forget)
+
     # Questions
 
     def read(self, name: str, as_of: Point | None = None) -> DataFrame:
@@ -266,6 +335,24 @@ class Warehouse:
     @property
     def _data(self) -> Path:
         return self.root / DATA_FOLDER
+
+    def _capture(self, name: str) -> results.SourceCaptured:
+        from rollview.sources import requests
+
+        try:
+            progress = requests.capture(self.catalog, self._data, name)
+        except RollviewError as error:
+            position = self.catalog.source(name).position
+            return results.SourceCaptured(name, 0, 0, position, error.message, error.retryable)
+        return results.SourceCaptured(name, progress.units, progress.rows, progress.position)
+
+    def _fold(self) -> None:
+        """States of captured tables move forward where that pays; capture itself starts no Spark."""
+        from rollview.store.fold import fold_if_it_pays
+
+        for table in self.snapshot().tables():
+            if table.source is not None:
+                fold_if_it_pays(self.spark, self._data, self.catalog, table.name)
 
     def _reader(self) -> Reader:
         from rollview.store.reader import Reader

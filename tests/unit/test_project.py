@@ -63,3 +63,48 @@ def test_a_reference_to_nothing_is_told(tmp_path: Path, text: str) -> None:
 def test_spark_settings_become_text(tmp_path: Path) -> None:
     project = load_project(write(tmp_path, "version: 1\nspark: {a: 8, b: true, c: x}\n"))
     assert project.spark_conf() == {"a": "8", "b": "true", "c": "x"}
+
+
+SOURCES = """
+version: 1
+sources:
+  bank:
+    kind: postgres
+    address: env:BANK_URL
+    tables:
+      - public.accounts
+      - {table: public.note, name: notes, types: {amount: "DECIMAL(38,9)"}}
+  drop:
+    kind: files
+    address: inbox
+    tables: [{table: orders, format: csv, types: {id: bigint}, key: [id]}]
+    options: {settle_seconds: 5}
+"""
+
+
+def test_sources_are_described(tmp_path: Path) -> None:
+    project = load_project(write(tmp_path, SOURCES))
+    bank, drop = project.source("bank"), project.source("drop")
+    assert (bank.kind, bank.address, bank.remotes) == ("postgres", "env:BANK_URL", ("public.accounts", "public.note"))
+    assert [table.relation for table in bank.tables] == ["accounts", "notes"]
+    assert bank.tables[1].types == {"amount": "decimal(38,9)"}
+    assert (drop.address, drop.options) == (str(tmp_path / "inbox"), {"settle_seconds": "5"})
+    assert drop.tables[0].key == ("id",)
+    with pytest.raises(NotFound, match="no source in the project 'other'"):
+        project.source("other")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("  s: {kind: postgres, address: 'postgresql://u:secret@h/d', tables: [t]}", "password"),
+        ("  s: {kind: sqlite, address: x, tables: []}", "no tables"),
+        ("  s: {kind: sqlite, address: x, tables: [a.t, b.t]}", "Two tables"),
+        ("  s: {kind: sqlite, address: x, tables: [t], secret: 1}", r"sources\.s"),
+        ("  s: {kind: sqlite, address: x, tables: [{table: t, secret: 1}]}", r"sources\.s"),
+    ],
+)
+def test_a_wrong_source_is_told_without_its_secret(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        load_project(write(tmp_path, f"version: 1\nsources:\n{line}\n")).source("s")
+    assert "secret" not in caught.value.message

@@ -82,6 +82,11 @@ def drop_table(root: Path, catalog: Catalog, tree: exp.Drop) -> StatementResult:
         table = snapshot.get(name)
         if table.kind is not RelationKind.TABLE:
             raise UsageError(f"'{table.name}' is a view, not a table.", hint="Write DROP MATERIALIZED VIEW.")
+        if table.source is not None:
+            raise UsageError(
+                f"Table '{table.name}' is captured from source '{table.source}'.",
+                hint=f"Remove the source with all of its tables: rollview source remove {table.source}",
+            )
         step = drop(writer, table)
     take_away(catalog, root, table, step)
     return replace(result, csn=snapshot.moment.csn)
@@ -231,6 +236,12 @@ def _resolved_key(snapshot: Snapshot, declared: DeclaredTable, schema: Schema, k
     name, there, constraints = declared.name, schema, declared.constraints
     if not same(key.table, declared.name):
         target = snapshot.get(key.table)
+        if target.source is not None:
+            raise Unsupported(
+                f"A foreign key of '{declared.name}' refers to '{target.name}', which is captured from source "
+                f"'{target.source}' and may lose rows at any time.",
+                hint="Leave the foreign key out.",
+            )
         name, there, constraints = target.name, target.schema, target.constraints
     wanted = key.referenced or constraints.primary_key
     spelled = tuple(column.name for column in map(there.find, wanted) if column is not None)

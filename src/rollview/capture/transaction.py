@@ -130,6 +130,13 @@ class Transaction:
         relation = self.snapshot.get(name)
         if relation.kind is not RelationKind.TABLE:
             raise UsageError(f"'{relation.name}' is a view; its rows follow from its definition.")
+        if relation.source is not None:
+            raise UsageError(
+                f"Table '{relation.name}' is captured from source '{relation.source}'; it cannot be changed here.",
+                hint="Change it at the source, then run: rollview capture",
+                table=relation.name,
+                source=relation.source,
+            )
         return relation
 
     def rows(self, query: exp.Expr) -> DataFrame:

@@ -7,6 +7,7 @@ from rollview.catalog.catalog import Catalog
 from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
 from rollview.catalog.values import (
+    CapturedTable,
     Change,
     ChangeCount,
     Definition,
@@ -18,6 +19,7 @@ from rollview.catalog.values import (
     Relation,
     RelationKind,
     Snapshot,
+    Source,
     Step,
     StepKind,
     StepStatus,
@@ -25,6 +27,7 @@ from rollview.catalog.values import (
 from rollview.catalog.writer import CatalogWriter
 
 __all__ = [
+    "CapturedTable",
     "Catalog",
     "CatalogWriter",
     "Change",
@@ -40,6 +43,7 @@ __all__ = [
     "Relation",
     "RelationKind",
     "Snapshot",
+    "Source",
     "Step",
     "StepKind",
     "StepStatus",

@@ -13,10 +13,19 @@ from types import TracebackType
 from typing import Self
 
 from rollview import errors
-from rollview.catalog import address, leases, migrate, reading
+from rollview.catalog import address, leases, migrate, reading, sources
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
-from rollview.catalog.values import ChangeCount, LeaseInfo, LedgerEntry, Snapshot, Step, StepKind, StepStatus
+from rollview.catalog.values import (
+    ChangeCount,
+    LeaseInfo,
+    LedgerEntry,
+    Snapshot,
+    Source,
+    Step,
+    StepKind,
+    StepStatus,
+)
 from rollview.catalog.writer import CatalogWriter
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
@@ -111,6 +120,14 @@ class Catalog:
         """When a step of the relation last ended: since then its pins are as they are."""
         with self._database.read() as connection:
             return reading.read_settled(connection, relation)
+
+    def sources(self) -> tuple[Source, ...]:
+        with self._database.read() as connection:
+            return sources.read_sources(connection)
+
+    def source(self, name: str) -> Source:
+        with self._database.read() as connection:
+            return sources.get_source(connection, name)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
         """What is held now, and by whom."""

@@ -28,7 +28,13 @@ from rollview.core.schema import Constraints, Schema
 
 REFRESHING = ("propagate", "apply", "recompute")
 
-_RELATIONS = sa.select(t.relation).where(t.relation.c.folded.is_not(None)).order_by(t.relation.c.id)
+_RELATIONS = (
+    sa.select(t.relation, t.source.c.name.label("source"))
+    .outerjoin(t.source_table, t.source_table.c.relation_id == t.relation.c.id)
+    .outerjoin(t.source, t.source.c.id == t.source_table.c.source_id)
+    .where(t.relation.c.folded.is_not(None))
+    .order_by(t.relation.c.id)
+)
 _PINS = sa.select(t.pin)
 _DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.dependency.c.place)
 _CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
@@ -143,6 +149,7 @@ def _relation(row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...]
         pins=pins,
         coarse=tuple(Interval(after, through) for after, through in row.coarse),
         problem=row.problem,
+        source=row.source,
     )
 
 

@@ -2,7 +2,8 @@
 
 Laws: the clock has one row, and the ledger one row per csn, 1, 2, 3 and so on. A relation that is dropped keeps its
 row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
-row is never deleted, so its token never goes back.
+row is never deleted, so its token never goes back. A source's row holds the position up to which its units of work are
+in the ledger.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0001"
+HEAD = "0002"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -158,6 +159,29 @@ lease = sa.Table(
     sa.Column("pid_started", sa.Text, nullable=False),
     sa.Column("acquired", Instant, nullable=False),
     sa.Column("expires", Instant, nullable=False),
+)
+
+source = sa.Table(
+    f"{PREFIX}source",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("folded", sa.Text, nullable=False, unique=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("settings", sa.JSON, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("position", FreeText),
+    sa.Column("memory", sa.JSON, nullable=False),
+    sa.Column("problem", FreeText),
+    sa.Column("read", Instant),
+)
+
+source_table = sa.Table(
+    f"{PREFIX}source_table",
+    metadata,
+    _relation_id(primary_key=True),
+    sa.Column("source_id", sa.Integer, sa.ForeignKey(f"{PREFIX}source.id"), nullable=False, index=True),
+    sa.Column("remote", FreeText, nullable=False),
 )
 
 version = sa.Table(VERSION_TABLE, sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))

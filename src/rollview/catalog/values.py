@@ -18,7 +18,19 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Constraints, Schema
 
 StepKind = Literal[
-    "propagate", "apply", "fold", "commit", "create", "drop", "recompute", "merge", "compress", "prune", "sweep"
+    "propagate",
+    "apply",
+    "fold",
+    "commit",
+    "create",
+    "drop",
+    "recompute",
+    "merge",
+    "compress",
+    "prune",
+    "sweep",
+    "copy",
+    "capture",
 ]
 StepStatus = Literal["running", "done", "undone", "failed"]
 
@@ -62,7 +74,10 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A base table or a view. It cannot be read strictly inside a ``coarse`` interval; a ``problem`` stops it."""
+    """A base table or a view. It cannot be read strictly inside a ``coarse`` interval; a ``problem`` stops it.
+
+    ``source``: the name of the source that a table is captured from; None for a local one.
+    """
 
     id: int
     name: str
@@ -76,6 +91,7 @@ class Relation:
     pins: Mapping[Part, Pin]
     coarse: tuple[Interval, ...]
     problem: str | None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +131,34 @@ class LedgerEntry:
     source_time: datetime
     ledger_time: datetime
     changes: tuple[ChangeCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedTable:
+    """A relation and what the source calls it."""
+
+    relation: str
+    remote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An outside database. Every unit of work up to ``position`` is in the ledger, and none after it.
+
+    ``state`` is copying, active or removing, or the code of the error that stopped it, told in ``problem``.
+    ``memory`` is what its kind has to know at that position; ``settings`` hold references to secrets, never secrets.
+    """
+
+    id: int
+    name: str
+    kind: str
+    settings: Mapping[str, Any]
+    state: str
+    position: str | None
+    memory: Mapping[str, Any]
+    problem: str | None
+    read: datetime | None
+    tables: tuple[CapturedTable, ...]
 
 
 @dataclass(frozen=True, slots=True)

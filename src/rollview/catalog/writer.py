@@ -18,6 +18,7 @@ from rollview import errors
 from rollview.catalog import graph, reading
 from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
+from rollview.catalog.sources import SourceWriter
 from rollview.catalog.values import (
     Definition,
     Moment,
@@ -41,6 +42,7 @@ class CatalogWriter:
         self._connection = connection
         self._wall_clock = wall_clock
         self._moment = reading.read_moment(connection, lock=True)
+        self.sources = SourceWriter(connection, wall_clock)
 
     def snapshot(self) -> Snapshot:
         """The catalog as this transaction sees it, its own changes included."""
@@ -116,6 +118,7 @@ class CatalogWriter:
             raise errors.InUse(str(relation.kind), relation.name, users)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == relation.id))
         self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == relation.id))
+        self._connection.execute(t.source_table.delete().where(t.source_table.c.relation_id == relation.id))
         self._update(relation, folded=None, dropped=self._moment.csn)
 
     def set_problem(self, name: str, text: str | None) -> None:

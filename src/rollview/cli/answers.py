@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rollview.core.schema import Column
-from rollview.results import Result, Verification, ViewCreated, plain
+from rollview.results import Result, SourceStatus, Verification, ViewCreated, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,6 +67,11 @@ class ViewsCreated(Result):
 class Dropped(Result):
     kind: str
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceList(Result):
+    sources: tuple[SourceStatus, ...]
 
 
 @dataclass(frozen=True, slots=True)

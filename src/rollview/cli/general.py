@@ -1,13 +1,16 @@
-"""init, sql, shell, refresh, status, log."""
+"""init, sql, shell, capture, refresh, run, status, log."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rollview.cli.answers import Ledger, StatementAnswer, StatementAnswers, fetch
+from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
 from rollview.cli.invocation import Invocation, command
 from rollview.cli.statements import split_statements
@@ -83,6 +86,47 @@ def shell(run: Invocation, limit: Limit = None) -> None:
 
     with run.warehouse() as warehouse:
         run_shell(run, warehouse, run.limit(limit))
+
+
+@command(app, "capture")
+def capture(
+    run: Invocation,
+    names: Annotated[list[str] | None, typer.Argument(help="Only these sources; all by default.")] = None,
+) -> None:
+    """Take in what the sources have committed since they were last read. Starts no Spark.
+
+    A source that fails stops no other; the command then ends with 1, or with 3 if trying again may help.
+    """
+    with run.warehouse() as warehouse, run.working("Capturing"):
+        captured = warehouse.capture(tuple(names or ()))
+    run.output.show(captured)
+    failed = [source for source in captured.sources if source.problem is not None]
+    if failed:
+        raise typer.Exit(ExitCode.TRY_AGAIN if all(source.retryable for source in failed) else ExitCode.FAILED)
+
+
+@command(app, "run")
+def run_(
+    run: Invocation,
+    interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds from one round to the next.")] = 10.0,
+    rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after so many rounds; 0 goes on.")] = 0,
+) -> None:
+    """Capture the sources and refresh the views, round after round, until SIGTERM or Ctrl-C.
+
+    A round that has begun is finished first. What fails is told and tried again in the next round.
+    """
+    from rollview.schedule.daemon import stopping
+
+    with run.warehouse() as warehouse, stopping() as stop:
+        for captured, refreshed, problem in warehouse.run(interval, stop, rounds or None):
+            told = [source for source in captured.sources if source.units or source.problem] if captured else []
+            if captured and told:
+                run.output.show(replace(captured, sources=tuple(told)))
+            if refreshed is not None and refreshed.views:
+                run.output.show(refreshed)
+            if problem is not None:
+                run.output.error(problem)
+            sys.stdout.flush()
 
 
 @command(app, "refresh")

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from rollview.cli import general, space, tables, views
+from rollview.cli import general, sources, space, tables, views
 from rollview.cli.exits import ExitCode
 from rollview.cli.invocation import wants_json
 from rollview.cli.output import Form, make_output
@@ -18,6 +18,7 @@ from rollview.errors import UsageError
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
 app.add_typer(general.app)
 app.add_typer(space.app)
+app.add_typer(sources.app, name="source")
 app.add_typer(tables.app, name="table")
 app.add_typer(views.app, name="view")
 

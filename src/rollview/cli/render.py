@@ -169,6 +169,9 @@ def _(answer: results.Verification, to: TextOutput) -> None:
 @_renders(results.Status)
 def _(answer: results.Status, to: TextOutput) -> None:
     to.say(f"csn {answer.csn} at {_time(answer.time)}; {_count(len(answer.tables), 'table')}.\n")
+    if answer.sources:
+        render(answers.SourceList(answer.sources), to)
+        to.say("")
     if not answer.views:
         to.say("No views yet.")
         return
@@ -181,6 +184,50 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
     last = f"{_time(view.last_refresh)} {view.last_mode or ''}".strip() if view.last_refresh else "never"
     shown = stale if view.staleness_commits else "fresh"
     return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, view.problem or "")
+
+
+@_renders(results.SourceAdded)
+def _(answer: results.SourceAdded, to: TextOutput) -> None:
+    to.say(f"Source '{answer.name}' is captured from position {answer.position}, csn {answer.csn}.")
+    to.table(("table", "rows"), _values(answer.tables, "name", "rows"), ("rows",))
+
+
+@_renders(results.SourceChecked)
+def _(answer: results.SourceChecked, to: TextOutput) -> None:
+    for finding in answer.findings:
+        to.say(f"{'✗' if finding.blocks else '!'} {finding.what}")
+        if finding.mend:
+            to.say(f"    {finding.mend}")
+    to.say(f"Source '{answer.name}' {'can be captured' if answer.ready else 'cannot be captured yet'}.")
+
+
+@_renders(results.Captured)
+def _(answer: results.Captured, to: TextOutput) -> None:
+    if not answer.sources:
+        to.say("No sources yet.")
+        return
+    rows = [(s.name, s.units, s.rows, s.position or "–", s.problem or "") for s in answer.sources]
+    to.table(("source", "commits", "rows", "position", "problem"), rows, ("commits", "rows"))
+
+
+@_renders(results.SourceCaptured)
+def _(answer: results.SourceCaptured, to: TextOutput) -> None:
+    to.say(f"Source '{answer.name}': {_rows(answer.rows)} changed, at position {answer.position}.")
+
+
+@_renders(answers.SourceList)
+def _(answer: answers.SourceList, to: TextOutput) -> None:
+    if not answer.sources:
+        to.say("No sources yet.")
+        return
+    rows = [_source_line(source) for source in answer.sources]
+    to.table(("source", "kind", "state", "position", "last read", "tables", "problem"), rows)
+
+
+def _source_line(source: results.SourceStatus) -> tuple[Any, ...]:
+    read = _time(source.read) if source.read else "never"
+    tables = ", ".join(source.tables)
+    return (source.name, source.kind, source.state, source.position or "–", read, tables, source.problem or "")
 
 
 @_renders(answers.Ledger)

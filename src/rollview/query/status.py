@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from rollview.catalog import Catalog, Part, Relation, Snapshot, Step
+from rollview.catalog import Catalog, Part, Relation, Snapshot, Source, Step
 from rollview.core.interval import Interval
-from rollview.results import Status, TableStatus, ViewStatus
+from rollview.results import SourceStatus, Status, TableStatus, ViewStatus
 
 
 def status(catalog: Catalog) -> Status:
@@ -17,6 +17,24 @@ def status(catalog: Catalog) -> Status:
         snapshot.moment.time,
         tuple(_table(snapshot, table) for table in snapshot.tables()),
         tuple(_view(catalog, snapshot, view, steps.get(view.name)) for view in snapshot.views()),
+        sources(catalog),
+    )
+
+
+def sources(catalog: Catalog) -> tuple[SourceStatus, ...]:
+    return tuple(_source(source) for source in catalog.sources())
+
+
+def _source(source: Source) -> SourceStatus:
+    return SourceStatus(
+        name=source.name,
+        kind=source.kind,
+        address=source.settings["address"],
+        state=source.state,
+        position=source.position,
+        read=source.read,
+        tables=tuple(table.relation for table in source.tables),
+        problem=source.problem,
     )
 
 

@@ -1,0 +1,110 @@
+"""What the catalog knows of sources.
+
+Law: a source's position moves in the transaction that writes its units of work into the ledger, and only from the
+position that its writer believes it to be at. So every unit of work is in the ledger once, whoever else is at work.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from rollview import errors
+from rollview.catalog import tables as t
+from rollview.catalog.database import WallClock
+from rollview.catalog.values import CapturedTable, Source, folded
+from rollview.core import names
+
+_SOURCES = sa.select(t.source).order_by(t.source.c.id)
+_TABLES = (
+    sa.select(t.source_table.c.source_id, t.source_table.c.remote, t.relation.c.name)
+    .join(t.relation, t.relation.c.id == t.source_table.c.relation_id)
+    .order_by(t.relation.c.id)
+)
+
+
+def read_sources(connection: sa.Connection) -> tuple[Source, ...]:
+    tables: dict[int, list[CapturedTable]] = defaultdict(list)
+    for row in connection.execute(_TABLES):
+        tables[row.source_id].append(CapturedTable(row.name, row.remote))
+    return tuple(_source(row, tables[row.id]) for row in connection.execute(_SOURCES))
+
+
+def get_source(connection: sa.Connection, name: str) -> Source:
+    found = next((source for source in read_sources(connection) if folded(source.name) == folded(name)), None)
+    if found is None:
+        raise errors.NotFound("source", name, hint="See 'rollview source list'.")
+    return found
+
+
+class SourceWriter:
+    """Part of one catalog transaction."""
+
+    def __init__(self, connection: sa.Connection, wall_clock: WallClock) -> None:
+        self._connection = connection
+        self._wall_clock = wall_clock
+
+    def get(self, name: str) -> Source:
+        return get_source(self._connection, name)
+
+    def add(self, name: str, kind: str, settings: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
+        """A source whose first copy is still to be made."""
+        fault = names.fault_in_name(name)
+        if fault is not None:
+            raise errors.InvalidName("source", name, fault)
+        if any(folded(source.name) == folded(name) for source in read_sources(self._connection)):
+            raise errors.AlreadyExists("source", name)
+        about = {"name": name, "folded": folded(name), "kind": kind, "settings": dict(settings)}
+        self._connection.execute(t.source.insert().values(**about, state="copying", memory=dict(memory)))
+
+    def attach(self, name: str, relation: str, remote: str) -> None:
+        """The relation's rows come from the source from now on."""
+        query = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(relation))
+        relation_id = self._connection.execute(query).scalar_one()
+        row = {"relation_id": relation_id, "source_id": self.get(name).id, "remote": remote}
+        self._connection.execute(t.source_table.insert().values(**row))
+
+    def advance(self, name: str, before: str | None, position: str, memory: Mapping[str, Any] | None = None) -> None:
+        """From ``before`` to ``position``; Retryable if the source is somewhere else."""
+        values: dict[str, Any] = {"position": position, "read": self._wall_clock()}
+        if memory is not None:
+            values["memory"] = dict(memory)
+        at = t.source.c.position.is_(None) if before is None else t.source.c.position == before
+        update = t.source.update().where(t.source.c.folded == folded(name), at).values(**values)
+        if self._connection.execute(update).rowcount != 1:
+            raise errors.Retryable(
+                f"Source '{name}' is no longer at position {before}: another process read it.",
+                hint="Nothing was changed. Run the command again.",
+                source=name,
+            )
+
+    def set_state(self, name: str, state: str, problem: str | None = None) -> None:
+        self._update(name, state=state, problem=problem)
+
+    def set_memory(self, name: str, memory: Mapping[str, Any]) -> None:
+        self._update(name, memory=dict(memory))
+
+    def drop(self, name: str) -> None:
+        """Its tables are gone already; what the ledger says of it stays."""
+        self._connection.execute(t.source.delete().where(t.source.c.id == self.get(name).id))
+
+    def _update(self, name: str, **values: Any) -> None:
+        self._connection.execute(t.source.update().where(t.source.c.id == self.get(name).id).values(**values))
+
+
+def _source(row: sa.Row[Any], tables: list[CapturedTable]) -> Source:
+    return Source(
+        id=row.id,
+        name=row.name,
+        kind=row.kind,
+        settings=row.settings,
+        state=row.state,
+        position=row.position,
+        memory=row.memory,
+        problem=row.problem,
+        read=row.read,
+        tables=tuple(tables),
+    )

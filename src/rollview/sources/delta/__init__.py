@@ -1,0 +1,1 @@
+"""Delta tables that others write: every version is a unit of work."""

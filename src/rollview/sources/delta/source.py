@@ -1,0 +1,165 @@
+"""Delta tables of others as a source.
+
+Law: what version v changed is the rows of the files that it added, without the rows of the files that it removed. A
+rewrite that changes no row is no change. Versions of one table are in order; versions of different tables are units
+of work of their own, because Delta knows no transaction over tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from rollview.errors import BadValue, LostPosition, SchemaChanged, UsageError
+from rollview.sources.delta.files import DataLostError, added_files, described, read_rows, rows_of, unread_features
+from rollview.sources.protocol import (
+    Batch,
+    Capability,
+    Changes,
+    Finding,
+    FirstCopy,
+    Opening,
+    Rows,
+    SourceTable,
+    UnitOfWork,
+)
+from rollview.sources.values import UnfitError
+
+
+class DeltaSource:
+    kind: ClassVar[str] = "delta"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {
+        Capability.ACROSS_TABLES,
+        Capability.KEYS,
+    }
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._root = Path(opening.address)
+
+    def check(self) -> tuple[Finding, ...]:
+        found = []
+        for remote in self._opening.settings.remotes:
+            try:
+                table = DeltaTable(self._place(remote))
+            except DeltaError:
+                found.append(Finding(f"there is no Delta table in '{self._place(remote)}'"))
+                continue
+            for feature in unread_features(table):
+                found.append(Finding(f"table '{remote}' uses {feature}, which is not read here"))
+            if self._opening.settings.table(remote).key:
+                what = f"Delta makes sure of no key, so that of '{remote}' is not used"
+                found.append(Finding(what, blocks=False))
+        return tuple(found)
+
+    def tables(self) -> tuple[SourceTable, ...]:
+        return tuple(self._described(remote, self._at(remote, None)) for remote in self._opening.settings.remotes)
+
+    @contextmanager
+    def first_copy(self) -> Iterator[FirstCopy]:
+        opened = {remote: self._at(remote, None) for remote in self._opening.settings.remotes}
+        tables = {remote: self._described(remote, table) for remote, table in opened.items()}
+
+        def rows(remote: str) -> Iterator[Rows]:
+            for file in added_files(opened[remote]):
+                with self._telling(remote):
+                    yield read_rows(opened[remote], file, tables[remote].schema)
+
+        position = _position([table.version() for table in opened.values()])
+        ids = {remote: str(table.metadata().id) for remote, table in opened.items()}
+        memory = {**self._opening.memory, "ids": ids}
+        yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory)
+
+    def read(self, after: str, limit: int) -> Batch:
+        seen = _parsed(after)
+        units: list[UnitOfWork] = []
+        rows = 0
+        for place, remote in enumerate(self._opening.settings.remotes):
+            newest = self._checked(remote, seen[place])
+            while seen[place] < newest.version():
+                if rows >= limit:
+                    return Batch(tuple(units), _position(seen), complete=False)
+                seen[place] += 1
+                unit = self._unit(remote, seen[place], _position(seen))
+                rows += sum(len(change.before) + len(change.after) for change in unit.changes.values())
+                units.append(unit)
+        return Batch(tuple(units), _position(seen))
+
+    def acknowledge(self, position: str) -> None:
+        """The table keeps its versions by its own rules."""
+
+    def order(self, position: str) -> int:
+        return sum(_parsed(position))
+
+    def remove(self) -> None:
+        """Nothing was put into the tables."""
+
+    def close(self) -> None:
+        """No connection is open."""
+
+    def _place(self, remote: str) -> Path:
+        place = (self._root / remote).resolve()
+        if not place.is_relative_to(self._root.resolve()):
+            raise UsageError(f"'{remote}' leads out of the source's folder '{self._root}'.")
+        return place
+
+    def _at(self, remote: str, version: int | None) -> DeltaTable:
+        try:
+            return DeltaTable(self._place(remote), version=version)
+        except DeltaError as error:
+            raise LostPosition(
+                self._opening.name, f"table '{remote}' has no version {version} to read ({error})"
+            ) from None
+
+    def _checked(self, remote: str, seen: int) -> DeltaTable:
+        newest = self._at(remote, None)
+        if str(newest.metadata().id) != self._opening.memory["ids"][remote] or newest.version() < seen:
+            raise LostPosition(self._opening.name, f"table '{remote}' was made anew")
+        for feature in unread_features(newest):
+            raise SchemaChanged(self._opening.name, remote, f"it uses {feature} now, which is not read here")
+        return newest
+
+    def _unit(self, remote: str, version: int, position: str) -> UnitOfWork:
+        old, new = self._at(remote, version - 1), self._at(remote, version)
+        schema = self._opening.known[remote].schema
+        now = self._described(remote, new).schema
+        if any(now.find(column.name) != column for column in schema):
+            raise SchemaChanged(self._opening.name, remote, f"its columns changed in version {version}")
+        before, after = added_files(old), added_files(new)
+        with self._telling(remote, version):
+            gone = rows_of(old, [file for path, file in before.items() if path not in after], schema)
+            come = rows_of(new, [file for path, file in after.items() if path not in before], schema)
+        return UnitOfWork(position, f"{remote}@{version}", _time(new), {remote: Changes(gone, come)})
+
+    def _described(self, remote: str, table: DeltaTable) -> SourceTable:
+        with self._telling(remote):
+            return described(remote, table)
+
+    @contextmanager
+    def _telling(self, remote: str, version: int | None = None) -> Iterator[None]:
+        try:
+            yield
+        except UnfitError as error:
+            raise BadValue(self._opening.name, remote, error.column, error.reason, str(version)) from None
+        except DataLostError as error:
+            raise LostPosition(self._opening.name, f"a file of table '{remote}' is gone: {error}") from None
+
+
+def _time(table: DeltaTable) -> datetime:
+    """When the version was committed, as its log says."""
+    entries = (entry for entry in table.history(2) if entry.get("version") == table.version())
+    return datetime.fromtimestamp(next(entries, {}).get("timestamp", 0) / 1000, UTC)
+
+
+def _position(versions: Sequence[int]) -> str:
+    return ",".join(map(str, versions))
+
+
+def _parsed(position: str) -> list[int]:
+    return [int(version) for version in position.split(",")]

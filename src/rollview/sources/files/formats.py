@@ -1,0 +1,208 @@
+"""Files as tables in the declared types.
+
+Law: a value is of its column's type or the file is refused with the column's name. CSV knows no NULL beside an empty
+field without quotes; a quoted empty field is empty text. A column that a file has and the table does not is refused
+too, so that nothing is left out unseen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pv
+import pyarrow.parquet as pq
+
+from rollview.core.schema import Column, Schema
+from rollview.sources.values import UnfitError, as_table
+from rollview.store.types import arrow_type, spark_type
+
+SUFFIXES: Mapping[str, tuple[str, ...]] = {
+    "csv": (".csv",),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "parquet": (".parquet",),
+}
+
+
+class UnreadableError(Exception):
+    """A file that is not what its format says."""
+
+
+def read_file(path: Path, format_: str, schema: Schema) -> pa.Table:
+    readers: Mapping[str, Callable[[Path, Schema], pa.Table]] = {
+        "csv": _read_csv,
+        "json": _read_json,
+        "parquet": _read_parquet,
+    }
+    try:
+        return readers[format_](path, schema)
+    except (pa.ArrowException, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UnreadableError(str(error).splitlines()[0]) from None
+
+
+def parquet_schema(path: Path) -> Schema:
+    """The columns of a Parquet file, as far as they are of simple types."""
+    try:
+        physical = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableError(str(error).splitlines()[0]) from None
+    return Schema(tuple(Column(field.name, spelled(field)) for field in physical))
+
+
+def spelled(field: pa.Field) -> str:
+    """A simple Arrow type as Spark spells it, where the two have the same values."""
+    type_ = field.type
+    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        type_ = pa.string()
+    if pa.types.is_timestamp(type_) and type_.unit in ("s", "ms"):
+        type_ = pa.timestamp("us", type_.tz)
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        type_ = pa.timestamp("us", "UTC") if type_.unit == "us" else type_
+    try:
+        if pa.types.is_nested(type_):
+            raise KeyError(type_)
+        return spark_type(type_)
+    except KeyError:
+        raise UnfitError(field.name, f"the file has it as {field.type}, which has no exact counterpart") from None
+
+
+def _read_parquet(path: Path, schema: Schema) -> pa.Table:
+    # As one file: a folder's name must not become a column.
+    table = pq.ParquetFile(path).read()
+    _check_names(table.column_names, schema)
+    arrays = [_cast(table[column.name], column) for column in schema]
+    return pa.Table.from_arrays(arrays, names=list(schema.names))
+
+
+def _cast(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    try:
+        return values.cast(arrow_type(column.type, column.name), safe=True)
+    except pa.ArrowException as error:
+        raise UnfitError(column.name, str(error).splitlines()[0]) from None
+
+
+def _read_csv(path: Path, schema: Schema) -> pa.Table:
+    parsing = pv.ParseOptions(newlines_in_values=True)
+    with path.open("rb") as file:
+        if not file.read(1):
+            raise UnreadableError("it has no header line")
+    texts = pv.ConvertOptions(
+        column_types={name: pa.string() for name in schema.names},
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+        check_utf8=True,
+    )
+    table = pv.read_csv(path, parse_options=parsing, convert_options=texts)
+    _check_names(table.column_names, schema)
+    columns = [_converted(table[column.name].to_pylist(), column) for column in schema]
+    return as_table(list(zip(*columns, strict=True)), schema)
+
+
+def _converted(values: list[str | None], column: Column) -> list[Any]:
+    convert = _TEXT.get(column.type, _decimal if column.type.startswith("decimal") else None)
+    if convert is None:
+        raise UnfitError(column.name, f"CSV cannot tell a {column.type}")
+    return _each(values, column, convert)
+
+
+def _each(values: list[Any], column: Column, convert: Callable[[Any], Any]) -> list[Any]:
+    done: list[Any] = []
+    for value in values:
+        try:
+            done.append(None if value is None else convert(value))
+        except (ValueError, InvalidOperation, KeyError, TypeError):
+            raise UnfitError(column.name, f"{value!r:.60} is not a value of {column.type}") from None
+    return done
+
+
+def _read_json(path: Path, schema: Schema) -> pa.Table:
+    rows: list[dict[str, Any]] = []
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if not line.endswith("\n"):
+                raise UnreadableError("its last line does not end, so it may not be whole")
+            row = json.loads(line, parse_float=Decimal)
+            if not isinstance(row, dict):
+                raise UnreadableError("a line is not an object")
+            _check_names(row, schema, all_needed=False)
+            rows.append(row)
+    columns = [_each([row.get(column.name) for row in rows], column, _json(column)) for column in schema]
+    return as_table(list(zip(*columns, strict=True)) if rows else [], schema)
+
+
+def _json(column: Column) -> Callable[[Any], Any]:
+    """From JSON's own kinds; numbers keep their digits until the column's type is known."""
+    if column.type == "boolean":
+        return lambda value: _only(value, bool)
+    if column.type in _WHOLE:
+        return lambda value: _only(value, int)
+    if column.type.startswith("decimal"):
+        return lambda value: Decimal(value) if type(value) in (int, Decimal, str) else _only(value, Decimal)
+    if column.type in ("float", "double"):
+        return lambda value: float(value) if type(value) in (int, Decimal, str) else _only(value, float)
+    return lambda value: _TEXT[column.type](_only(value, str))
+
+
+def _only(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise ValueError(value)
+    return value
+
+
+def _decimal(text: str) -> Decimal:
+    number = Decimal(text)
+    if not number.is_finite():
+        raise ValueError(text)
+    return number
+
+
+def _day(text: str) -> date:
+    day = date.fromisoformat(text)
+    if day.isoformat() != text:
+        raise ValueError(text)
+    return day
+
+
+def _local(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        raise ValueError(text)
+    return moment
+
+
+def _instant(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(text)
+    return moment
+
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_TEXT: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(_WHOLE, int),
+    "boolean": lambda text: {"true": True, "false": False}[text.lower()],
+    "float": float,
+    "double": float,
+    "string": str,
+    "date": _day,
+    "timestamp_ntz": _local,
+    "timestamp": _instant,
+}
+
+
+def _check_names(found: Any, schema: Schema, *, all_needed: bool = True) -> None:
+    names = list(found)
+    extra = [name for name in names if name not in schema.names]
+    missing = [name for name in schema.names if name not in names]
+    if extra:
+        raise UnfitError(extra[0], "the table has no such column")
+    if missing and all_needed:
+        raise UnfitError(missing[0], "the file has no such column")
+    if len(set(names)) != len(names):
+        raise UnreadableError("it has two columns of one name")

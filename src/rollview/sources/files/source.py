@@ -1,0 +1,207 @@
+"""Folders of files as a source.
+
+Law: a table is the bag of all rows of its whole files. What changed between two readings is one unit of work; when
+files only came, it is their rows, and otherwise the difference from what the warehouse holds. The position counts the
+readings in which something had changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rollview.core.schema import Column, Constraints, Schema
+from rollview.errors import BadValue, SchemaChanged, SourceDown, UsageError
+from rollview.sources.files.formats import SUFFIXES, UnreadableError, parquet_schema, read_file
+from rollview.sources.files.listing import SETTLE_SECONDS, Listing, NotSettledError, is_same, list_files, settled
+from rollview.sources.protocol import (
+    Batch,
+    Capability,
+    Changes,
+    Finding,
+    FirstCopy,
+    Opening,
+    Rows,
+    SourceTable,
+    UnitOfWork,
+)
+from rollview.sources.settings import TableSettings
+from rollview.sources.values import UnfitError, as_table
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One table's whole files, and how they differ from those of the last reading."""
+
+    table: SourceTable
+    now: Listing
+    before: Listing
+
+    @property
+    def changed(self) -> bool:
+        return self.now != self.before
+
+    @property
+    def only_came(self) -> tuple[str, ...] | None:
+        """The new files, if no other has changed."""
+        same = all(self.now.get(path) == facts for path, facts in self.before.items())
+        return tuple(path for path in self.now if path not in self.before) if same else None
+
+
+class FilesSource:
+    kind: ClassVar[str] = "files"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.ACROSS_TABLES, Capability.KEYS, Capability.TRUNCATE}
+    )
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._root = Path(opening.address)
+        self._seconds = float(opening.settings.options.get("settle_seconds", SETTLE_SECONDS))
+
+    def check(self) -> tuple[Finding, ...]:
+        found = []
+        for table in self._opening.settings.tables:
+            folder = self._folder(table)
+            if not folder.is_dir():
+                found.append(Finding(f"there is no folder '{folder}'", f"mkdir -p {str(folder)!r}"))
+            elif (table.format or "") not in SUFFIXES:
+                found.append(Finding(f"'{table.remote}' has no known format; say csv, json or parquet"))
+            elif table.format != "parquet" and not table.types:
+                found.append(Finding(f"the types of the columns of '{table.remote}' are not declared"))
+            elif table.format == "parquet" and not table.types and not self._files(table):
+                found.append(Finding(f"there is no Parquet file in '{folder}' yet that tells the columns"))
+        return tuple(found)
+
+    def tables(self) -> tuple[SourceTable, ...]:
+        return tuple(self._described(table) for table in self._opening.settings.tables)
+
+    @contextmanager
+    def first_copy(self) -> Iterator[FirstCopy]:
+        number = int(self._opening.memory.get("readings", 0)) + 1
+        tables = self.tables()
+        readings = {table.name: self._reading(table, {}) for table in tables}
+
+        def rows(remote: str) -> Iterator[Rows]:
+            yield self._whole(readings[remote])
+
+        memory = self._remembered(number, readings)
+        yield FirstCopy(str(number), datetime.now(UTC), tables, rows, memory)
+
+    def read(self, after: str, limit: int) -> Batch:
+        files: Mapping[str, Any] = self._opening.memory["files"]
+        try:
+            readings = {
+                remote: self._reading(table, {path: tuple(facts) for path, facts in files[remote].items()})
+                for remote, table in self._opening.known.items()
+            }
+        except NotSettledError:
+            return Batch((), after)
+        if not any(reading.changed for reading in readings.values()):
+            return Batch((), after)
+        position = str(int(after) + 1)
+        changes = {remote: self._changes(reading) for remote, reading in readings.items() if reading.changed}
+        unit = UnitOfWork(position, position, _newest(readings.values()), changes)
+        return Batch((unit,), position, memory=self._remembered(int(position), readings))
+
+    def acknowledge(self, position: str) -> None:
+        """A folder keeps nothing for us."""
+
+    def order(self, position: str) -> int:
+        return int(position)
+
+    def remove(self) -> None:
+        """Nothing was put into the folders."""
+
+    def close(self) -> None:
+        """No connection is open."""
+
+    def _folder(self, table: TableSettings) -> Path:
+        folder = (self._root / table.remote).resolve()
+        if not folder.is_relative_to(self._root.resolve()):
+            raise UsageError(f"'{table.remote}' leads out of the source's folder '{self._root}'.")
+        return folder
+
+    def _files(self, table: TableSettings) -> Listing:
+        return list_files(self._folder(table), SUFFIXES[table.format or ""])
+
+    def _described(self, table: TableSettings) -> SourceTable:
+        key = tuple(table.key)
+        constraints = Constraints(key, (), key)
+        if table.types:
+            columns = tuple(Column(name, type_.lower()) for name, type_ in table.types.items())
+            return SourceTable(table.remote, Schema(columns), constraints)
+        with self._telling(table.remote, ""):
+            for path in self._files(table):
+                return SourceTable(table.remote, parquet_schema(self._folder(table) / path), constraints)
+        raise SchemaChanged(self._opening.name, table.remote, "there is no file that tells its columns")
+
+    def _reading(self, table: SourceTable, before: Listing) -> _Reading:
+        chosen = self._opening.settings.table(table.name)
+        if not self._folder(chosen).is_dir():
+            raise SourceDown(self._opening.name, f"there is no folder '{self._folder(chosen)}'")
+        return _Reading(table, settled(self._files(chosen), before, self._seconds), before)
+
+    def _changes(self, reading: _Reading) -> Changes:
+        came = reading.only_came
+        key = reading.table.constraints.primary_key
+        if came is not None and not key:
+            rows = self._read(reading, came)
+            return Changes(after=list(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
+        return Changes(after=self._whole(reading), replaces=True)
+
+    def _whole(self, reading: _Reading) -> pa.Table:
+        rows = self._read(reading, tuple(reading.now))
+        self._check_key(reading.table, rows)
+        return rows
+
+    def _read(self, reading: _Reading, paths: tuple[str, ...]) -> pa.Table:
+        chosen = self._opening.settings.table(reading.table.name)
+        folder, tables = self._folder(chosen), []
+        for path in paths:
+            with self._telling(reading.table.name, path):
+                tables.append(read_file(folder / path, chosen.format or "", reading.table.schema))
+        if not all(is_same(folder, path, reading.now[path]) for path in paths):
+            raise SourceDown(self._opening.name, f"files of '{chosen.remote}' changed while they were read")
+        return pa.concat_tables(tables) if tables else as_table((), reading.table.schema)
+
+    def _check_key(self, table: SourceTable, rows: pa.Table) -> None:
+        key = table.constraints.primary_key
+        if not key:
+            return
+        for name in key:
+            if rows[name].null_count:
+                raise BadValue(self._opening.name, table.name, name, "it is NULL, but part of the declared key")
+        places = [f"k{place}" for place in range(len(key))]
+        counts = rows.select(list(key)).rename_columns(places).group_by(places).aggregate([([], "count_all")])
+        twice = counts.filter(pc.greater(counts["count_all"], 1))
+        if twice.num_rows:
+            value = ", ".join(str(twice[place][0].as_py()) for place in places)
+            raise BadValue(self._opening.name, table.name, ", ".join(key), f"the key {value} is there more than once")
+
+    @contextmanager
+    def _telling(self, table: str, path: str) -> Iterator[None]:
+        where = f" (file '{path}')" if path else ""
+        try:
+            yield
+        except UnfitError as error:
+            raise BadValue(self._opening.name, table, error.column, f"{error.reason}{where}") from None
+        except UnreadableError as error:
+            raise BadValue(self._opening.name, table, "*", f"{error}{where}") from None
+
+    def _remembered(self, number: int, readings: Mapping[str, _Reading]) -> dict[str, Any]:
+        files = {remote: {path: list(facts) for path, facts in r.now.items()} for remote, r in readings.items()}
+        return {**self._opening.memory, "readings": number, "files": files}
+
+
+def _newest(readings: Any) -> datetime:
+    """When the last of the changed files was written."""
+    times = [facts[1] for reading in readings for facts in reading.now.values()]
+    return datetime.fromtimestamp(max(times) / 1e9, UTC) if times else datetime.now(UTC)

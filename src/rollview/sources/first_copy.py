@@ -1,0 +1,151 @@
+"""A source's tables, copied at one position.
+
+Law: the copy is the state of all chosen tables at that position, and it becomes visible with the position in one
+catalog transaction. Until then the source is ``copying``, and whoever comes next begins the copy again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+
+from rollview.catalog import Catalog, CatalogWriter, Change, Moment, Part, Pin, Relation, RelationKind
+from rollview.catalog import Source as Record
+from rollview.core.faults import reach
+from rollview.core.interval import Csn, Interval
+from rollview.core.names import fault_in_name, same
+from rollview.core.schema import Schema
+from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
+from rollview.sources.held import delta_folder, state_folder
+from rollview.sources.protocol import FirstCopy, Source, SourceTable
+from rollview.sources.settings import SourceSettings
+from rollview.sources.values import UnfitError, as_table
+from rollview.store.datafile import DataFile
+from rollview.store.folder import DeltaFolder
+from rollview.store.steps import recorded
+from rollview.store.types import arrow_type
+
+TRANSACTION = "first copy"
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    table: SourceTable
+    relation: Relation
+    files: tuple[DataFile, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+def run_first_copy(catalog: Catalog, root: Path, source: Source, record: Record) -> Mapping[str, int]:
+    """Rows by relation. Whoever runs it holds the lease ``source:NAME``."""
+    settings = SourceSettings.from_json(record.settings)
+    at = catalog.snapshot().moment.csn
+    with source.first_copy() as copy:
+        reach("copy.opened")
+        # Only the copy itself knows what its rows look like: the tables may have changed a moment ago.
+        tables = check_tables(catalog, settings, copy.tables)
+        homes = {table.name: f"t-{uuid4().hex}" for table in tables}
+        folders = tuple(homes.values())
+        with recorded(catalog, None, root, record.name, "copy", Interval(at, at), folders) as step:
+            planned = [_planned(settings, table, homes[table.name], at) for table in tables]
+            copied = [
+                _Copied(t, r, _stage(root, record.name, t, r, copy)) for t, r in zip(tables, planned, strict=True)
+            ]
+            reach("copy.computed")
+            _publish(catalog, root, record, copy, copied, step)
+    return {one.relation.name: one.rows for one in copied}
+
+
+def check_tables(catalog: Catalog, settings: SourceSettings, tables: Sequence[SourceTable]) -> Sequence[SourceTable]:
+    """Refuse names that are taken, and columns that rollview cannot keep."""
+    snapshot = catalog.snapshot()
+    for table in tables:
+        relation = settings.table(table.name).relation
+        present = snapshot.find(relation)
+        if present is not None:
+            raise AlreadyExists(str(present.kind), relation, hint=f"Give it another name: NAME={table.name}")
+        check_columns(relation, table.schema)
+    return tables
+
+
+def check_columns(relation: str, schema: Schema) -> None:
+    fault = fault_in_name(relation)
+    if fault is not None:
+        raise InvalidName("table", relation, fault)
+    for place, column in enumerate(schema):
+        fault = fault_in_name(column.name)
+        if fault is not None:
+            raise InvalidName("column", column.name, fault)
+        if any(same(column.name, other.name) for other in schema.columns[:place]):
+            raise UsageError(
+                f"Table '{relation}' has two columns named '{column.name}', which Spark cannot tell apart."
+            )
+        arrow_type(column.type, column.name)
+
+
+def _planned(settings: SourceSettings, table: SourceTable, home: str, at: Csn) -> Relation:
+    name = settings.table(table.name).relation
+    kind = RelationKind.TABLE
+    return Relation(0, name, kind, table.schema, table.constraints, None, (), home, at, {}, (), None)
+
+
+def pieces(source: str, relation: str, table: SourceTable, copy: FirstCopy) -> Iterator[pa.Table]:
+    for rows in copy.rows(table.name):
+        try:
+            piece = as_table(rows, table.schema)
+        except UnfitError as error:
+            raise BadValue(source, relation, error.column, error.reason, copy.position) from None
+        if piece.num_rows:
+            yield piece
+
+
+def _stage(root: Path, source: str, table: SourceTable, relation: Relation, copy: FirstCopy) -> tuple[DataFile, ...]:
+    folder = state_folder(root, relation)
+    files: list[DataFile] = []
+    for piece in pieces(source, relation.name, table, copy):
+        files += folder.stage(piece, DeltaFolder.new_folder(), sort=table.constraints.primary_key)
+    return tuple(files)
+
+
+def _publish(
+    catalog: Catalog, root: Path, record: Record, copy: FirstCopy, copied: Sequence[_Copied], step: int
+) -> None:
+    names = [f"relation:{one.relation.name}" for one in copied]
+    with catalog.lease("definitions", "commit", *names) as lease:
+        versions = [_log(root, one) for one in copied]
+        reach("copy.logged")
+        with catalog.write(lease) as writer:
+            for one in copied:
+                about = (one.relation.schema, one.relation.constraints)
+                writer.add_relation(one.relation.name, RelationKind.TABLE, *about, None, (), one.relation.folder)
+                writer.sources.attach(record.name, one.relation.name, one.table.name)
+            moment = _first_unit(writer, record.name, copy, copied)
+            for one, (state, delta) in zip(copied, versions, strict=True):
+                writer.pin(one.relation.name, Pin(Part.STATE, state, moment.csn, moment.csn, one.rows))
+                writer.pin(one.relation.name, Pin(Part.DELTA, delta, moment.csn, moment.csn, 0))
+            writer.sources.advance(record.name, None, copy.position, copy.memory)
+            writer.sources.set_state(record.name, "active")
+            writer.finish_step(step, "done", {"rows": sum(one.rows for one in copied)})
+        reach("copy.published")
+
+
+def _log(root: Path, one: _Copied) -> tuple[int, int]:
+    note = {"table": "copied"}
+    state = state_folder(root, one.relation).commit(None, one.files, (), note)
+    return state, delta_folder(root, one.relation).commit(None, (), (), note)
+
+
+def _first_unit(writer: CatalogWriter, source: str, copy: FirstCopy, copied: Sequence[_Copied]) -> Moment:
+    changes = [
+        Change(one.relation.name, one.rows, 0, 0 if one.relation.constraints.primary_key else None) for one in copied
+    ]
+    return writer.commit_unit(
+        source=source, position=copy.position, transaction=TRANSACTION, source_time=copy.time, changes=changes
+    )

@@ -1,0 +1,90 @@
+"""What the warehouse holds of a captured table, read in this process, and how other rows differ from it.
+
+Law: held + difference(new) = new, as bags; so a table that was emptied, a folder that was read anew and a source that
+was copied again are all one ordinary change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rollview.catalog import Part, Relation
+from rollview.core.names import COUNT, CSN
+from rollview.core.schema import Schema
+from rollview.sources.values import SIGNED
+from rollview.store.datafile import DataFile, safe_places
+from rollview.store.folder import DeltaFolder
+from rollview.store.types import arrow_schema
+
+
+def delta_folder(root: Path, relation: Relation) -> DeltaFolder:
+    return DeltaFolder(root / relation.folder / Part.DELTA, Schema(relation.schema.columns + SIGNED))
+
+
+def state_folder(root: Path, relation: Relation) -> DeltaFolder:
+    return DeltaFolder(root / relation.folder / Part.STATE, relation.schema)
+
+
+def held(root: Path, relation: Relation) -> pa.Table:
+    """The table's rows with ``_count``, not added up."""
+    state, delta = relation.pins[Part.STATE], relation.pins[Part.DELTA]
+    base = load_rows(state_folder(root, relation), state.version)
+    rows = base.append_column(COUNT, pa.array(np.ones(base.num_rows, dtype=np.int64)))
+    changes = load_rows(delta_folder(root, relation), delta.version, after=state.through)
+    return pa.concat_tables([rows, changes.filter(pc.greater(changes[CSN], state.through)).drop([CSN])])
+
+
+def difference(root: Path, relation: Relation, new: pa.Table) -> pa.Table:
+    """Rows with ``_count`` +1 or -1 that make what is held into ``new``."""
+    schema = relation.schema
+    come = new.select(list(schema.names)).append_column(COUNT, pa.array(np.ones(new.num_rows, dtype=np.int64)))
+    gone = held(root, relation)
+    gone = gone.set_column(gone.num_columns - 1, COUNT, pc.negate(gone[COUNT]))
+    return _net(pa.concat_tables([gone, come.cast(gone.schema)]), schema)
+
+
+def _net(rows: pa.Table, schema: Schema) -> pa.Table:
+    keys = [f"k{place}" for place in range(len(schema))]
+    grouped = _comparable(rows.rename_columns([*keys, COUNT])).append_column("at", pa.array(np.arange(rows.num_rows)))
+    summed = grouped.group_by(keys).aggregate([(COUNT, "sum"), ("at", "min")])
+    summed = summed.filter(pc.not_equal(summed[f"{COUNT}_sum"], 0))
+    counts = summed[f"{COUNT}_sum"].to_numpy()
+    places = np.repeat(summed["at_min"].to_numpy(), np.abs(counts))
+    signs = np.repeat(np.sign(counts), np.abs(counts)).astype(np.int64)
+    return rows.take(pa.array(places)).set_column(len(schema), COUNT, pa.array(signs))
+
+
+def _comparable(rows: pa.Table) -> pa.Table:
+    """Floats by their bits: NaN is itself."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_floating(field.type):
+            bits = pa.int32() if field.type == pa.float32() else pa.int64()
+            rows = rows.set_column(place, field.name, rows.column(place).combine_chunks().view(bits))
+    return rows
+
+
+def load_rows(folder: DeltaFolder, version: int, after: int | None = None) -> pa.Table:
+    physical = arrow_schema(folder.schema)
+    files = [file for file in folder.files(version) if after is None or _reaches(file, after)]
+    tables = [_read(place, physical) for place in safe_places(folder.root, tuple(files))]
+    whole = pa.concat_tables(tables) if tables else physical.empty_table()
+    return whole.rename_columns(list(folder.schema.names))
+
+
+def _read(place: Path, physical: pa.Schema) -> pa.Table:
+    return pq.read_table(place, columns=physical.names, partitioning=None).select(physical.names).cast(physical)
+
+
+def _reaches(file: DataFile, after: int) -> bool:
+    bounds = file.bounds(CSN)
+    return bounds is None or bounds[1] > after
+
+
+def total(files: Iterable[DataFile]) -> int:
+    return sum(file.rows for file in files)

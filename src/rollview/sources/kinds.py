@@ -1,0 +1,83 @@
+"""The kinds of sources by name. A kind's driver is imported when a source of that kind is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+from rollview.catalog import Catalog
+from rollview.catalog import Source as Record
+from rollview.core.references import resolve
+from rollview.errors import UsageError
+from rollview.sources.protocol import Opening, Source, SourceTable
+from rollview.sources.settings import SourceSettings
+
+
+def _sqlite(opening: Opening) -> Source:
+    from rollview.sources.sqlite.source import SqliteSource
+
+    return SqliteSource(opening)
+
+
+def _delta(opening: Opening) -> Source:
+    from rollview.sources.delta.source import DeltaSource
+
+    return DeltaSource(opening)
+
+
+def _files(opening: Opening) -> Source:
+    from rollview.sources.files.source import FilesSource
+
+    return FilesSource(opening)
+
+
+def _mariadb(opening: Opening) -> Source:
+    from rollview.sources.mariadb.source import MariadbSource
+
+    return MariadbSource(opening)
+
+
+def _postgres(opening: Opening) -> Source:
+    from rollview.sources.postgres.source import PostgresSource
+
+    return PostgresSource(opening)
+
+
+KINDS: Mapping[str, Callable[[Opening], Source]] = {
+    "delta": _delta,
+    "files": _files,
+    "mariadb": _mariadb,
+    "postgres": _postgres,
+    "sqlite": _sqlite,
+}
+
+
+def new_memory() -> dict[str, str]:
+    """A tag of its own for whatever a source puts into a database, so that two warehouses never meet."""
+    return {"tag": uuid4().hex[:12]}
+
+
+def open_new(name: str, settings: SourceSettings) -> Source:
+    """A source that the catalog does not know yet."""
+    return _open(Opening(name, settings, _address(name, settings), new_memory(), {}))
+
+
+def open_recorded(catalog: Catalog, record: Record) -> Source:
+    settings = SourceSettings.from_json(record.settings)
+    snapshot = catalog.snapshot()
+    relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
+    known = {remote: SourceTable(remote, r.schema, r.constraints) for remote, r in relations.items()}
+    return _open(Opening(record.name, settings, _address(record.name, settings), record.memory, known))
+
+
+def _address(name: str, settings: SourceSettings) -> str:
+    return resolve(settings.address, Path.cwd(), f"source '{name}'")
+
+
+def _open(opening: Opening) -> Source:
+    kind = KINDS.get(opening.settings.kind)
+    if kind is None:
+        known = ", ".join(sorted(KINDS))
+        raise UsageError(f"There is no kind of source '{opening.settings.kind}'.", hint=f"There are: {known}.")
+    return kind(opening)

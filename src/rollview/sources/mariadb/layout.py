@@ -1,0 +1,135 @@
+"""What MariaDB's information schema says of the chosen tables, and what capture would miss there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rollview.core.schema import Column, Constraints, Schema
+from rollview.errors import Unsupported
+from rollview.sources.protocol import Finding, SourceTable
+from rollview.sources.settings import TableSettings
+
+_COLUMNS = """
+    SELECT column_name, data_type, column_type, numeric_precision, numeric_scale, is_nullable, column_key,
+           character_octet_length, extra
+    FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position"""
+_KEY = """
+    SELECT column_name FROM information_schema.key_column_usage
+    WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position"""
+_TABLE = "SELECT table_type, engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+
+_SIGNED: Mapping[str, str] = {
+    "tinyint": "tinyint",
+    "smallint": "smallint",
+    "mediumint": "int",
+    "int": "int",
+    "bigint": "bigint",
+}
+_UNSIGNED: Mapping[str, str] = {
+    "tinyint": "smallint",
+    "smallint": "int",
+    "mediumint": "int",
+    "int": "bigint",
+    "bigint": "decimal(20,0)",
+}
+_OTHERS: Mapping[str, str] = {
+    "float": "float",
+    "double": "double",
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "time"), "string"),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), "binary"),
+    "date": "date",
+    "datetime": "timestamp_ntz",
+    "timestamp": "timestamp",
+    "year": "int",
+}
+_MOST_DIGITS = 38
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbColumn:
+    name: str
+    kind: str
+    spelled: str
+    digits: int | None
+    scale: int | None
+    nullable: bool
+    length: int | None
+    virtual: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbTable:
+    remote: str
+    kind: str
+    engine: str
+    columns: tuple[MariadbColumn, ...]
+    key: tuple[str, ...]
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def read_table(connection: Any, database: str, remote: str) -> MariadbTable | None:
+    with connection.cursor() as cursor:
+        cursor.execute(_TABLE, (database, remote))
+        found = cursor.fetchone()
+        if found is None:
+            return None
+        cursor.execute(_COLUMNS, (database, remote))
+        columns = tuple(_column(row) for row in cursor.fetchall())
+        cursor.execute(_KEY, (database, remote))
+        return MariadbTable(remote, found[0], found[1] or "", columns, tuple(row[0] for row in cursor.fetchall()))
+
+
+def _column(row: Any) -> MariadbColumn:
+    name, kind, spelled, digits, scale, nullable, _, length, extra = row
+    return MariadbColumn(name, kind.lower(), spelled, digits, scale, nullable == "YES", length, "VIRTUAL" in extra)
+
+
+def spark_type(column: MariadbColumn) -> str | None:
+    if column.kind == "decimal":
+        digits, scale = column.digits or 0, column.scale or 0
+        return f"decimal({digits},{scale})" if digits <= _MOST_DIGITS else None
+    if column.kind in _SIGNED:
+        return (_UNSIGNED if "unsigned" in column.spelled else _SIGNED)[column.kind]
+    return _OTHERS.get(column.kind)
+
+
+def findings(table: MariadbTable | None, settings: TableSettings) -> list[Finding]:
+    remote = settings.remote
+    if table is None:
+        return [Finding(f"there is no table '{remote}'")]
+    found = []
+    if table.kind != "BASE TABLE":
+        found.append(Finding(f"'{remote}' is not an ordinary table"))
+    elif table.engine != "InnoDB":
+        what = f"table '{remote}' is kept by {table.engine}, which knows no transactions"
+        found.append(Finding(what, f"ALTER TABLE {quoted(remote)} ENGINE = InnoDB;"))
+    for column in table.columns:
+        if column.virtual:
+            what = f"column '{column.name}' of table '{remote}' is computed and not in the log; it is left out"
+            found.append(Finding(what, blocks=False))
+        elif spark_type(column) is None:
+            what = f"column '{column.name}' of table '{remote}' is {column.spelled}, which has no exact counterpart"
+            found.append(Finding(what))
+    if settings.types:
+        found.append(Finding(f"types of columns of '{remote}' are declared, but MariaDB tells them itself"))
+    return found
+
+
+def described(table: MariadbTable) -> SourceTable:
+    columns = []
+    for column in stored(table):
+        type_ = spark_type(column)
+        if type_ is None:
+            raise Unsupported(f"Column '{column.name}' of table '{table.remote}' is {column.spelled}.")
+        columns.append(Column(column.name, type_))
+    required = tuple(column.name for column in stored(table) if not column.nullable)
+    return SourceTable(table.remote, Schema(tuple(columns)), Constraints(table.key, (), required))
+
+
+def stored(table: MariadbTable) -> tuple[MariadbColumn, ...]:
+    return tuple(column for column in table.columns if not column.virtual)

@@ -1,0 +1,176 @@
+"""A MariaDB database as a source.
+
+Law: a consistent snapshot knows its own place in the binary log; the transactions after that place, in the log's order,
+are those that the snapshot does not hold. The number of a global transaction id grows along the log.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from pymysql.cursors import SSCursor
+from pymysqlreplication import BinLogStreamReader
+
+from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceStopped
+from rollview.sources.mariadb.layout import MariadbTable, described, findings, quoted, read_table, stored
+from rollview.sources.mariadb.server import Server, server_findings
+from rollview.sources.mariadb.stream import EVENTS, Stream
+from rollview.sources.mariadb.values import decoder
+from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+
+_PIECE = 50_000
+_NOWHERE = "0-0-0"
+
+
+class MariadbSource:
+    kind: ClassVar[str] = "mariadb"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._server = Server(opening.name, opening.address)
+        self._used: Any = None
+
+    def check(self) -> tuple[Finding, ...]:
+        with self._server.translated():
+            found = server_findings(self._connection)
+            for table in self._opening.settings.tables:
+                found += findings(self._find(self._connection, table.remote), table)
+            return tuple(found)
+
+    def tables(self) -> tuple[SourceTable, ...]:
+        with self._server.translated():
+            return tuple(described(self._get(self._connection, remote)) for remote in self._opening.settings.remotes)
+
+    @contextmanager
+    def first_copy(self) -> Iterator[FirstCopy]:
+        with self._server.translated(), closing(self._server.connect()) as reading:
+            position = _snapshot(reading)
+            found = {remote: self._get(reading, remote) for remote in self._opening.settings.remotes}
+
+            def rows(remote: str) -> Iterator[Sequence[Row]]:
+                yield from self._copied(reading, found[remote])
+
+            tables = tuple(map(described, found.values()))
+            yield FirstCopy(position, datetime.now(UTC), tables, rows, self._opening.memory)
+
+    def read(self, after: str, limit: int) -> Batch:
+        with self._server.translated():
+            newest = _newest(self._connection)
+            if self.order(newest) < self.order(after):
+                raise LostPosition(self._opening.name, f"the server's log ends at {newest}, before {after}")
+            if self.order(newest) == self.order(after):
+                return Batch((), after)
+            tables = {remote: self._checked(remote) for remote in self._opening.settings.remotes}
+            return self._batch(tables, after, newest, limit)
+
+    def acknowledge(self, position: str) -> None:
+        """The server keeps its log by its own rules."""
+
+    def order(self, position: str) -> int:
+        return int(position.rpartition("-")[2])
+
+    def remove(self) -> None:
+        """Nothing was put into the database."""
+
+    def close(self) -> None:
+        if self._used is not None:
+            self._used.close()
+
+    @property
+    def _connection(self) -> Any:
+        if self._used is None:
+            self._used = self._server.connect()
+        return self._used
+
+    def _batch(self, tables: dict[str, MariadbTable], after: str, newest: str, limit: int) -> Batch:
+        units: list[UnitOfWork] = []
+        position, rows = after, 0
+        try:
+            with closing(self._events(after)) as events:
+                for found in Stream(self._opening, self._server.database, tables).units(events):
+                    position = found if isinstance(found, str) else found.position
+                    if isinstance(found, UnitOfWork):
+                        units.append(found)
+                        rows += sum(len(c.before) + len(c.after) for c in found.changes.values())
+                    if self.order(position) >= self.order(newest) or rows >= limit:
+                        break
+        except SourceStopped:
+            if not units:
+                raise
+            return Batch(tuple(units), units[-1].position, complete=False)
+        return Batch(tuple(units), position, complete=self.order(position) >= self.order(newest))
+
+    def _events(self, after: str) -> Any:
+        return BinLogStreamReader(
+            connection_settings=self._server.parameters,
+            server_id=random.randint(10**8, 2**32 - 1),  # noqa: S311
+            is_mariadb=True,
+            auto_position="" if after == _NOWHERE else after,
+            blocking=True,
+            only_events=list(EVENTS),
+            only_schemas=[self._server.database],
+            only_tables=list(self._opening.settings.remotes),
+            enable_logging=False,
+        )
+
+    def _find(self, connection: Any, remote: str) -> MariadbTable | None:
+        return read_table(connection, self._server.database, remote)
+
+    def _get(self, connection: Any, remote: str) -> MariadbTable:
+        table = self._find(connection, remote)
+        if table is None:
+            raise SchemaChanged(self._opening.name, remote, "it is gone")
+        return table
+
+    def _checked(self, remote: str) -> MariadbTable:
+        """The table as it is now; a column that was added later is not asked for."""
+        table = self._get(self._connection, remote)
+        now = {column.name: column.type for column in described(table).schema}
+        for column in self._opening.known[remote].schema:
+            if now.get(column.name) != column.type:
+                raise SchemaChanged(self._opening.name, remote, f"column '{column.name}' is gone or has another type")
+        return table
+
+    def _copied(self, connection: Any, table: MariadbTable) -> Iterator[Sequence[Row]]:
+        columns = stored(table)
+        types = {column.name: column.type for column in described(table).schema}
+        decoders = [(column.name, decoder(column, types[column.name])) for column in columns]
+        # A FLOAT is printed with six digits only.
+        asked = [f"CAST({quoted(c.name)} AS DOUBLE)" if c.kind == "float" else quoted(c.name) for c in columns]
+        with self._server.translated(), connection.cursor(SSCursor) as cursor:
+            cursor.execute(f"SELECT {', '.join(asked)} FROM {quoted(table.remote)}")
+            while piece := cursor.fetchmany(_PIECE):
+                yield [self._decoded(table.remote, decoders, row) for row in piece]
+
+    def _decoded(self, table: str, decoders: Sequence[tuple[str, Any]], row: Sequence[Any]) -> Row:
+        values: list[Any] = []
+        for value, (column, decode) in zip(row, decoders, strict=True):
+            try:
+                values.append(None if value is None else decode(value))
+            except (ValueError, ArithmeticError) as error:
+                raise BadValue(self._opening.name, table, column, str(error)) from None
+        return tuple(values)
+
+
+def _newest(connection: Any) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@gtid_binlog_pos")
+        return str(cursor.fetchone()[0]) or _NOWHERE
+
+
+def _snapshot(connection: Any) -> str:
+    """Begin to read one moment, and tell its place in the log."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        cursor.execute("SHOW STATUS LIKE 'binlog_snapshot_%'")
+        found = {name.lower(): value for name, value in cursor.fetchall()}
+        cursor.execute(
+            "SELECT BINLOG_GTID_POS(%s, %s)", (found["binlog_snapshot_file"], int(found["binlog_snapshot_position"]))
+        )
+        return str(cursor.fetchone()[0] or "") or _NOWHERE

@@ -1,0 +1,78 @@
+"""MariaDB's types and values as Spark's.
+
+Law: the copy and the log give the same value for the same row: the session's zone is UTC, DATETIME is local text that
+is never moved, FLOAT is read as the DOUBLE that it is. Zero dates and dates that are none are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from rollview.sources.mariadb.layout import MariadbColumn
+
+Decode = Callable[[Any], Any]
+
+
+def decoder(column: MariadbColumn, type_: str) -> Decode:
+    """From what the driver gives, by copy or by log; ValueError where the type has no such value."""
+    if type_.startswith("decimal"):
+        return _decimal
+    if column.kind == "binary":
+        return lambda value: _binary(value).ljust(column.length or 0, b"\0")
+    return _DECODERS[type_]
+
+
+def _only(*kinds: type) -> Decode:
+    def decode(value: Any) -> Any:
+        if type(value) not in kinds:
+            raise ValueError(f"{value!r:.60} is not of the column's type")
+        return value
+
+    return decode
+
+
+def _decimal(value: Any) -> Decimal:
+    if type(value) not in (int, Decimal):
+        raise ValueError(f"{value!r:.60} is not a decimal")
+    return Decimal(value)
+
+
+def _binary(value: Any) -> bytes:
+    # The log gives bytes of a text without a character set as they are.
+    if not isinstance(value, bytes | bytearray):
+        raise ValueError(f"{value!r:.60} is not binary")
+    return bytes(value)
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, timedelta):
+        return _time(value)
+    return str(_only(str)(value))
+
+
+def _time(value: timedelta) -> str:
+    """As MariaDB writes a TIME."""
+    sign, micros = ("-", -value) if value < timedelta(0) else ("", value)
+    seconds, rest = divmod(micros // timedelta(microseconds=1), 1_000_000)
+    text = f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{text}.{rest:06d}" if rest else text
+
+
+def _instant(value: Any) -> datetime:
+    moment: datetime = _only(datetime)(value)
+    return moment.replace(tzinfo=UTC)
+
+
+_DECODERS: Mapping[str, Decode] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), _only(int)),
+    "float": _only(float),
+    "double": _only(float),
+    "string": _string,
+    "binary": _binary,
+    "date": _only(date),
+    "timestamp_ntz": _only(datetime),
+    "timestamp": _instant,
+}

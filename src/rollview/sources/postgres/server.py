@@ -1,0 +1,79 @@
+"""Connections to a PostgreSQL server, and its errors in our words.
+
+Law: the session's spelling of values is fixed, a server that is not on this machine shows a certificate that is
+checked unless the address says otherwise, and no secret of the address is in any message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rollview.errors import EnvironmentFault, RollviewError, SourceDown
+from rollview.sources.postgres.values import SESSION
+
+try:
+    import psycopg
+    from psycopg import conninfo
+except ModuleNotFoundError as error:
+    raise EnvironmentFault(
+        "A PostgreSQL source needs the package psycopg.", hint="pip install 'rollview[postgres]'"
+    ) from error
+
+_HERE = ("", "localhost", "127.0.0.1", "::1")
+_CONNECT_SECONDS = 10
+_IN_USE = ("55006", "55P03", "57014", "57P01", "57P02", "57P03", "53300")
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class Server:
+    def __init__(self, source: str, address: str) -> None:
+        self._source = source
+        self._parameters = _parameters(source, address)
+
+    @contextmanager
+    def connected(self, **options: Any) -> Iterator[Connection]:
+        """A connection in which every statement is its own transaction."""
+        with self.translated(), psycopg.connect(**self._parameters, autocommit=True, **options) as connection:
+            if "replication" not in options:
+                for statement in SESSION:
+                    connection.execute(statement.encode())
+            yield connection
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        try:
+            yield
+        except RollviewError:
+            raise
+        except psycopg.Error as error:
+            raise self._in_our_words(error) from None
+
+    def _in_our_words(self, error: psycopg.Error) -> RollviewError:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
+        password = str(self._parameters.get("password") or "")
+        if password:
+            reason = reason.replace(password, "***")
+        state = error.sqlstate
+        if state in _IN_USE or (isinstance(error, psycopg.OperationalError) and state is None):
+            return SourceDown(self._source, reason)
+        if isinstance(error, psycopg.OperationalError) and (state or "").startswith("08"):
+            return SourceDown(self._source, reason)
+        return EnvironmentFault(f"Source '{self._source}' refused: {reason}.", source=self._source, sqlstate=state)
+
+
+def _parameters(source: str, address: str) -> dict[str, Any]:
+    try:
+        given: dict[str, Any] = conninfo.conninfo_to_dict(address)
+    # The driver's message may quote the piece that holds the password.
+    except psycopg.Error:
+        raise EnvironmentFault(
+            f"The address of source '{source}' cannot be understood.",
+            hint="Write it like postgresql://user:password@host:5432/database.",
+        ) from None
+    hosts = str(given.get("host") or given.get("hostaddr") or "").split(",")
+    is_here = all(host in _HERE or host.startswith("/") for host in hosts)
+    checked = {} if is_here or "sslmode" in given else {"sslmode": "verify-full", "sslrootcert": "system"}
+    return {"connect_timeout": _CONNECT_SECONDS, "application_name": "rollview", **checked, **given}

@@ -1,0 +1,87 @@
+"""The publication and the replication slot that make a server keep its log for us.
+
+Law: both are ours alone, named by the source's tag. The server may let go of its log up to the slot's confirmed
+position, so that never passes what the catalog holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import sql
+
+from rollview.errors import LostPosition
+from rollview.sources.postgres.layout import split
+from rollview.sources.postgres.messages import lsn_text, parse_lsn
+from rollview.sources.postgres.server import Connection
+
+_SLOT = "SELECT confirmed_flush_lsn::text, wal_status FROM pg_replication_slots WHERE slot_name = %s"
+_IDENTITY = """
+    SELECT (pg_control_system()).system_identifier::text, (pg_control_checkpoint()).timeline_id,
+           pg_current_wal_flush_lsn()::text"""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which server this is, and how far its log reaches."""
+
+    system: str
+    timeline: int
+    flushed: int
+
+
+def name_of(tag: str) -> str:
+    return f"rollview_{tag}"
+
+
+def read_identity(connection: Connection) -> Identity:
+    row = connection.execute(_IDENTITY).fetchone()
+    assert row is not None
+    return Identity(row[0], row[1], parse_lsn(row[2]))
+
+
+def publish(connection: Connection, name: str, remotes: Sequence[str]) -> None:
+    tables = sql.SQL(", ").join(sql.Identifier(*split(remote)) for remote in remotes)
+    connection.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(sql.Identifier(name), tables))
+
+
+def drop(connection: Connection, name: str) -> None:
+    if connection.execute(_SLOT, (name,)).fetchone() is not None:
+        connection.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+    connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(name)))
+
+
+def create(replication: Connection, name: str) -> tuple[int, str]:
+    """The position from which the log is kept, and a snapshot of exactly that moment."""
+    command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput (SNAPSHOT 'export')").format(sql.Identifier(name))
+    row = replication.execute(command).fetchone()
+    assert row is not None
+    return parse_lsn(row[1]), row[2]
+
+
+def advance(connection: Connection, name: str, position: int) -> None:
+    row = connection.execute(_SLOT, (name,)).fetchone()
+    if row is not None and parse_lsn(row[0]) < position:
+        connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", (name, lsn_text(position)))
+
+
+def check(connection: Connection, source: str, name: str, after: int, memory: dict[str, Any]) -> Identity:
+    """Refuse to read where the log cannot be known to go on from ``after``."""
+    identity = read_identity(connection)
+    if identity.system != memory["system"]:
+        raise LostPosition(source, "the address leads to another server than before")
+    if identity.timeline != memory["timeline"]:
+        raise LostPosition(source, f"the server is on timeline {identity.timeline}, it was on {memory['timeline']}")
+    if identity.flushed < after:
+        raise LostPosition(source, f"the server's log ends at {lsn_text(identity.flushed)}, before {lsn_text(after)}")
+    row = connection.execute(_SLOT, (name,)).fetchone()
+    if row is None:
+        raise LostPosition(source, f"its replication slot '{name}' is gone")
+    confirmed, status = row
+    if status == "lost" or confirmed is None:
+        raise LostPosition(source, f"the server gave up the log of its replication slot '{name}'")
+    if parse_lsn(confirmed) > after:
+        raise LostPosition(source, f"somebody else moved its replication slot '{name}' to {confirmed}")
+    return identity

@@ -1,0 +1,174 @@
+"""A PostgreSQL database as a source.
+
+Law: the slot's exported snapshot holds exactly the transactions that committed before the slot's first position; the
+slot yields exactly those after it, in commit order. The order is that of commit positions in the log, never of times
+or transaction ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
+from typing import Any, ClassVar, cast
+
+from psycopg import sql
+
+from rollview.errors import BadValue, RollviewError, SchemaChanged, SourceStopped
+from rollview.sources.postgres import slot
+from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
+from rollview.sources.postgres.messages import lsn_text, parse_lsn
+from rollview.sources.postgres.needs import server_findings
+from rollview.sources.postgres.server import Connection, Server
+from rollview.sources.postgres.stream import Stream
+from rollview.sources.postgres.values import decoder
+from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+
+_PIECE = 50_000
+_CHANGES = """
+    SELECT data FROM pg_logical_slot_peek_binary_changes(
+        %s, %s::pg_lsn, %s, 'proto_version', '1', 'publication_names', %s)"""
+
+
+class PostgresSource:
+    kind: ClassVar[str] = "postgres"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._server = Server(opening.name, opening.address)
+        self._name = slot.name_of(opening.memory["tag"])
+        self._open = ExitStack()
+        self._used: Connection | None = None
+
+    def check(self) -> tuple[Finding, ...]:
+        with self._server.translated():
+            found = server_findings(self._connection)
+            for table in self._opening.settings.tables:
+                found += findings(read_table(self._connection, table.remote), table)
+            return tuple(found)
+
+    def tables(self) -> tuple[SourceTable, ...]:
+        with self._server.translated():
+            return self._described(self._read_tables(self._connection))
+
+    @contextmanager
+    def first_copy(self) -> Iterator[FirstCopy]:
+        self.remove()
+        with self._server.translated():
+            slot.publish(self._connection, self._name, self._opening.settings.remotes)
+        with self._server.connected(replication="database") as replication:
+            position, snapshot = slot.create(replication, self._name)
+            with self._server.connected() as reading:
+                reading.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                reading.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+                found = self._read_tables(reading)
+                tables = {table.name: table for table in self._described(found)}
+
+                def rows(remote: str) -> Iterator[Sequence[Row]]:
+                    yield from self._copied(reading, tables[remote])
+
+                memory = self._memory(reading, found)
+                yield FirstCopy(lsn_text(position), datetime.now(UTC), tuple(tables.values()), rows, memory)
+
+    def read(self, after: str, limit: int) -> Batch:
+        start = parse_lsn(after)
+        with self._server.translated():
+            identity = slot.check(self._connection, self._opening.name, self._name, start, dict(self._opening.memory))
+            units, seen, stopped = self._units(start, identity.flushed, limit)
+        end = max([start, *(parse_lsn(unit.position) for unit in units)])
+        if stopped is not None and not units:
+            raise stopped
+        if stopped is not None or seen >= limit:
+            return Batch(units, lsn_text(end), complete=False)
+        # All that committed by then was read, whatever tables it was about: an idle table pins no log.
+        return Batch(units, lsn_text(max(end, identity.flushed)))
+
+    def acknowledge(self, position: str) -> None:
+        with self._server.translated():
+            slot.advance(self._connection, self._name, parse_lsn(position))
+
+    def order(self, position: str) -> int:
+        return parse_lsn(position)
+
+    def remove(self) -> None:
+        with self._server.translated():
+            slot.drop(self._connection, self._name)
+
+    def close(self) -> None:
+        self._open.close()
+
+    @property
+    def _connection(self) -> Connection:
+        if self._used is None:
+            self._used = self._open.enter_context(self._server.connected())
+        return self._used
+
+    def _units(self, after: int, through: int, limit: int) -> tuple[tuple[UnitOfWork, ...], int, RollviewError | None]:
+        """What was read, how many messages it took, and what stopped the reading."""
+        units: list[UnitOfWork] = []
+        seen = 0
+        arguments = (self._name, lsn_text(through), limit, self._name)
+
+        def messages() -> Generator[bytes]:
+            nonlocal seen
+            with (
+                self._connection.cursor(binary=True) as cursor,
+                closing(cast(Generator[Any], cursor.stream(_CHANGES, arguments, size=1000))) as rows,
+            ):
+                for (data,) in rows:
+                    seen += 1
+                    yield data
+
+        # Whatever happens, the connection must not be left in the middle of an answer.
+        with closing(messages()) as stream:
+            try:
+                units.extend(Stream(self._opening).units(stream, after))
+            except SourceStopped as error:
+                return tuple(units), seen, error
+        return tuple(units), seen, None
+
+    def _read_tables(self, connection: Connection) -> list[PgTable]:
+        found = []
+        for remote in self._opening.settings.remotes:
+            table = read_table(connection, remote)
+            if table is None:
+                raise SchemaChanged(self._opening.name, remote, "it is gone")
+            found.append(table)
+        return found
+
+    def _described(self, tables: Sequence[PgTable]) -> tuple[SourceTable, ...]:
+        settings = self._opening.settings.tables
+        return tuple(described(table, chosen) for table, chosen in zip(tables, settings, strict=True))
+
+    def _copied(self, connection: Connection, table: SourceTable) -> Iterator[Sequence[Row]]:
+        columns = sql.SQL(", ").join(map(sql.Identifier, table.schema.names))
+        query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(columns, sql.Identifier(*split(table.name)))
+        decoders = [decoder(column.type) for column in table.schema]
+        piece: list[Row] = []
+        with self._server.translated(), connection.cursor() as cursor, cursor.copy(query) as copy:
+            for row in copy.rows():
+                piece.append(self._decoded(table, decoders, row))
+                if len(piece) == _PIECE:
+                    yield piece
+                    piece = []
+        yield piece
+
+    def _decoded(self, table: SourceTable, decoders: Sequence[Any], row: Sequence[Any]) -> Row:
+        values: list[Any] = []
+        for text, decode in zip(row, decoders, strict=True):
+            try:
+                values.append(None if text is None else decode(text))
+            except (ValueError, ArithmeticError, KeyError) as error:
+                column = table.schema.columns[len(values)].name
+                raise BadValue(self._opening.name, table.name, column, str(error)) from None
+        return tuple(values)
+
+    def _memory(self, connection: Connection, tables: Sequence[PgTable]) -> dict[str, Any]:
+        identity = slot.read_identity(connection)
+        columns = {
+            remote: {column.name: [column.type_oid, column.modifier] for column in table.columns}
+            for remote, table in zip(self._opening.settings.remotes, tables, strict=True)
+        }
+        own = {"system": identity.system, "timeline": identity.timeline, "columns": columns}
+        return {**self._opening.memory, **own}

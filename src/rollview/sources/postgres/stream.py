@@ -1,0 +1,166 @@
+"""Messages become units of work.
+
+Law: a unit of work is what lies between Begin and Commit, and its position is where its commit ends. Each row is read
+by the layout that was announced for it, column by column by name, so no value ever lands in another column. A large
+value that an update left alone is taken from the old row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rollview.core.schema import Schema
+from rollview.errors import BadValue, LostPosition, SchemaChanged
+from rollview.sources.postgres.layout import full_name, split
+from rollview.sources.postgres.messages import (
+    UNCHANGED,
+    Begin,
+    Commit,
+    Image,
+    Message,
+    RelationMessage,
+    RowMessage,
+    TruncateMessage,
+    Unchanged,
+    decode,
+    lsn_text,
+)
+from rollview.sources.postgres.values import Decode, decoder, spark_type
+from rollview.sources.protocol import Changes, Opening, Row, UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How rows of one table are read: for each of our columns its place in the message."""
+
+    remote: str
+    schema: Schema
+    places: tuple[int, ...]
+    decoders: tuple[Decode, ...]
+
+
+@dataclass(slots=True)
+class _Collected:
+    before: list[Row] = field(default_factory=list)
+    after: list[Row] = field(default_factory=list)
+    replaces: bool = False
+
+
+class Stream:
+    """Layouts are announced again in every reading, so one stream serves one reading."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._remotes = {split(remote): remote for remote in opening.settings.remotes}
+        self._layouts: dict[int, _Layout] = {}
+        self._collected: dict[str, _Collected] = {}
+        self._begin: Begin | None = None
+
+    def units(self, messages: Iterable[bytes], after: int) -> Iterator[UnitOfWork]:
+        """Those that end beyond ``after``. Rows of a transaction that may be known already wait for its end."""
+        waiting: list[bytes] | None = None
+        for data in messages:
+            if waiting is not None and data[:1] in (b"I", b"U", b"D", b"T"):
+                waiting.append(data)
+                continue
+            message = decode(data)
+            match message:
+                case Begin():
+                    self._begin, self._collected = message, {}
+                    waiting = [] if message.commit_lsn < after else None
+                case Commit():
+                    if message.end_lsn > after:
+                        self._take_all(waiting or ())
+                        yield self._unit(message)
+                    waiting = None
+                case _:
+                    self._take(message)
+
+    def _take_all(self, messages: Iterable[bytes]) -> None:
+        for data in messages:
+            self._take(decode(data))
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case RelationMessage():
+                self._announce(message)
+            case RowMessage():
+                self._row(message)
+            case TruncateMessage():
+                self._truncate(message)
+
+    def _unit(self, commit: Commit) -> UnitOfWork:
+        assert self._begin is not None
+        changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
+        return UnitOfWork(lsn_text(commit.end_lsn), str(self._begin.xid), commit.time, changes)
+
+    def _announce(self, message: RelationMessage) -> None:
+        remote = self._remotes.get((message.schema, message.name))
+        if remote is None:
+            return
+        if message.identity != "f":
+            mend = f"ALTER TABLE {full_name(remote)} REPLICA IDENTITY FULL;"
+            raise LostPosition(self._opening.name, f"table '{remote}' does not log whole old rows any more; run {mend}")
+        known: Mapping[str, Any] = self._opening.memory["columns"][remote]
+        schema = self._opening.known[remote].schema
+        present = {column.name: place for place, column in enumerate(message.columns)}
+        for column in schema:
+            if column.name not in present:
+                raise SchemaChanged(self._opening.name, remote, f"it has no column '{column.name}'")
+            told = message.columns[present[column.name]]
+            oid, modifier = known[column.name]
+            if told.type_oid != oid or _narrows(column.type, oid, modifier, told.modifier):
+                raise SchemaChanged(self._opening.name, remote, f"column '{column.name}' has another type")
+        places = tuple(present[column.name] for column in schema)
+        self._layouts[message.oid] = _Layout(remote, schema, places, tuple(decoder(c.type) for c in schema))
+
+    def _row(self, message: RowMessage) -> None:
+        layout = self._layouts.get(message.oid)
+        if layout is None:
+            return
+        collected = self._collected.setdefault(layout.remote, _Collected())
+        if message.after is not None:
+            whole = _filled(message.after, message.before)
+            collected.after.append(self._decoded(layout, whole))
+        if message.before is not None and not message.is_key:
+            collected.before.append(self._decoded(layout, message.before))
+        elif message.after is None or message.before is not None:
+            raise LostPosition(self._opening.name, f"an old row of table '{layout.remote}' is not whole")
+
+    def _truncate(self, message: TruncateMessage) -> None:
+        """Whatever came before it in the same transaction is gone too."""
+        for layout in (self._layouts[oid] for oid in message.oids if oid in self._layouts):
+            self._collected[layout.remote] = _Collected(replaces=True)
+
+    def _decoded(self, layout: _Layout, image: Image) -> Row:
+        values: list[Any] = []
+        for place, decode_value in zip(layout.places, layout.decoders, strict=True):
+            text = image[place]
+            try:
+                values.append(None if text is None else decode_value(_text(text)))
+            except (ValueError, ArithmeticError, KeyError) as error:
+                column = layout.schema.columns[len(values)].name
+                position = lsn_text(self._begin.commit_lsn) if self._begin else None
+                raise BadValue(self._opening.name, layout.remote, column, str(error), position) from None
+        return tuple(values)
+
+
+def _filled(after: Image, before: Image | None) -> Image:
+    """An unchanged large value is in the old row."""
+    if UNCHANGED not in after:
+        return after
+    old = before or (UNCHANGED,) * len(after)
+    return tuple(before if value is UNCHANGED else value for value, before in zip(after, old, strict=True))
+
+
+def _text(value: str | Unchanged) -> str:
+    if isinstance(value, Unchanged):
+        raise ValueError("a large value that the log does not hold")
+    return value
+
+
+def _narrows(type_: str, oid: int, recorded: int, told: int) -> bool:
+    """Whether a number of digits changed that the column's own type was made from."""
+    return recorded != told and type_.startswith("decimal") and spark_type(oid, told, "b", None) != type_

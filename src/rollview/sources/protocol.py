@@ -1,0 +1,142 @@
+"""What a source is: it checks itself, tells its tables, copies them once, and yields units of work.
+
+Law: ``read(after)`` gives whole committed transactions only, in the source's commit order, each at a position beyond
+``after``; asked again with the same position it gives the same ones. What was acknowledged is never asked for again,
+so a source may forget it. Nothing is acknowledged before it is durable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from rollview.core.schema import Constraints, Schema
+from rollview.sources.settings import SourceSettings
+
+Row = tuple[Any, ...]
+"""Values in the order of the table's columns: None, bool, int, float, Decimal, str, bytes, date or datetime."""
+
+Rows: TypeAlias = Sequence[Row] | pa.Table
+
+
+class Capability(StrEnum):
+    """What a kind of source can do beyond the protocol's law."""
+
+    TRANSACTIONS = "each transaction is a unit of work of its own"
+    ACROSS_TABLES = "a transaction over several tables is one unit of work"
+    BEFORE_IMAGES = "rows that go are told whole"
+    COMMIT_TIMES = "the source's own commit time is known"
+    TRUNCATE = "a table that is emptied at once is seen"
+    SCHEMA_MESSAGES = "the layout of each row is told with it"
+    KEYS = "what is unique stays unique, because the source or capture makes sure"
+    ONLINE_COPY = "the first copy blocks no writer"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """One table as the source tells it; ``name`` is the source's own."""
+
+    name: str
+    schema: Schema
+    constraints: Constraints = field(default_factory=Constraints)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows of one table that go and come. ``replaces``: everything that was there before the unit goes as well.
+
+    A whole ``pa.Table`` may be given only of a table that is replaced.
+    """
+
+    before: Sequence[Row] = ()
+    after: Rows = ()
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOfWork:
+    """One committed transaction. ``changes`` by the source's own names of its tables."""
+
+    position: str
+    transaction: str
+    time: datetime
+    changes: Mapping[str, Changes]
+    global_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Everything up to ``position`` was read. ``complete``: there was nothing more when it was read.
+
+    ``memory``: what the kind has to know at that position; None if it is what it was.
+    """
+
+    units: tuple[UnitOfWork, ...]
+    position: str
+    complete: bool = True
+    memory: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCopy:
+    """The tables as they were at one position; ``rows`` yields those of a table in pieces."""
+
+    position: str
+    time: datetime
+    tables: tuple[SourceTable, ...]
+    rows: Callable[[str], Iterator[Rows]]
+    memory: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as capture needs it, and the statement that mends it. Some only deserve a warning."""
+
+    what: str
+    mend: str | None = None
+    blocks: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a kind is opened with. ``address`` may hold a secret. ``known``: the tables as they were recorded."""
+
+    name: str
+    settings: SourceSettings
+    address: str = field(repr=False)
+    memory: Mapping[str, Any]
+    known: Mapping[str, SourceTable]
+
+
+class Source(Protocol):
+    kind: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]]
+
+    def check(self) -> tuple[Finding, ...]:
+        """What is missing, before anything is changed."""
+
+    def tables(self) -> tuple[SourceTable, ...]:
+        """The chosen tables as they are now."""
+
+    def first_copy(self) -> AbstractContextManager[FirstCopy]:
+        """From here on the source keeps its changes for us. Whatever an earlier attempt left is taken away first."""
+
+    def read(self, after: str, limit: int) -> Batch:
+        """The units of work after a position, about ``limit`` rows of them."""
+
+    def acknowledge(self, position: str) -> None:
+        """Everything up to here is durable; may be said again."""
+
+    def order(self, position: str) -> int:
+        """Grows along the source's log."""
+
+    def remove(self) -> None:
+        """Take away all that was put into the source; may be said again."""
+
+    def close(self) -> None: ...

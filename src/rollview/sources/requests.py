@@ -1,0 +1,204 @@
+"""What a user asks of sources: add, check, capture, copy again, remove.
+
+Law: each request may be made again after it was cut off anywhere, and then finishes what was begun. A source that
+fails hurts nobody else: its state says why, its tables stay at their last good csn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyarrow as pa
+
+from rollview.catalog import Catalog
+from rollview.catalog import Source as Record
+from rollview.core.faults import reach
+from rollview.errors import AlreadyExists, InUse, RollviewError, SchemaChanged, SourceStopped, UsageError
+from rollview.sources.first_copy import check_tables, pieces, run_first_copy
+from rollview.sources.kinds import new_memory, open_new, open_recorded
+from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork
+from rollview.sources.sequencer import Progress, Sequencer
+from rollview.sources.settings import SourceSettings
+from rollview.store.steps import drop, take_away
+
+Copied = Mapping[str, int]
+
+
+def lease_name(source: str) -> str:
+    return f"source:{source}"
+
+
+def check(name: str, settings: SourceSettings) -> tuple[Finding, ...]:
+    """What is missing for a source that is not there yet. Changes nothing."""
+    with _closing(open_new(name, settings)) as source:
+        return source.check()
+
+
+def check_recorded(catalog: Catalog, name: str) -> tuple[Finding, ...]:
+    with _closing(open_recorded(catalog, catalog.source(name))) as source:
+        return source.check()
+
+
+def add(catalog: Catalog, root: Path, name: str, settings: SourceSettings) -> Copied:
+    """A new source, its tables copied. What a cut-off attempt with the same settings began is finished."""
+    with catalog.lease("definitions", lease_name(name)):
+        present = next((record for record in catalog.sources() if record.name.lower() == name.lower()), None)
+        if present is None:
+            _record(catalog, name, settings)
+        elif present.state != "copying" or present.settings != settings.to_json():
+            raise AlreadyExists("source", present.name, hint="Remove it first, or give the new one another name.")
+    reach("source.recorded")
+    return finish_copy(catalog, root, name)
+
+
+def finish_copy(catalog: Catalog, root: Path, name: str) -> Copied:
+    with catalog.lease(lease_name(name)):
+        return _copy(catalog, root, catalog.source(name))
+
+
+def capture(catalog: Catalog, root: Path, name: str) -> Progress:
+    """Everything that the source has committed by now."""
+    with catalog.lease(lease_name(name)):
+        record = catalog.source(name)
+        if record.state == "removing":
+            raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
+        if record.state == "copying":
+            return _captured_copy(catalog, root, record)
+        with _noting(catalog, record), _closing(open_recorded(catalog, record)) as source:
+            return Sequencer(catalog, root, source, record).run()
+
+
+def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
+    """Copy the source again; the difference from what is held becomes one unit of work."""
+    with catalog.lease(lease_name(name)):
+        record = catalog.source(name)
+        with (
+            _noting(catalog, record),
+            _closing(open_recorded(catalog, record)) as source,
+            _withdrawing(source),
+            source.first_copy() as copy,
+        ):
+            _check_schemas(catalog, record, copy)
+            return _replace(catalog, root, source, record, copy)
+
+
+def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
+    """Out of the catalog with its tables, and out of the source. ``forget``: leave the source as it is."""
+    with catalog.lease("definitions", lease_name(name)) as lease:
+        record = catalog.source(name)
+        _refuse_readers(catalog, record)
+        with catalog.write(lease) as writer:
+            writer.sources.set_state(record.name, "removing")
+        reach("remove.begun")
+        if not forget:
+            with _closing(open_recorded(catalog, record)) as source:
+                source.remove()
+        reach("remove.dropped")
+        names = [f"relation:{table.relation}" for table in record.tables]
+        with catalog.lease("commit", *names) as both, catalog.write(both) as writer:
+            relations = [writer.snapshot().get(table.relation) for table in record.tables]
+            steps = [drop(writer, relation) for relation in relations]
+            writer.sources.drop(record.name)
+    for relation, step in zip(relations, steps, strict=True):
+        take_away(catalog, root, relation, step)
+
+
+def _record(catalog: Catalog, name: str, settings: SourceSettings) -> None:
+    with _closing(open_new(name, settings)) as source:
+        findings = [finding for finding in source.check() if finding.blocks]
+        if findings:
+            raise _not_ready(name, findings)
+        check_tables(catalog, settings, source.tables())
+    with catalog.write() as writer:
+        writer.sources.add(name, settings.kind, settings.to_json(), new_memory())
+
+
+def _not_ready(name: str, findings: list[Finding]) -> UsageError:
+    mends = [finding.mend for finding in findings if finding.mend]
+    return UsageError(
+        f"Source '{name}' cannot be captured yet: {'; '.join(finding.what for finding in findings)}.",
+        hint=f"At the source run: {' '.join(mends)}" if mends else "Mend that first; nothing was changed.",
+        source=name,
+        mend=mends,
+    )
+
+
+def _copy(catalog: Catalog, root: Path, record: Record) -> Copied:
+    try:
+        with _closing(open_recorded(catalog, record)) as source, _withdrawing(source):
+            return run_first_copy(catalog, root, source, record)
+    except RollviewError as error:
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, "copying", error.message)
+        raise
+
+
+@contextmanager
+def _withdrawing(source: Source) -> Iterator[None]:
+    """A source must not keep its changes for a copy that failed: nobody may come for them."""
+    try:
+        yield
+    except BaseException:
+        with suppress(RollviewError):
+            source.remove()
+        raise
+
+
+def _captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
+    rows = _copy(catalog, root, record)
+    position = catalog.source(record.name).position or ""
+    return Progress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
+
+
+def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
+    names = {table.remote: table.relation for table in record.tables}
+    changes = {}
+    for table in copy.tables:
+        found = list(pieces(record.name, names[table.name], table, copy))
+        changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
+    unit = UnitOfWork(copy.position, "copied again", copy.time, changes)
+    return Sequencer(catalog, root, source, record).replace(unit, copy.memory)
+
+
+def _check_schemas(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
+    snapshot = catalog.snapshot()
+    relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
+    for table in copy.tables:
+        if table.schema != relations[table.name].schema:
+            raise SchemaChanged(record.name, table.name, "its columns are not the recorded ones")
+
+
+def _refuse_readers(catalog: Catalog, record: Record) -> None:
+    snapshot = catalog.snapshot()
+    for table in record.tables:
+        readers = tuple(reader.name for reader in snapshot.readers(table.relation))
+        if readers:
+            raise InUse("table", table.relation, readers)
+
+
+@contextmanager
+def _noting(catalog: Catalog, record: Record) -> Iterator[None]:
+    """Whether the source is well is in the catalog when the block ends."""
+    try:
+        yield
+    except SourceStopped as error:
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, error.code, error.message)
+        raise
+    except RollviewError as error:
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, record.state, error.message)
+        raise
+    if record.state != "active" or record.problem is not None:
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, "active")
+
+
+@contextmanager
+def _closing(source: Source) -> Iterator[Source]:
+    try:
+        yield source
+    finally:
+        source.close()

@@ -1,0 +1,86 @@
+"""What a user says of a source: its kind, where it is, which tables, and what their values are to become.
+
+Law: settings hold references to secrets, never secrets, so they can be stored and shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rollview.core.names import same
+from rollview.core.references import anchored, is_reference
+from rollview.errors import UsageError
+
+_PASSWORD = re.compile(r"\w[\w+.-]*://[^/@]*:[^/@]*@|password\s*=", re.IGNORECASE)
+_FILES = ("sqlite", "files", "delta", "debezium")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """``remote`` is the table's name at the source. ``types``: Spark types that columns are to have; ``key``: columns
+    that are unique, where the source cannot tell."""
+
+    relation: str
+    remote: str
+    types: Mapping[str, str] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+    format: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    kind: str
+    address: str
+    tables: tuple[TableSettings, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if _PASSWORD.search(self.address):
+            raise UsageError(
+                "A password does not belong in a source's settings.",
+                hint="Put the address into the environment and write env:NAME, or into a file and write file:PATH.",
+            )
+        if not self.tables:
+            raise UsageError("The source has no tables.", hint="Name at least one.")
+        for place, table in enumerate(self.tables):
+            if any(same(table.relation, other.relation) for other in self.tables[:place]):
+                raise UsageError(
+                    f"Two tables would be called '{table.relation}'.", hint="Give one of them another name: NAME=TABLE."
+                )
+
+    def table(self, remote: str) -> TableSettings:
+        return next(table for table in self.tables if table.remote == remote)
+
+    @property
+    def remotes(self) -> tuple[str, ...]:
+        return tuple(table.remote for table in self.tables)
+
+    def anchored(self, folder: Path) -> SourceSettings:
+        """The same settings, understood from anywhere: paths are meant from ``folder``."""
+        if is_reference(self.address):
+            return replace(self, address=anchored(self.address, folder))
+        if self.kind in _FILES:
+            return replace(self, address=str((folder / Path(self.address).expanduser()).absolute()))
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> SourceSettings:
+        tables = tuple(TableSettings(**{**table, "key": tuple(table["key"])}) for table in data["tables"])
+        return cls(data["kind"], data["address"], tables, data["options"])
+
+
+def table_named(text: str) -> TableSettings:
+    """``TABLE``, or ``NAME=TABLE`` where the table is to have another name here."""
+    relation, given, remote = text.partition("=")
+    if not given:
+        return TableSettings(text.rpartition(".")[2], text)
+    return TableSettings(relation, remote)

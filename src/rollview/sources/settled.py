@@ -1,0 +1,138 @@
+"""Units of work as signed rows with their csns.
+
+Law: a unit of work's rows are its net effect: what goes has ``_count`` -1, what comes +1, and what does both is not
+there. A unit whose net effect is nothing has no csn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rollview.catalog import Change, Relation
+from rollview.core.interval import Csn
+from rollview.core.names import COUNT, CSN
+from rollview.errors import BadValue
+from rollview.sources.held import difference
+from rollview.sources.protocol import Changes, Row, UnitOfWork
+from rollview.sources.values import UnfitError, as_table, net, updated
+
+
+@dataclass(frozen=True, slots=True)
+class SettledUnit:
+    unit: UnitOfWork
+    counts: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """``tables``: signed rows with csns by the source's names of its tables."""
+
+    units: tuple[SettledUnit, ...]
+    tables: Mapping[str, pa.Table]
+    relations: Mapping[str, Relation]
+
+    @property
+    def rows(self) -> int:
+        return sum(table.num_rows for table in self.tables.values())
+
+
+@dataclass(slots=True)
+class _Signed:
+    """Rows of one table of several units, with their counts, csns and the positions that they came from."""
+
+    rows: list[Row]
+    counts: list[int]
+    csns: list[Csn]
+    positions: list[str]
+
+    def add(self, rows: Sequence[Row], count: int, csn: Csn, position: str) -> None:
+        self.rows.extend(rows)
+        self.counts.extend([count] * len(rows))
+        self.csns.extend([csn] * len(rows))
+        self.positions.extend([position] * len(rows))
+
+
+def settle(
+    root: Path, source: str, relations: Mapping[str, Relation], units: Sequence[UnitOfWork], first: Csn
+) -> Settled:
+    """``first``: the csn of the first unit that changes something."""
+    if any(changes.replaces for unit in units for changes in unit.changes.values()):
+        (unit,) = units
+        return _replacing(root, source, relations, unit, first)
+    signed = {name: _Signed([], [], [], []) for name in relations}
+    kept: list[SettledUnit] = []
+    for unit in units:
+        counts = _take(signed, relations, unit, first + len(kept))
+        if counts:
+            kept.append(SettledUnit(unit, counts))
+    tables = {name: _table(source, relations[name], one) for name, one in signed.items() if one.rows}
+    return Settled(tuple(kept), tables, relations)
+
+
+def _take(
+    signed: Mapping[str, _Signed], relations: Mapping[str, Relation], unit: UnitOfWork, csn: Csn
+) -> tuple[Change, ...]:
+    counts = []
+    for name, changes in unit.changes.items():
+        relation = relations[name]
+        assert not isinstance(changes.after, pa.Table)
+        gone, come = net(changes.before, changes.after, relation.schema)
+        if gone or come:
+            signed[name].add(gone, -1, csn, unit.position)
+            signed[name].add(come, +1, csn, unit.position)
+            both = updated(gone, come, relation.schema, relation.constraints.primary_key)
+            counts.append(Change(relation.name, len(come), len(gone), both))
+    return tuple(counts)
+
+
+def _replacing(root: Path, source: str, relations: Mapping[str, Relation], unit: UnitOfWork, csn: Csn) -> Settled:
+    tables: dict[str, pa.Table] = {}
+    for name, changes in unit.changes.items():
+        rows = _replaced(root, source, relations[name], changes, unit.position)
+        if rows.num_rows:
+            tables[name] = rows.append_column(CSN, pa.array(np.full(rows.num_rows, csn, dtype=np.int64)))
+    counts = tuple(_counted(relations[name], rows) for name, rows in tables.items())
+    return Settled((SettledUnit(unit, counts),) if counts else (), tables, relations)
+
+
+def _replaced(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> pa.Table:
+    """The signed rows of one table, whether it is replaced or merely changed beside one that is."""
+    schema = relation.schema
+    try:
+        if isinstance(changes.after, pa.Table):
+            return difference(root, relation, changes.after)
+        gone, come = net(changes.before, changes.after, schema)
+        if changes.replaces:
+            return difference(root, relation, as_table(come, schema))
+        signs = np.repeat(np.array([-1, 1], dtype=np.int64), [len(gone), len(come)])
+        return as_table([*gone, *come], schema).append_column(COUNT, pa.array(signs))
+    except UnfitError as error:
+        raise BadValue(source, relation.name, error.column, error.reason, position) from None
+
+
+def _counted(relation: Relation, rows: pa.Table) -> Change:
+    come = int(pc.sum(pc.greater(rows[COUNT], 0)).as_py() or 0)
+    key = relation.constraints.primary_key
+    if not key:
+        return Change(relation.name, come, rows.num_rows - come)
+    places = [f"k{place}" for place in range(len(key))]
+    by_key = rows.select([*key, COUNT]).rename_columns([*places, COUNT]).group_by(places)
+    ends = by_key.aggregate([(COUNT, "min"), (COUNT, "max")])
+    both = pc.and_(pc.less(ends[f"{COUNT}_min"], 0), pc.greater(ends[f"{COUNT}_max"], 0))
+    return Change(relation.name, come, rows.num_rows - come, int(pc.sum(both).as_py() or 0))
+
+
+def _table(source: str, relation: Relation, signed: _Signed) -> pa.Table:
+    try:
+        rows = as_table(signed.rows, relation.schema)
+    except UnfitError as error:
+        position = signed.positions[error.place] if error.place is not None else None
+        raise BadValue(source, relation.name, error.column, error.reason, position) from None
+    counts, csns = np.array(signed.counts, dtype=np.int64), np.array(signed.csns, dtype=np.int64)
+    return rows.append_column(COUNT, pa.array(counts)).append_column(CSN, pa.array(csns))

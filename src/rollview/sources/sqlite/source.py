@@ -1,0 +1,236 @@
+"""An SQLite database as a source.
+
+Law: SQLite has one writer, so every snapshot lies between two commits. All that the log gained between two snapshots
+is whole transactions; it is one unit of work, because SQLite does not tell where one transaction ends.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from rollview.core.schema import Schema
+from rollview.errors import BadValue, LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
+from rollview.sources.protocol import (
+    Batch,
+    Capability,
+    Changes,
+    Finding,
+    FirstCopy,
+    Opening,
+    Row,
+    SourceTable,
+    UnitOfWork,
+)
+from rollview.sources.sqlite import triggers
+from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
+from rollview.sources.sqlite.triggers import Names
+from rollview.sources.sqlite.values import decoder
+
+_BUSY_SECONDS = 30.0
+_PIECE = 50_000
+
+
+class SqliteSource:
+    kind: ClassVar[str] = "sqlite"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.ACROSS_TABLES, Capability.BEFORE_IMAGES, Capability.KEYS, Capability.TRUNCATE}
+    )
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._names = [Names(opening.memory["tag"], place) for place in range(len(opening.settings.tables))]
+        self._connection = self._connect(Path(opening.address))
+
+    def check(self) -> tuple[Finding, ...]:
+        found: list[Finding] = []
+        with self._reading():
+            for table in self._opening.settings.tables:
+                layout = read_layout(self._connection, table.remote)
+                missing = Finding(f"there is no table '{table.remote}'")
+                found += [missing] if layout is None else findings(layout, table)
+            if self._connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                what = "the database is not in WAL mode, so writers wait while it is copied"
+                found.append(Finding(what, "PRAGMA journal_mode = WAL;", blocks=False))
+        return tuple(found)
+
+    def tables(self) -> tuple[SourceTable, ...]:
+        with self._reading():
+            return tuple(described(self._layout(t.remote), t) for t in self._opening.settings.tables)
+
+    @contextmanager
+    def first_copy(self) -> Iterator[FirstCopy]:
+        self._install()
+        with self._reading():
+            tables = {table.name: table for table in self.tables()}
+            position = _position([self._newest(names) for names in self._names])
+
+            def rows(remote: str) -> Iterator[Sequence[Row]]:
+                yield from self._rows(tables[remote])
+
+            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, self._opening.memory)
+
+    def read(self, after: str, limit: int) -> Batch:
+        seen = _parsed(after)
+        with self._reading():
+            self._check_layouts()
+            found = [self._logged(names, start, remote) for names, start, remote in self._logs(seen)]
+        position = _position([last for last, _ in found])
+        changes = {remote: change for (_, change), remote in zip(found, self._remotes, strict=True) if change}
+        if not changes:
+            return Batch((), after)
+        return Batch((UnitOfWork(position, position, datetime.now(UTC), changes),), position)
+
+    def acknowledge(self, position: str) -> None:
+        """What is known to be durable is taken out of the logs, except the newest entry: no number is used again."""
+        with self._translated():
+            for names, last in zip(self._names, _parsed(position), strict=True):
+                log = quoted(names.log)
+                old = f"seq <= ? AND seq < (SELECT max(seq) FROM {log})"
+                if self._connection.execute(f"SELECT 1 FROM {log} WHERE {old} LIMIT 1", (last,)).fetchone():
+                    self._connection.execute(f"DELETE FROM {log} WHERE {old}", (last,))
+
+    def order(self, position: str) -> int:
+        return sum(_parsed(position))
+
+    def remove(self) -> None:
+        with self._writing():
+            for names in self._names:
+                for statement in triggers.drop(names):
+                    self._connection.execute(statement)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def _remotes(self) -> tuple[str, ...]:
+        return self._opening.settings.remotes
+
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        if not path.is_file():
+            raise NotFound("SQLite database", str(path))
+        with self._translated():
+            uri = f"{path.absolute().as_uri()}?mode=rw"
+            connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+            # What is not UTF-8 is kept apart from what is, and refused where a value is looked at.
+            connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            return connection
+
+    def _install(self) -> None:
+        with self._writing():
+            for names, remote in zip(self._names, self._remotes, strict=True):
+                for statement in (*triggers.drop(names), *triggers.create(names, self._layout(remote))):
+                    self._connection.execute(statement)
+
+    def _rows(self, table: SourceTable) -> Iterator[Sequence[Row]]:
+        columns = ", ".join(map(quoted, table.schema.names))
+        with self._translated():
+            cursor = self._connection.execute(f"SELECT {columns} FROM {quoted(table.name)}")
+            while piece := cursor.fetchmany(_PIECE):
+                yield self._decoded(table.name, table.schema, piece, None)
+
+    def _logs(self, seen: Sequence[int]) -> Iterator[tuple[Names, int, str]]:
+        yield from zip(self._names, seen, self._remotes, strict=True)
+
+    def _logged(self, names: Names, after: int, remote: str) -> tuple[int, Changes | None]:
+        """The newest entry of a log, and the changes since ``after``."""
+        last = self._newest(names)
+        if last < after:
+            raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {after}")
+        schema = self._opening.known[remote].schema
+        slots = ", ".join(f"c{place}" for place in range(len(schema)))
+        query = f"SELECT seq, count, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
+        entries = self._connection.execute(query, (after,)).fetchall()
+        if len(entries) != last - after:
+            raise LostPosition(
+                self._opening.name, f"entries {after + 1} to {last} of table '{remote}' are not all there"
+            )
+        if not entries:
+            return last, None
+        gone, come = (
+            self._decoded(remote, schema, [entry[2:] for entry in entries if entry[1] == count], str(last))
+            for count in (-1, +1)
+        )
+        return last, Changes(gone, come)
+
+    def _newest(self, names: Names) -> int:
+        """A statement that fails half-way with OR FAIL leaves entries that SQLite's own count does not know."""
+        counted = "SELECT max(seq) FROM sqlite_sequence WHERE name = ?"
+        query = f"SELECT max(coalesce(({counted}), 0), coalesce((SELECT max(seq) FROM {quoted(names.log)}), 0))"
+        return int(self._connection.execute(query, (names.log,)).fetchone()[0])
+
+    def _decoded(self, table: str, schema: Schema, rows: Sequence[Row], position: str | None) -> list[Row]:
+        columns = list(zip(*rows, strict=True))
+        done = []
+        for column, values in zip(schema, columns, strict=False):
+            decode = decoder(column.type)
+            try:
+                done.append([None if value is None else decode(value) for value in values])
+            except ValueError as error:
+                raise BadValue(self._opening.name, table, column.name, str(error), position) from None
+        return list(zip(*done, strict=True))
+
+    def _check_layouts(self) -> None:
+        present = {row[0] for row in self._connection.execute("SELECT name FROM sqlite_schema")}
+        for names, remote in zip(self._names, self._remotes, strict=True):
+            missing = [name for name in (names.log, *names.triggers) if name not in present]
+            if missing:
+                raise LostPosition(
+                    self._opening.name, f"'{missing[0]}', which keeps the changes of '{remote}', is gone"
+                )
+            known, layout = self._opening.known[remote].schema, self._layout(remote)
+            # A column that was added later is not asked for.
+            layout = replace(layout, columns=layout.columns[: len(known)])
+            if described(layout, self._opening.settings.table(remote)).schema != known:
+                raise SchemaChanged(self._opening.name, remote, "its columns are not the recorded ones")
+
+    def _layout(self, remote: str) -> Layout:
+        layout = read_layout(self._connection, remote)
+        if layout is None:
+            raise SchemaChanged(self._opening.name, remote, "it is gone")
+        return layout
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._translated():
+            if self._connection.in_transaction:
+                yield
+                return
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._translated():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except RollviewError:
+            raise
+        except sqlite3.Error as error:
+            raise SourceDown(self._opening.name, str(error)) from error
+
+
+def _position(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _parsed(position: str) -> list[int]:
+    return [int(number) for number in position.split(",")]

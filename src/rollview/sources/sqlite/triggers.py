@@ -1,0 +1,126 @@
+"""The statements that make SQLite keep a table's changes.
+
+Law: after every statement the log has gained, with ``count`` -1, each row that went and, with +1, each that came.
+REPLACE takes rows away without telling a DELETE trigger: so before an INSERT or UPDATE the rows that it could replace
+are put aside, and after it those of them that are gone are logged. An INSERT that is ignored, or becomes an update,
+never reaches the second step. Values are kept in columns without a type, so they stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rollview.sources.sqlite.layout import Layout, Unique, quoted
+
+TIMES = ("bi", "ai", "bu", "au", "ad")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What is put into the database for the table at this place of the settings."""
+
+    tag: str
+    place: int
+
+    @property
+    def log(self) -> str:
+        return f"_rollview_{self.tag}_log_{self.place}"
+
+    @property
+    def aside(self) -> str:
+        return f"_rollview_{self.tag}_old_{self.place}"
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        return tuple(f"_rollview_{self.tag}_{time}_{self.place}" for time in TIMES)
+
+
+def create(names: Names, layout: Layout) -> tuple[str, ...]:
+    return (
+        f"CREATE TABLE {quoted(names.log)} (seq INTEGER PRIMARY KEY AUTOINCREMENT, count, {_slots(layout)})",
+        f"CREATE TABLE {quoted(names.aside)} (number, {_slots(layout)})",
+        *_triggers(names, layout),
+    )
+
+
+def drop(names: Names) -> tuple[str, ...]:
+    return (
+        *(f"DROP TRIGGER IF EXISTS {quoted(name)}" for name in names.triggers),
+        f"DROP TABLE IF EXISTS {quoted(names.log)}",
+        f"DROP TABLE IF EXISTS {quoted(names.aside)}",
+    )
+
+
+def _triggers(names: Names, layout: Layout) -> tuple[str, ...]:
+    aside, table = quoted(names.aside), quoted(layout.name)
+    forget = f"DELETE FROM {aside};"
+    put_aside = f"{forget} INSERT INTO {aside} SELECT {_number(layout)}, {_own(layout)} FROM {table} AS t WHERE "
+    conflicts = _conflicts(layout)
+    replaced = f"INSERT INTO {quoted(names.log)} (count, {_slots(layout)}) SELECT -1, {_slots(layout)} FROM {aside}"
+    gone = f"{replaced} WHERE {_is_gone(layout)}; {forget}"
+    bodies = {
+        ("bi", "BEFORE INSERT"): f"{put_aside}{conflicts};",
+        ("ai", "AFTER INSERT"): f"{gone} {_logged(names, layout, +1, 'NEW')}",
+        ("bu", "BEFORE UPDATE"): f"{put_aside}NOT ({_is_old(layout)}) AND ({conflicts});",
+        ("au", "AFTER UPDATE"): f"{gone} {_logged(names, layout, -1, 'OLD')} {_logged(names, layout, +1, 'NEW')}",
+        ("ad", "AFTER DELETE"): f"{_recover(names, layout)} {_logged(names, layout, -1, 'OLD')}",
+    }
+    return tuple(
+        f"CREATE TRIGGER {quoted(name)} {time} ON {table} BEGIN {body} END"
+        for name, ((_, time), body) in zip(names.triggers, bodies.items(), strict=True)
+    )
+
+
+def _slots(layout: Layout) -> str:
+    return ", ".join(f"c{place}" for place in range(len(layout.columns)))
+
+
+def _own(layout: Layout) -> str:
+    return ", ".join(f"t.{quoted(name)}" for name in layout.names)
+
+
+def _number(layout: Layout) -> str:
+    return f"t.{layout.rowid}" if layout.rowid else "NULL"
+
+
+def _logged(names: Names, layout: Layout, count: int, image: str) -> str:
+    values = ", ".join(f"{image}.{quoted(name)}" for name in layout.names)
+    return f"INSERT INTO {quoted(names.log)} (count, {_slots(layout)}) VALUES ({count}, {values});"
+
+
+def _conflicts(layout: Layout) -> str:
+    """Rows that share what must be unique with the new one. A number not given yet reads as -1; see ``_is_gone``."""
+    terms = [f"({_shared(unique)})" for unique in layout.unique]
+    if layout.rowid:
+        terms.append(f"t.{layout.rowid} = NEW.{layout.rowid}")
+    return " OR ".join(terms)
+
+
+def _shared(unique: Unique) -> str:
+    pairs = zip(unique.columns, unique.collations, strict=True)
+    return " AND ".join(f"t.{quoted(name)} = NEW.{quoted(name)} COLLATE {quoted(coll)}" for name, coll in pairs)
+
+
+def _is_old(layout: Layout) -> str:
+    if layout.rowid:
+        return f"t.{layout.rowid} = OLD.{layout.rowid}"
+    return " AND ".join(f"t.{quoted(name)} IS OLD.{quoted(name)}" for name in layout.key)
+
+
+def _is_gone(layout: Layout) -> str:
+    """With a key instead of a number, whatever conflicted with a row that is now there must be gone."""
+    if not layout.rowid:
+        return "1"
+    there = f"SELECT 1 FROM {quoted(layout.name)} AS t WHERE t.{layout.rowid} = number"
+    return f"number = NEW.{layout.rowid} OR NOT EXISTS ({there})"
+
+
+def _recover(names: Names, layout: Layout) -> str:
+    """With recursive_triggers a replaced row does reach the DELETE trigger, and must not be told twice."""
+    slots = {name: f"c{place}" for place, name in enumerate(layout.names)}
+    is_it = (
+        f"number = OLD.{layout.rowid}"
+        if layout.rowid
+        else " AND ".join(f"{slots[name]} IS OLD.{quoted(name)}" for name in layout.key)
+    )
+    return f"DELETE FROM {quoted(names.aside)} WHERE {is_it};"

@@ -1,0 +1,58 @@
+"""The same tests on every kind of source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rollview.warehouse import Warehouse
+from tests.servers.mariadb import mariadb_server
+from tests.servers.postgres import postgres_server
+from tests.sources.delta_harness import DeltaHarness
+from tests.sources.files_harness import FilesHarness
+from tests.sources.harness import Harness, new_warehouse
+from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.postgres_harness import PostgresHarness
+from tests.sources.sqlite_harness import SqliteHarness
+
+__all__ = ["mariadb_server", "postgres_server"]
+
+KINDS = [
+    "sqlite",
+    "files",
+    "delta",
+    pytest.param("postgres", marks=pytest.mark.postgres),
+    pytest.param("mariadb", marks=pytest.mark.mariadb),
+]
+
+
+@pytest.fixture(params=KINDS)
+def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+    made = _make(request.param, request, tmp_path)
+    yield made
+    made.close()
+
+
+def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Harness:
+    if kind == "postgres":
+        return PostgresHarness(request.getfixturevalue("postgres_server"))
+    if kind == "delta":
+        return DeltaHarness(folder)
+    if kind == "mariadb":
+        return MariadbHarness(request.getfixturevalue("mariadb_server"))
+    return FilesHarness(folder) if kind == "files" else SqliteHarness(folder)
+
+
+@pytest.fixture
+def empty_warehouse(tmp_path: Path) -> Iterator[Warehouse]:
+    with new_warehouse(tmp_path / "warehouse") as warehouse:
+        yield warehouse
+
+
+@pytest.fixture
+def warehouse(empty_warehouse: Warehouse, harness: Harness) -> Warehouse:
+    """A warehouse that captures the harness's source."""
+    empty_warehouse.add_source("bank", harness.settings())
+    return empty_warehouse

@@ -1,0 +1,91 @@
+"""What is special about Delta tables: versions, partitions, rewrites, and files that are vacuumed."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from rollview.sources import SourceSettings, TableSettings
+from rollview.warehouse import Warehouse
+from tests.sources.harness import capture, stored
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+def settings(lake: Path) -> SourceSettings:
+    return SourceSettings("delta", str(lake), (TableSettings("t", "t"),))
+
+
+def rows(*pairs: tuple[int, str | None]) -> pa.Table:
+    numbers, words = zip(*pairs, strict=True)
+    return pa.table({"n": pa.array(numbers, pa.int64()), "w": pa.array(words, pa.string())})
+
+
+def test_every_version_of_a_partitioned_table(lake: Path, empty_warehouse: Warehouse) -> None:
+    write_deltalake(lake / "t", rows((1, "a"), (2, "b c/=%")), partition_by=["w"])
+    empty_warehouse.add_source("s", settings(lake))
+    write_deltalake(lake / "t", rows((3, "a"), (3, None)), mode="append")
+    DeltaTable(lake / "t").delete("n = 1")
+    DeltaTable(lake / "t").optimize.compact()
+    DeltaTable(lake / "t").update({"n": "n + 10"}, "w = 'a'")
+    assert capture(empty_warehouse).units == 3
+    last = Counter({(2, "b c/=%"): 1, (13, "a"): 1, (3, None): 1})
+    assert stored(empty_warehouse, "t") == last
+    assert stored(empty_warehouse, "t", 2) == Counter({(1, "a"): 1, (2, "b c/=%"): 1, (3, "a"): 1, (3, None): 1})
+    assert stored(empty_warehouse, "t", 3) == Counter({(2, "b c/=%"): 1, (3, "a"): 1, (3, None): 1})
+    entries = empty_warehouse.catalog.ledger()
+    assert entries[1].transaction == "t@1"
+    assert entries[1].source_time <= entries[2].source_time
+
+
+def test_a_column_that_comes_later_is_left_out(lake: Path, empty_warehouse: Warehouse) -> None:
+    write_deltalake(lake / "t", rows((1, "a")))
+    empty_warehouse.add_source("s", settings(lake))
+    wider = rows((2, "b")).append_column("x", pa.array([1]))
+    write_deltalake(lake / "t", wider, mode="append", schema_mode="merge")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "t") == Counter({(1, "a"): 1, (2, "b"): 1})
+    write_deltalake(lake / "t", pa.table({"n": ["one"], "w": ["a"]}), mode="overwrite", schema_mode="overwrite")
+    (done,) = empty_warehouse.capture().sources
+    assert done.problem is not None
+    assert empty_warehouse.sources()[0].state == "schema_changed"
+
+
+def test_files_that_were_vacuumed_are_a_lost_position(lake: Path, empty_warehouse: Warehouse) -> None:
+    write_deltalake(lake / "t", rows((1, "a")))
+    empty_warehouse.add_source("s", settings(lake))
+    write_deltalake(lake / "t", rows((2, "b")), mode="overwrite")
+    DeltaTable(lake / "t").vacuum(0, dry_run=False, enforce_retention_duration=False)
+    empty_warehouse.capture()
+    assert empty_warehouse.sources()[0].state == "lost_position"
+    assert empty_warehouse.resnapshot("s").rows == 2
+    assert stored(empty_warehouse, "t") == Counter({(2, "b"): 1})
+
+
+def test_a_table_made_anew_is_a_lost_position(lake: Path, empty_warehouse: Warehouse) -> None:
+    write_deltalake(lake / "t", rows((1, "a")))
+    empty_warehouse.add_source("s", settings(lake))
+    shutil.rmtree(lake / "t")
+    for number in range(3):
+        write_deltalake(lake / "t", rows((number, "z")), mode="append")
+    empty_warehouse.capture()
+    assert empty_warehouse.sources()[0].state == "lost_position"
+    empty_warehouse.resnapshot("s")
+    assert len(stored(empty_warehouse, "t")) == 3
+
+
+def test_what_is_not_read_is_refused(lake: Path, empty_warehouse: Warehouse) -> None:
+    settings_of = {"delta.enableDeletionVectors": "true"}
+    DeltaTable.create(lake / "t", rows((1, "a")).schema, configuration=settings_of)
+    said = [finding.what for finding in empty_warehouse.check_source("s", settings(lake)).findings if finding.blocks]
+    assert any("deletionVectors" in what for what in said)
+    other = SourceSettings("delta", str(lake), (TableSettings("none", "none"),))
+    assert not empty_warehouse.check_source("s", other).ready

@@ -1,0 +1,142 @@
+"""What is special about MariaDB: its types, and what a session may do to its log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rollview.sources import SourceSettings, TableSettings
+from rollview.warehouse import Warehouse
+from tests.servers.mariadb import MariadbServer
+from tests.sources.harness import ACCOUNTS, Write, account, capture, stored
+from tests.sources.mariadb_harness import MariadbHarness
+
+pytestmark = pytest.mark.mariadb
+
+
+@pytest.fixture
+def bank(mariadb_server: MariadbServer) -> Iterator[MariadbHarness]:
+    with closing(MariadbHarness(mariadb_server)) as harness:
+        yield harness
+
+
+@pytest.fixture
+def warehouse(empty_warehouse: Warehouse, bank: MariadbHarness) -> Warehouse:
+    empty_warehouse.add_source("bank", bank.settings())
+    return empty_warehouse
+
+
+def settings(bank: MariadbHarness, *tables: str) -> SourceSettings:
+    return SourceSettings("mariadb", bank.url, tuple(TableSettings(table, table) for table in tables))
+
+
+TYPES: dict[str, tuple[str, str, Any]] = {
+    "tinyint": ("tinyint", "-128", -128),
+    "tinyint unsigned": ("smallint", "255", 255),
+    "smallint unsigned": ("int", "65535", 65535),
+    "mediumint": ("int", "-8388608", -8388608),
+    "int unsigned": ("bigint", "4294967295", 4294967295),
+    "bigint": ("bigint", "-9223372036854775808", -(2**63)),
+    "bigint unsigned": ("decimal(20,0)", "18446744073709551615", Decimal(2**64 - 1)),
+    "decimal(12,2)": ("decimal(12,2)", "-1234567890.10", Decimal("-1234567890.10")),
+    "decimal(38,10)": ("decimal(38,10)", "0.0000000001", Decimal("0.0000000001")),
+    "float": ("float", "1.1", 1.100000023841858),
+    "double": ("double", "0.1", 0.1),
+    "varchar(20)": ("string", "'zoë 表 🦆'", "zoë 表 🦆"),
+    "varchar(21) character set latin1": ("string", "'zoë'", "zoë"),
+    "char(5)": ("string", "'ab '", "ab"),
+    "text": ("string", "''", ""),
+    "enum('sad','glad')": ("string", "'glad'", "glad"),
+    "binary(4)": ("binary", "x'00ff'", b"\x00\xff\x00\x00"),
+    "varbinary(9)": ("binary", "x'ff00'", b"\xff\x00"),
+    "blob": ("binary", "x'80'", b"\x80"),
+    "date": ("date", "'2026-02-28'", date(2026, 2, 28)),
+    "datetime(6)": ("timestamp_ntz", "'2026-03-29 02:30:00.123456'", datetime(2026, 3, 29, 2, 30, 0, 123456)),
+    "datetime": ("timestamp_ntz", "'1000-01-01 00:00:00'", datetime(1000, 1, 1)),
+    "timestamp(3) null": ("timestamp", "'2026-10-25 00:30:00.5'", datetime(2026, 10, 25, 0, 30, 0, 500000, tzinfo=UTC)),
+    "time": ("string", "'-12:34:56'", "-12:34:56"),
+    "year": ("int", "2026", 2026),
+}
+
+
+def test_every_type_comes_as_it_is_by_copy_and_by_log(empty_warehouse: Warehouse, bank: MariadbHarness) -> None:
+    columns = ", ".join(f"c{place} {type_}" for place, type_ in enumerate(TYPES))
+    bank.execute(f"CREATE TABLE t (id int PRIMARY KEY, {columns})", "SET time_zone = '+00:00'")
+    values = ", ".join(text for _, text, _ in TYPES.values())
+    bank.execute(f"INSERT INTO t VALUES (1, {values})", "INSERT INTO t (id) VALUES (2)")
+    empty_warehouse.add_source("s", settings(bank, "t"))
+    schema = empty_warehouse.snapshot().get("t").schema
+    assert [column.type for column in schema][1:] == [type_ for type_, _, _ in TYPES.values()]
+    bank.execute(f"INSERT INTO t VALUES (3, {values})", "INSERT INTO t (id) VALUES (4)")
+    capture(empty_warehouse)
+    expected = tuple(value for _, _, value in TYPES.values())
+    nothing = (None,) * len(TYPES)
+    rows = stored(empty_warehouse, "t")
+    assert rows == Counter([(1, *expected), (2, *nothing), (3, *expected), (4, *nothing)])
+    bank.execute("UPDATE t SET id = id + 10", "DELETE FROM t WHERE id < 13")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "t") == Counter([(13, *expected), (14, *nothing)])
+
+
+def test_a_date_that_is_none_stops_the_source(empty_warehouse: Warehouse, bank: MariadbHarness) -> None:
+    bank.execute("CREATE TABLE t (d date)", "SET sql_mode = ''")
+    empty_warehouse.add_source("s", settings(bank, "t"))
+    bank.execute("INSERT INTO t VALUES ('0000-00-00')")
+    (done,) = empty_warehouse.capture().sources
+    assert "column 'd'" in (done.problem or "")
+    assert empty_warehouse.sources()[0].state == "bad_value"
+    assert stored(empty_warehouse, "t") == Counter()
+
+
+@pytest.mark.parametrize("setting", ["binlog_row_image = MINIMAL", "binlog_format = STATEMENT"])
+def test_a_session_that_logs_less_is_noticed(warehouse: Warehouse, bank: MariadbHarness, setting: str) -> None:
+    bank.write(Write("note", None, ("before",)))
+    bank.execute(f"SET SESSION {setting}", "UPDATE account SET balance = 1 WHERE id = 1")
+    warehouse.capture()
+    (done,) = warehouse.capture().sources
+    assert done.problem is not None
+    assert warehouse.sources()[0].state == "lost_position"
+    assert stored(warehouse, "account") == Counter(ACCOUNTS)
+    assert stored(warehouse, "note")[("before",)] == 1
+    warehouse.resnapshot("bank")
+    assert stored(warehouse, "account") == bank.rows("account")
+
+
+def test_unrelated_work_moves_the_position_only(warehouse: Warehouse, bank: MariadbHarness) -> None:
+    bank.execute("CREATE TABLE other (v int)", "INSERT INTO other VALUES (1), (2)", "TRUNCATE TABLE other")
+    position = warehouse.catalog.source("bank").position
+    assert capture(warehouse).units == 0
+    assert warehouse.catalog.source("bank").position != position
+    assert warehouse.snapshot().moment.csn == 1
+
+
+def test_rolled_back_work_is_not_seen(warehouse: Warehouse, bank: MariadbHarness) -> None:
+    bank.execute("BEGIN", "INSERT INTO note VALUES ('never')", "ROLLBACK")
+    bank.execute("BEGIN", "INSERT INTO note VALUES ('a')", "SAVEPOINT s", "INSERT INTO note VALUES ('b')")
+    bank.execute("ROLLBACK TO s", "INSERT INTO note VALUES ('c')", "COMMIT")
+    assert capture(warehouse).units == 1
+    assert stored(warehouse, "note") == bank.rows("note")
+
+
+def test_changes_of_the_layout(warehouse: Warehouse, bank: MariadbHarness) -> None:
+    bank.execute("ALTER TABLE account ADD COLUMN extra int FIRST", "INSERT INTO account VALUES (9, 10, 'x', 1)")
+    capture(warehouse)
+    assert account(10, "x", "1.00") in stored(warehouse, "account")
+    bank.execute("ALTER TABLE account CHANGE owner holder varchar(100)", "INSERT INTO account VALUES (9, 11, 'y', 1)")
+    (done,) = warehouse.capture().sources
+    assert "'owner'" in (done.problem or "")
+    assert warehouse.sources()[0].state == "schema_changed"
+
+
+def test_what_is_missing_is_told(empty_warehouse: Warehouse, bank: MariadbHarness) -> None:
+    bank.execute("CREATE TABLE t (b bit(3), d decimal(65,0)) ENGINE = MyISAM")
+    checked = empty_warehouse.check_source("s", settings(bank, "t", "none"))
+    said = " ".join(finding.what for finding in checked.findings)
+    assert all(part in said for part in ("MyISAM", "'b'", "'d'", "'none'"))
+    assert checked.findings[0].mend == "ALTER TABLE `t` ENGINE = InnoDB;"

@@ -1,0 +1,276 @@
+"""What is special about SQLite: REPLACE, rows of any type, and layouts that change."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rollview.errors import BadValue, NotFound, UsageError
+from rollview.sources import SourceSettings, TableSettings
+from rollview.sources.protocol import Opening, SourceTable
+from rollview.sources.sqlite.source import SqliteSource
+from rollview.warehouse import Warehouse
+from tests.sources.harness import Bag, Write, capture, stored
+from tests.sources.sqlite_harness import SqliteHarness
+
+SHAPES = {
+    "number": "CREATE TABLE t (id INTEGER PRIMARY KEY, u INTEGER UNIQUE, v INTEGER)",
+    "text key": "CREATE TABLE t (id TEXT PRIMARY KEY, u INTEGER UNIQUE, v INTEGER)",
+    "without rowid": "CREATE TABLE t (id INTEGER PRIMARY KEY, u INTEGER UNIQUE, v INTEGER) WITHOUT ROWID",
+    "two columns": "CREATE TABLE t (id INTEGER, u INTEGER, v INTEGER, PRIMARY KEY (id, u)) WITHOUT ROWID",
+    "no key": "CREATE TABLE t (id INTEGER, u INTEGER, v INTEGER)",
+    "any case": "CREATE TABLE t (id TEXT COLLATE NOCASE PRIMARY KEY, u INTEGER UNIQUE, v INTEGER)",
+    "rowid is a column": "CREATE TABLE t (rowid INTEGER, u INTEGER UNIQUE, v INTEGER, id TEXT UNIQUE)",
+    "quoted": 'CREATE TABLE t (id INTEGER PRIMARY KEY, u INTEGER UNIQUE, v INTEGER, "a ""b"" c" TEXT UNIQUE)',
+}
+
+
+@contextmanager
+def opened(path: Path, *tables: str, types: dict[str, str] | None = None) -> Iterator[SqliteSource]:
+    """A source that knows its tables."""
+    settings = SourceSettings("sqlite", str(path), tuple(TableSettings(t, t, types or {}) for t in tables))
+    known: dict[str, SourceTable] = {}
+    source = SqliteSource(Opening("s", settings, str(path), {"tag": "x"}, known))
+    known.update({table.name: table for table in source.tables()})
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+def copied(source: SqliteSource, table: str) -> tuple[str, Bag]:
+    with source.first_copy() as copy:
+        return copy.position, Counter(row for rows in copy.rows(table) for row in rows)
+
+
+@pytest.mark.parametrize("recursive", ["OFF", "ON"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_replace_upsert_and_ignore(tmp_path: Path, shape: str, recursive: str) -> None:
+    chance = random.Random(f"{shape}{recursive}")
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute(SHAPES[shape])
+        db.execute(f"PRAGMA recursive_triggers = {recursive}")
+        with opened(tmp_path / "s.db", "t") as source:
+            position, bag = copied(source, "t")
+            for _ in range(200):
+                for _ in range(chance.randint(1, 4)):
+                    _random_statement(db, chance, shape)
+                for unit in (batch := source.read(position, 1)).units:
+                    bag.subtract(Counter(unit.changes["t"].before))
+                    bag.update(unit.changes["t"].after)
+                position = batch.position
+                source.acknowledge(position)
+                assert min(bag.values(), default=0) >= 0
+                assert +bag == Counter(db.execute("SELECT * FROM t").fetchall())
+
+
+def _random_statement(db: sqlite3.Connection, chance: random.Random, shape: str) -> None:
+    key = chance.choice([None, -1, 1, 2, 3]) if shape in ("number", "no key") else chance.choice([1, 2, 3])
+    if shape in ("text key", "any case", "rowid is a column"):
+        key = chance.choice(["a", "A", "b"])
+    u, v = chance.choice([None, 1, 2, 3]), chance.randint(0, 9)
+    u = u or 0 if shape == "two columns" else u
+    clause = chance.choice(["", " OR REPLACE", " OR IGNORE", " OR ABORT", " OR FAIL", " OR ROLLBACK"])
+    target = {"two columns": "(id, u)"}.get(shape, "(u)" if shape != "no key" else "")
+    upsert = f" ON CONFLICT {target} DO UPDATE SET v = excluded.v + 1" if target and chance.random() < 0.3 else ""
+    statement, values = chance.choice(
+        [
+            (f"INSERT{'' if upsert else clause} INTO t (id, u, v) VALUES (?, ?, ?){upsert}", (key, u, v)),
+            (f"INSERT{clause} INTO t (id, u, v) SELECT id, u, v + 1 FROM t LIMIT 3", ()),
+            (f"UPDATE{clause} t SET u = ?, v = ? WHERE id = ?", (u, v, key)),
+            (f"UPDATE{clause} t SET id = ? WHERE v = ?", (key, v)),
+            ("DELETE FROM t WHERE v = ?", (v,)),
+        ]
+    )
+    try:
+        db.execute(statement, values)
+    except sqlite3.IntegrityError:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+def test_what_is_rolled_back_is_not_seen(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute(SHAPES["number"])
+        with opened(tmp_path / "s.db", "t") as source:
+            position, _ = copied(source, "t")
+            for statement in (
+                "BEGIN",
+                "INSERT INTO t VALUES (1, 1, 1)",
+                "SAVEPOINT s",
+                "INSERT INTO t VALUES (2, 2, 2)",
+                "ROLLBACK TO s",
+            ):
+                db.execute(statement)
+            assert source.read(position, 1).units == ()
+            db.execute("COMMIT")
+            (unit,) = source.read(position, 1).units
+            assert unit.changes["t"].after == [(1, 1, 1)]
+            db.executescript("BEGIN; DELETE FROM t; ROLLBACK;")
+            assert source.read(unit.position, 1).units == ()
+
+
+def test_a_cascade_is_seen(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.executescript(
+            "PRAGMA foreign_keys = ON; CREATE TABLE p (id INTEGER PRIMARY KEY);"
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE);"
+            "INSERT INTO p VALUES (1); INSERT INTO c VALUES (7, 1);"
+        )
+        with opened(tmp_path / "s.db", "p", "c") as source:
+            position, _ = copied(source, "p")
+            db.execute("REPLACE INTO p VALUES (1)")
+            (unit,) = source.read(position, 1).units
+            assert unit.changes["c"].before == [(7, 1)]
+            assert (unit.changes["p"].before, unit.changes["p"].after) == ([(1,)], [(1,)])
+
+
+VALUES: list[tuple[str, Any, Any]] = [
+    ("INTEGER", 2**63 - 1, 2**63 - 1),
+    ("BIGINT", -(2**63), -(2**63)),
+    ("BOOLEAN", 1, True),
+    ("DECIMAL(12,2)", "1234567890.10", Decimal("1234567890.10")),
+    ("NUMERIC(5)", 7, Decimal(7)),
+    ("REAL", 0.1 + 0.2, 0.1 + 0.2),
+    ("REAL", 1e308 * 10, float("inf")),
+    ("REAL", -0.0, 0.0),
+    ("VARCHAR(3)", "a\0b", "a\0b"),
+    ("TEXT", "", ""),
+    ("BLOB", b"\x00\xff", b"\x00\xff"),
+    ("DATE", "0001-01-01", date(1, 1, 1)),
+    ("DATETIME", "2026-03-29 02:30:00.123456", datetime(2026, 3, 29, 2, 30, 0, 123456)),
+    ("TEXT", None, None),
+]
+
+
+@pytest.mark.parametrize(("declared", "given", "expected"), VALUES)
+def test_values_come_as_they_are(tmp_path: Path, declared: str, given: Any, expected: Any) -> None:
+    """By copy and by log alike."""
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute(f"CREATE TABLE t (v {declared})")
+        db.execute("INSERT INTO t VALUES (?)", (given,))
+        settings = SourceSettings("sqlite", str(tmp_path / "s.db"), (TableSettings("t", "t"),))
+        with Warehouse.create(tmp_path / "w") as warehouse:
+            warehouse.add_source("s", settings)
+            assert repr(stored(warehouse, "t")) == repr(Counter({(expected,): 1}))
+            db.execute("INSERT INTO t VALUES (?)", (given,))
+            capture(warehouse)
+            assert repr(stored(warehouse, "t")) == repr(Counter({(expected,): 2}))
+            db.execute("DELETE FROM t")
+            capture(warehouse)
+            assert stored(warehouse, "t") == Counter()
+
+
+REFUSED = [
+    ("INTEGER", "text"),
+    ("INTEGER", 1.5),
+    ("BOOLEAN", 2),
+    ("DECIMAL(4,2)", 1.005),
+    ("DECIMAL(4,2)", 100),
+    ("DECIMAL(4,2)", float("inf")),
+    ("TEXT", b"blob"),
+    ("BLOB", "text"),
+    ("DATE", "31.12.2026"),
+    ("DATE", "20261231"),
+    ("DATETIME", "2026-01-01T00:00:00Z"),
+    ("DATETIME", 1767225600),
+]
+
+
+@pytest.mark.parametrize(("declared", "given"), REFUSED)
+def test_a_value_of_another_kind_stops_the_source(tmp_path: Path, declared: str, given: Any) -> None:
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, v {declared})")
+        settings = SourceSettings("sqlite", str(tmp_path / "s.db"), (TableSettings("t", "t"),))
+        with Warehouse.create(tmp_path / "w") as warehouse:
+            warehouse.add_source("s", settings)
+            db.execute("INSERT INTO t VALUES (1, ?)", (given,))
+            (done,) = warehouse.capture().sources
+            assert done.problem is not None
+            assert "column 'v'" in done.problem
+            assert warehouse.sources()[0].state == "bad_value"
+            assert stored(warehouse, "t") == Counter()
+
+
+def test_a_bad_value_in_the_first_copy_is_told(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute("CREATE TABLE t (v TEXT)")
+        db.execute("INSERT INTO t VALUES (CAST(x'ff' AS TEXT))")
+        settings = SourceSettings("sqlite", str(tmp_path / "s.db"), (TableSettings("t", "t"),))
+        with Warehouse.create(tmp_path / "w") as warehouse:
+            with pytest.raises(BadValue, match="column 'v'"):
+                warehouse.add_source("s", settings)
+            (source,) = warehouse.sources()
+            assert source.state == "copying"
+            assert "column 'v'" in (source.problem or "")
+            # Nobody may come for the changes, so none are kept.
+            assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%rollview%'").fetchone() == (0,)
+            db.execute("UPDATE t SET v = 'well'")
+            capture(warehouse)
+            assert stored(warehouse, "t") == Counter({("well",): 1})
+
+
+def test_what_is_missing_is_told_before_anything_is_changed(tmp_path: Path, empty_warehouse: Warehouse) -> None:
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, anything, v INTEGER)")
+        db.execute("CREATE UNIQUE INDEX sometimes ON t (v) WHERE v > 0")
+        tables = (TableSettings("t", "t"), TableSettings("no", "no"))
+        settings = SourceSettings("sqlite", str(tmp_path / "s.db"), tables)
+        checked = empty_warehouse.check_source("s", settings)
+        assert not checked.ready
+        said = " ".join(finding.what for finding in checked.findings)
+        assert all(part in said for part in ("'anything'", "'sometimes'", "no table 'no'"))
+        with pytest.raises(UsageError, match="cannot be captured yet"):
+            empty_warehouse.add_source("s", settings)
+        assert empty_warehouse.sources() == ()
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%rollview%'").fetchone() == (0,)
+
+
+def test_there_must_be_a_database(tmp_path: Path, empty_warehouse: Warehouse) -> None:
+    settings = SourceSettings("sqlite", str(tmp_path / "none.db"), (TableSettings("t", "t"),))
+    with pytest.raises(NotFound):
+        empty_warehouse.check_source("s", settings)
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[SqliteHarness]:
+    with closing(SqliteHarness(tmp_path)) as harness:
+        yield harness
+
+
+def test_a_new_column_is_left_out_and_a_renamed_one_stops(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    empty_warehouse.add_source("bank", bank.settings())
+    bank.connection.execute("ALTER TABLE note ADD COLUMN more")
+    bank.connection.execute("INSERT INTO note VALUES ('x', 1)")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note")[("x",)] == 1
+    bank.connection.execute("ALTER TABLE note RENAME COLUMN text TO words")
+    bank.connection.execute("INSERT INTO note VALUES ('y', 1)")
+    (done,) = empty_warehouse.capture().sources
+    assert done.problem is not None
+    assert empty_warehouse.sources()[0].state == "schema_changed"
+    bank.connection.execute("ALTER TABLE note RENAME COLUMN words TO text")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note")[("y",)] == 1
+
+
+def test_a_table_made_anew_is_a_lost_position(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    empty_warehouse.add_source("bank", bank.settings())
+    bank.connection.executescript("DROP TABLE note; CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('z');")
+    empty_warehouse.capture()
+    assert empty_warehouse.sources()[0].state == "lost_position"
+    empty_warehouse.resnapshot("bank")
+    assert stored(empty_warehouse, "note") == Counter({("z",): 1})
+    bank.write(Write("note", None, ("zz",)))
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note") == bank.rows("note")

@@ -1,0 +1,70 @@
+"""Views over tables of several sources, refreshed and checked at every csn."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rollview.errors import UsageError
+from rollview.sources import SourceSettings, TableSettings
+from rollview.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+VIEW = """
+    CREATE MATERIALIZED VIEW revenue AS
+    SELECT p.region, SUM(o.amount) AS revenue, COUNT(*) AS orders
+    FROM orders o JOIN places p ON o.state = p.state GROUP BY p.region
+"""
+
+
+def test_a_view_over_two_sources_is_right_at_every_csn(spark: SparkSession, tmp_path: Path) -> None:
+    places = tmp_path / "inbox" / "places"
+    places.mkdir(parents=True)
+
+    def put(name: str, text: str) -> None:
+        (places / name).write_text(text)
+        os.utime(places / name, (1, 1))
+
+    put("a.csv", "state,region\nCA,west\nWI,north\n")
+    with (
+        closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None)) as shop,
+        Warehouse.create(tmp_path / "w") as made,
+    ):
+        shop.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, amount DECIMAL(12,2))")
+        shop.execute("INSERT INTO orders VALUES (1, 'CA', 9.90), (2, 'WI', 5.00), (3, 'NY', 1.00)")
+        warehouse = Warehouse.open(made.root, spark=spark)
+        orders = TableSettings("orders", "orders")
+        warehouse.add_source("shop", SourceSettings("sqlite", str(tmp_path / "shop.db"), (orders,)))
+        types = {"state": "string", "region": "string"}
+        inbox = TableSettings("places", "places", types, ("state",), "csv")
+        warehouse.add_source("inbox", SourceSettings("files", str(tmp_path / "inbox"), (inbox,)))
+        warehouse.create_view(VIEW)
+        shop.execute("REPLACE INTO orders VALUES (2, 'WI', 7.50)")
+        warehouse.capture()
+        put("b.csv", "state,region\nNY,east\n")
+        warehouse.capture()
+        shop.execute("DELETE FROM orders WHERE id = 1")
+        warehouse.capture()
+        (places / "b.csv").unlink()
+        ((captured, refreshed, problem),) = warehouse.run(0.1, threading.Event(), 1)
+        assert problem is None
+        assert captured is not None
+        assert refreshed is not None
+        last = warehouse.snapshot().moment.csn
+        assert last == 6
+        for csn in range(2, last + 1):
+            assert warehouse.verify("revenue", at=csn).equal
+        rows = {tuple(row) for row in warehouse.read("revenue").collect()}
+        assert {(region, str(amount), count) for region, amount, count in rows} == {("north", "7.50", 1)}
+        with pytest.raises(UsageError, match="captured from source 'shop'"):
+            warehouse.sql("INSERT INTO orders VALUES (9, 'CA', 1)")
