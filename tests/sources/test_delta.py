@@ -35,7 +35,7 @@ def test_every_version_of_a_partitioned_table(lake: Path, empty_warehouse: Wareh
     write_deltalake(lake / "t", rows((3, "a"), (3, None)), mode="append")
     DeltaTable(lake / "t").delete("n = 1")
     DeltaTable(lake / "t").optimize.compact()
-    DeltaTable(lake / "t").update({"n": "n + 10"}, "w = 'a'")
+    DeltaTable(lake / "t").update(updates={"n": "n + 10"}, predicate="w = 'a'")
     assert capture(empty_warehouse).units == 3
     last = Counter({(2, "b c/=%"): 1, (13, "a"): 1, (3, None): 1})
     assert stored(empty_warehouse, "t") == last
