@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 BUCKET_ROWS = 100_000
+LABEL = "apply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,9 @@ def run_apply(
             if failed.intersection(_below(reader.snapshot, step.view)):
                 continue
             try:
-                told = ahead.get(step.view)
-                known = told if told is not None and told.csn == step.after else None
+                meter = meters.setdefault(step.view, Meter())
                 with measured(phases.get(step.view, Phases())):
-                    applied.append(_apply(reader, catalog, lease, step, meters.setdefault(step.view, Meter()), known))
+                    applied.append(_apply(reader, catalog, lease, step, meter, _told(ahead.get(step.view), step)))
             except (EngineFailed, Corrupt) as error:
                 failed.add(step.view)
                 on_failure(step.view, error)
@@ -88,22 +88,22 @@ def run_apply(
     return {done.step.view: done.pins[0].rows for done in applied}
 
 
+def _told(ahead: Ahead | None, step: ApplyStep) -> Ahead | None:
+    return ahead if ahead is not None and ahead.csn == step.after and step.change_rows else None
+
+
 def _publish(catalog: Catalog, lease: Lease, applied: Sequence[Applied], meters: Mapping[str, Meter]) -> None:
     with catalog.write(lease) as writer:
         for done in applied:
             for pin in done.pins:
                 writer.pin(done.step.view, pin)
-            writer.finish_step(done.step_id, "done", meters[done.step.view].of(label(done.step)).to_json())
+            writer.finish_step(done.step_id, "done", meters[done.step.view].of(LABEL).to_json())
         reach("publish.pinned")
 
 
 def _below(snapshot: Snapshot, name: str) -> set[str]:
     reads = set(snapshot.get(name).depends_on)
     return reads.union(*(_below(snapshot, lower) for lower in reads))
-
-
-def label(step: ApplyStep) -> str:
-    return "apply"
 
 
 def _apply(
@@ -134,7 +134,7 @@ def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead
     extent, pin = stored_as(reader.root, relation).folder("extent"), relation.pins[Part.EXTENT]
     old = extent.files(pin.version)
     if ahead is not None:
-        added = stage_table(extent, ahead.extent, place, meter, label(step))
+        added = stage_table(extent, ahead.extent, place, meter, LABEL)
         reach("apply.computed")
         return _logged(extent, pin, added, old, step)
     by_bucket = step.by_bucket and len({file.bucket_count for file in old}) == 1 and old[0].bucket is not None
@@ -146,9 +146,9 @@ def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead
 def _new_groups(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> Pin:
     held, folder = reader.snapshot.get(step.view).pins[Part.GROUPS], reader.stored(step.view).folder("groups")
     if ahead is not None:
-        fresh = stage_table(folder, ahead.groups, place, meter, label(step))
+        fresh = stage_table(folder, ahead.groups, place, meter, LABEL)
     else:
-        fresh = stage(folder, reader.groups(step.view, step.after), place, meter, label(step), expected=held.rows)
+        fresh = stage(folder, reader.groups(step.view, step.after), place, meter, LABEL, expected=held.rows)
     return _logged(folder, held, fresh, folder.files(held.version), step)
 
 
@@ -173,12 +173,12 @@ def _whole_extent(
         return (), ()
     few = reader.few_rows(step.view, step.after, BOUND)
     if few is not None:
-        return stage_table(extent, few, place, meter, label(step)), old
+        return stage_table(extent, few, place, meter, LABEL), old
     expected = sum(file.rows for file in old) + step.change_rows
     buckets = None if expected <= REWRITE_ROWS else Buckets(extent.schema.names, _bucket_count(expected))
-    meter.read(label(step), len(old), sum(file.size for file in old))
+    meter.read(LABEL, len(old), sum(file.size for file in old))
     rows = reader.rows(step.view, step.after)
-    return stage(extent, rows, place, meter, label(step), expected=expected, buckets=buckets), old
+    return stage(extent, rows, place, meter, LABEL, expected=expected, buckets=buckets), old
 
 
 def _bucket_count(rows: int) -> int:
@@ -192,15 +192,15 @@ def _touched_buckets(
     buckets = Buckets(extent.schema.names, _count_of(old))
     change = _net_change(reader, step)
     where = bucket_expression(buckets, extent.schema)
-    with spark_failures(f"find the buckets of '{step.view}' that changed"), meter.action(label(step)):
+    with spark_failures(f"find the buckets of '{step.view}' that changed"), meter.action(LABEL):
         touched = {row[0] for row in change.select(where).distinct().collect()}
     replaced = [file for file in old if file.bucket in touched]
     if not touched:
         return (), ()
-    meter.read(label(step), len(replaced), sum(file.size for file in replaced))
+    meter.read(LABEL, len(replaced), sum(file.size for file in replaced))
     held = signed(extent.read(reader.spark, replaced))
     rows = expand(net(held.unionAll(change), extent.schema), extent.schema)
-    return stage(extent, rows, place, meter, label(step), expected=REWRITE_ROWS, buckets=buckets), replaced
+    return stage(extent, rows, place, meter, LABEL, expected=REWRITE_ROWS, buckets=buckets), replaced
 
 
 def _count_of(files: Sequence[DataFile]) -> int:
