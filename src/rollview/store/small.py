@@ -6,6 +6,8 @@ Spark's GROUP BY takes them for equal: no floating numbers (NaN, -0.0) and nothi
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,5 +30,6 @@ def add_up(state: pa.Table, changes: pa.Table, schema: Schema) -> pa.Table:
     netted = net_table(pa.concat_tables([once, changes.select([*names, COUNT])]))
     wrong = netted.filter(pc.less(netted[COUNT], 0)).slice(0, 1).to_pylist()
     if wrong:
-        raise deleted_too_often(str({name: wrong[0][name] for name in names}))
+        row = {name: wrong[0][name] for name in names}
+        raise deleted_too_often(json.dumps(row, default=str, separators=(",", ":"), ensure_ascii=False))
     return copied_table(netted).select(names)
