@@ -13,9 +13,9 @@ _SUM = f"{COUNT}_sum"
 
 def net_table(rows: pa.Table) -> pa.Table:
     """``rows``: columns and ``_count``. One row for each different row, its counts added, none with zero."""
-    # Arrow reads a name with a dot in it as a path.
+    # Arrow reads a name with a dot in it as a path, and its threads would give the rows in any order.
     keys = [f"k{place}" for place in range(rows.num_columns - 1)]
-    grouped = rows.rename_columns([*keys, COUNT]).group_by(keys).aggregate([(COUNT, "sum")])
+    grouped = rows.rename_columns([*keys, COUNT]).group_by(keys, use_threads=False).aggregate([(COUNT, "sum")])
     kept = grouped.filter(pc.not_equal(grouped[_SUM], 0))
     return pa.table([*(kept[key] for key in keys), kept[_SUM]], names=rows.column_names).cast(rows.schema)
 
