@@ -134,11 +134,8 @@ class Refreshed(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Profile(Result):
-    """A refresh, and where its time went."""
-
-    csn: Csn
-    views: tuple[ViewRefreshed, ...]
+class Profile(Refreshed):
+    """A refresh, shown with where its time went."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,9 +111,7 @@ def come_and_go(rows: str, columns: Iterable[str], at: str, until: str) -> exp.S
     twice = twice.from_(table(rows))
     comes = exp.GT(this=column(None, names.COUNT), expression=number(0))
     csn = case((comes, column(None, at)), otherwise=column(None, until))
-    timed = select(*kept, column(None, names.COUNT), named(csn, names.CSN)).from_(
-        twice.from_(table(rows)).subquery("t")
-    )
+    timed = select(*kept, column(None, names.COUNT), named(csn, names.CSN)).from_(twice.subquery("t"))
     return timed.where(exp.GT(this=csn.copy(), expression=number(0)), copy=False)
 
 

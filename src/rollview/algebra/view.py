@@ -34,7 +34,7 @@ from rollview.algebra.summary import (
     visible,
 )
 from rollview.algebra.text import place_of
-from rollview.algebra.tree import Aggregate, Leaf, Rel
+from rollview.algebra.tree import Aggregate, Distinct, Leaf, OuterJoin, Rel, walk
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 
@@ -85,6 +85,12 @@ class ViewPlan:
     def hidden(self) -> Schema | None:
         """Columns of the stored view delta where they are not the view's own."""
         return self.summary.schema if self.summary is not None else None
+
+    @property
+    def groups_states(self) -> bool:
+        """Whether an operator other than the groups at the top is not linear, so that whole old states are grouped."""
+        inner = self.outline.rel if self.summary is None else self.summary.input
+        return inner is not None and any(isinstance(node, Aggregate | Distinct | OuterJoin) for node in walk(inner))
 
     def recomputation(self) -> Propagation:
         """The definition itself, over ``name@rows``."""

@@ -106,17 +106,11 @@ def _below(snapshot: Snapshot, name: str) -> set[str]:
     return reads.union(*(_below(snapshot, lower) for lower in reads))
 
 
+@phase("apply")
 def _apply(
     reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter, ahead: Ahead | None
 ) -> Applied:
     """A step that stays open until it is published."""
-    with phase("apply"):
-        return _applied(reader, catalog, lease, step, meter, ahead)
-
-
-def _applied(
-    reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter, ahead: Ahead | None
-) -> Applied:
     relation = reader.snapshot.get(step.view)
     place, groups_place = DeltaFolder.new_folder(), DeltaFolder.new_folder()
     paths = (f"{relation.folder}/extent/{place}", f"{relation.folder}/groups/{groups_place}")
@@ -171,12 +165,12 @@ def _whole_extent(
     """The extent written anew, in buckets once it is too large for that to go on."""
     if step.change_rows == 0:
         return (), ()
+    meter.read(LABEL, len(old), sum(file.size for file in old))
     few = reader.few_rows(step.view, step.after, BOUND)
     if few is not None:
         return stage_table(extent, few, place, meter, LABEL), old
     expected = sum(file.rows for file in old) + step.change_rows
     buckets = None if expected <= REWRITE_ROWS else Buckets(extent.schema.names, _bucket_count(expected))
-    meter.read(LABEL, len(old), sum(file.size for file in old))
     rows = reader.rows(step.view, step.after)
     return stage(extent, rows, place, meter, LABEL, expected=expected, buckets=buckets), old
 

@@ -20,11 +20,10 @@ from rollview.core.interval import Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.maintain.plan import Task
-from rollview.store.arrow_multiset import copied_table, net_table
 from rollview.store.folder import DeltaFolder
 from rollview.store.merge import GetSpark
 from rollview.store.rewrite import Files, Rewriting, Rewritten, rewrite
-from rollview.store.small import can_add_up
+from rollview.store.small import can_add_up, copied_table, net_table
 from rollview.store.timed import Stored
 from rollview.store.writing import BOUND
 

@@ -38,6 +38,8 @@ class PropagateStep:
     closed: frozenset[tuple[str, str]]
     delta_rows: int
     reason: str
+    groups_states: bool = False
+    """The old state of something large is netted or grouped whole on the way."""
     ahead: bool = False
     """Tell the state at the end as well: it is about to be applied, and all groups are looked at anyway."""
 
@@ -49,6 +51,11 @@ class PropagateStep:
     def small(self) -> bool:
         return self.delta_rows <= SMALL_DELTA_ROWS
 
+    @property
+    def shuffles_little(self) -> bool:
+        """A few rows are all that moves between executors: no state is grouped whole."""
+        return self.small and self.mode is not Mode.WHOLE and not self.groups_states
+
     def circumstances(self, *, ahead: bool) -> Circumstances:
         """Sizes only as far as they matter, so that the next refresh like this one finds its query written."""
         sizes = ((name, _limit_above(rows)) for name, rows in self.sizes.items())
@@ -57,6 +64,7 @@ class PropagateStep:
         )
 
 
+@phase("plan")
 def plan_propagate(
     snapshot: Snapshot,
     root: Path,
@@ -68,19 +76,6 @@ def plan_propagate(
     applied_next: bool = False,
 ) -> PropagateStep | None:
     """The step that brings the view's mark to ``target``, or None if it is there already."""
-    with phase("plan"):
-        return _planned(snapshot, root, name, target, changes_of, recompute, applied_next)
-
-
-def _planned(
-    snapshot: Snapshot,
-    root: Path,
-    name: str,
-    target: Csn,
-    changes_of: ChangesOf,
-    recompute: bool,
-    applied_next: bool,
-) -> PropagateStep | None:
     relation = snapshot.get(name)
     after = high_water_mark(snapshot, relation)
     through = min([target, *(high_water_mark(snapshot, snapshot.get(lower)) for lower in relation.depends_on)])
@@ -105,6 +100,7 @@ def _planned(
         closed_references(below, motion, rows, root, interval),
         sum(rows.values()),
         reason,
+        groups_states=plan.groups_states and sum(_size(lower) for lower in below) > SMALL_DELTA_ROWS,
         ahead=applied_next and few,
     )
 

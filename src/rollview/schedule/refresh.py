@@ -108,7 +108,7 @@ def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: b
         )
         if step is not None:
             work.steps[name] = step
-            reader = work.reader(meter, small=step.small)
+            reader = work.reader(meter, small=step.shuffles_little)
             done = run_propagate(reader, work.catalog, lease, step, meter)
             work.added[name], work.terms[name] = done.added, done.terms
             if done.ahead is not None:

@@ -16,8 +16,8 @@ from rollview.core.names import same
 from rollview.core.references import anchored, is_reference
 from rollview.errors import UsageError
 
-_PASSWORD = re.compile(r"\w[\w+.-]*://[^/@]*:[^/@]*@|password\s*=", re.IGNORECASE)
-_FILES = ("sqlite", "files", "delta", "debezium")
+_PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
+_FILES = ("sqlite", "files", "delta")
 
 
 @dataclass(frozen=True, slots=True)

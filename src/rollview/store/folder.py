@@ -76,13 +76,8 @@ class DeltaFolder:
         except OSError as error:
             raise EnvironmentFault(f"Cannot write to '{self.root}': {error}", path=str(self.root)) from error
 
+    @phase("commit")
     def commit(
-        self, base: int | None, add: Iterable[DataFile], remove: Iterable[DataFile], note: Mapping[str, str]
-    ) -> int:
-        with phase("commit"):
-            return self._commit(base, add, remove, note)
-
-    def _commit(
         self, base: int | None, add: Iterable[DataFile], remove: Iterable[DataFile], note: Mapping[str, str]
     ) -> int:
         target = {file.path: file for file in (() if base is None else self.files(base))}

@@ -122,7 +122,6 @@ class DeltaLog:
         except (DeltaError, OSError) as error:
             raise EngineFailed(f"Cannot commit to '{self._root}': {error}", path=str(self._root)) from error
         self._sync(version)
-        self._note_seen(newest)
         return version
 
     @property
@@ -161,14 +160,11 @@ class DeltaLog:
             table = DeltaTable(self._root.as_uri())
         else:
             table.update_incremental()
-        self._note_seen(table)
-        return table
-
-    def _note_seen(self, table: DeltaTable) -> None:
         with self._lock:
             self._seen[str(self._root)] = table, self._mark(table.version())
             if len(self._seen) > _SEEN_LOGS:
                 self._seen.popitem(last=False)
+        return table
 
     def _mark(self, version: int) -> tuple[int, int] | None:
         """By which a commit that was cut or replaced since is known."""

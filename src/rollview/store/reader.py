@@ -113,6 +113,7 @@ class Reader:
         copies = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), sf.abs(COUNT).cast("int")))
         return changes.select(*map(col, relation.schema.names), copies.alias(COUNT), CSN)
 
+    @phase("prepare query")
     def run(
         self,
         propagation: Propagation,
@@ -122,16 +123,10 @@ class Reader:
         small: bool = False,
     ) -> DataFrame:
         """A propagation query over the interval; ``name@rows`` is read at its end. ``small``: its deltas are few."""
-        with phase("prepare query"):
-            return self._run(propagation, interval, more or {}, small=small)
-
-    def _run(
-        self, propagation: Propagation, interval: Interval, more: Mapping[str, DataFrame], *, small: bool
-    ) -> DataFrame:
         inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
         if small:
             inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
-        known = {**inputs, **more}
+        known = {**inputs, **(more or {})}
         *first, (_, last) = _prepared(propagation, tuple(known))
         for name, stage in first:
             with named_failures("compute a stage"), self.meter.action("stage"), phase("Spark jobs"):
