@@ -1,0 +1,40 @@
+"""Which columns are carried, and whether whole states are grouped on the way."""
+
+from __future__ import annotations
+
+import pytest
+from tests.property.duck import Duck
+from tests.property.schemas import KEYED
+
+from rollview.algebra.tree import leaves
+from rollview.algebra.view import ViewPlan
+
+
+def compiled(query: str) -> ViewPlan:
+    return Duck(KEYED).compile("v", query)
+
+
+def test_only_what_is_used_is_carried() -> None:
+    rel = compiled("SELECT c.x FROM c JOIN p ON c.pid = p.id").outline.rel
+    assert rel is not None
+    assert {leaf.relation: leaf.columns for leaf in leaves(rel)} == {"c": ("pid", "x"), "p": ("id",)}
+
+
+def test_counting_rows_still_carries_a_column() -> None:
+    rel = compiled("SELECT COUNT(*) AS n FROM c").outline.rel
+    assert rel is not None
+    assert [leaf.columns for leaf in leaves(rel)] == [("id",)]
+
+
+@pytest.mark.parametrize(
+    ("query", "groups"),
+    [
+        ("SELECT c.x, p.w FROM c JOIN p ON c.pid = p.id", False),
+        ("SELECT p.g, SUM(c.x) AS s FROM c JOIN p ON c.pid = p.id GROUP BY p.g", False),
+        ("SELECT g, MAX(w) AS w FROM p GROUP BY g", True),
+        ("SELECT c.x, p.w FROM c LEFT JOIN p ON c.pid = p.id", True),
+        ("SELECT n, COUNT(*) AS m FROM (SELECT pid, COUNT(*) AS n FROM c GROUP BY pid) AS q GROUP BY n", True),
+    ],
+)
+def test_views_that_group_whole_states_are_known(query: str, groups: bool) -> None:
+    assert compiled(query).groups_states is groups
