@@ -20,7 +20,7 @@ from sqlglot import exp
 from rollview import results
 from rollview.algebra.definition import Declared, declare, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
-from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot, SourcePosition
 from rollview.core.interval import Csn, Interval
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlError, UsageError
 
@@ -181,7 +181,7 @@ class Warehouse:
         self._recover()
         views = select_views(self.snapshot(), names)
         latest = min(self.snapshot().get(name).pins[Part.DELTA].through for name in views)
-        return roll(self._work(on_progress), views, latest if to == "latest" else self.resolve(to))
+        return roll(self._work(on_progress), views, latest if to == "latest" else self.resolve(to, *views))
 
     # Space
 
@@ -321,14 +321,20 @@ class Warehouse:
 
         return status(self.catalog)
 
-    def resolve(self, point: Point, name: str | None = None) -> Csn:
-        """The csn that a point means; ``latest`` is the newest, or as far as the named relation is complete."""
+    def resolve(self, point: Point, *names: str) -> Csn:
+        """The csn that a point means. ``latest`` is the newest, or as far as all of the named relations are complete; a
+        moment is that moment at every source that they read."""
         from rollview.store.plans import high_water_mark
 
         snapshot = self.snapshot()
         if point == "latest":
-            return snapshot.moment.csn if name is None else high_water_mark(snapshot, snapshot.get(name))
-        return self.catalog.csn_at(point) if isinstance(point, datetime) else int(point)
+            complete = [high_water_mark(snapshot, snapshot.get(name)) for name in names]
+            return min(complete, default=snapshot.moment.csn)
+        return self.catalog.csn_at(point, names or None) if isinstance(point, datetime) else int(point)
+
+    def positions(self, at: Point = "latest") -> tuple[SourcePosition, ...]:
+        """The TxnID vector of a csn: for each source, the position up to which its units of work are in it."""
+        return self.catalog.positions(self.resolve(at))
 
     # Inside
 
@@ -394,7 +400,7 @@ class Warehouse:
         views = select_views(self.snapshot(), select)
         if mode == "incremental":
             self._refuse_whole(views)
-        target = None if to is None or to == "latest" else self.resolve(to)
+        target = None if to is None or to == "latest" else self.resolve(to, *views)
         done = refresh(self._work(on_progress), views, target, recompute=mode == "recompute", apply=apply)
         now = self.snapshot()
         touched = {*views}.union(*(views_below(now, now.get(name)) for name in views if now.find(name) is not None))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -67,11 +68,20 @@ class SourceWriter:
         row = {"relation_id": relation_id, "source_id": self.get(name).id, "remote": remote}
         self._connection.execute(t.source_table.insert().values(**row))
 
-    def advance(self, name: str, before: str | None, position: str, memory: Mapping[str, Any] | None = None) -> None:
-        """From ``before`` to ``position``; Retryable if the source is somewhere else."""
+    def advance(
+        self,
+        name: str,
+        before: str | None,
+        position: str,
+        memory: Mapping[str, Any] | None = None,
+        *,
+        known: datetime | None = None,
+        latest: datetime | None = None,
+    ) -> None:
+        """From ``before`` to ``position``; Retryable if the source is somewhere else. None: as it was."""
+        told = {"memory": None if memory is None else dict(memory), "known": known, "latest": latest}
         values: dict[str, Any] = {"position": position, "read": self._wall_clock()}
-        if memory is not None:
-            values["memory"] = dict(memory)
+        values |= {column: value for column, value in told.items() if value is not None}
         at = t.source.c.position.is_(None) if before is None else t.source.c.position == before
         update = t.source.update().where(t.source.c.folded == folded(name), at).values(**values)
         if self._connection.execute(update).rowcount != 1:
@@ -107,4 +117,6 @@ def _source(row: sa.Row[Any], tables: list[CapturedTable]) -> Source:
         problem=row.problem,
         read=row.read,
         tables=tuple(tables),
+        known=row.known,
+        latest=row.latest,
     )
