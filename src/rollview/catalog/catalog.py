@@ -17,6 +17,7 @@ from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
 from rollview.catalog.values import (
     ChangeCount,
+    HeldPart,
     LeaseInfo,
     LedgerEntry,
     Snapshot,
@@ -140,6 +141,16 @@ class Catalog:
     def source(self, name: str) -> Source:
         with self._database.read() as connection:
             return sources.get_source(connection, name)
+
+    def held(self) -> tuple[HeldPart, ...]:
+        """Parts of global transactions that keep their sources waiting, oldest first."""
+        with self._database.read() as connection:
+            return sources.read_held(connection)
+
+    def released(self) -> frozenset[str]:
+        """Global transactions that go without their missing parts, because somebody decided so."""
+        with self._database.read() as connection:
+            return sources.read_released(connection)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
         """What is held now, and by whom."""
