@@ -91,7 +91,7 @@ class Sequencer:
 
     def _arrange(self, readings: Mapping[str, Reading]) -> Arranged:
         queues = {name: reading.arrived for name, reading in readings.items()}
-        through = self._watermark(readings) if self._order.by_time else None
+        through = self._passed_by_all(readings) if self._order.by_time else None
         arranged = arrange(queues, self._catalog.released(), through, self._order.by_time)
         return replace(arranged, entries=tuple(self._in_time(arranged.entries)))
 
@@ -109,7 +109,7 @@ class Sequencer:
             timed.append(replace(entry, effective=effective))
         return timed
 
-    def _watermark(self, readings: Mapping[str, Reading]) -> datetime | None:
+    def _passed_by_all(self, readings: Mapping[str, Reading]) -> datetime | None:
         """What every source has passed; one that is far behind is not waited for."""
         passed = [reading.passed for reading in readings.values()]
         passed += [inlet.known for name, inlet in self._inlets.items() if name in self.failed] + self._absent

@@ -18,7 +18,7 @@ from rollview.core.references import anchored, is_reference
 from rollview.errors import UsageError
 
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
-_FILES = ("sqlite", "files", "delta")
+_FILES = ("sqlite", "files", "delta", "debezium")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class SourceSettings:
         """The same settings, understood from anywhere: paths are meant from ``folder``."""
         if is_reference(self.address):
             return replace(self, address=anchored(self.address, folder))
-        if self.kind in _FILES:
+        if self.kind in _FILES and "://" not in self.address:
             return replace(self, address=str((folder / Path(self.address).expanduser()).absolute()))
         return self
 
