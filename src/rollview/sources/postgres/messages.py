@@ -191,7 +191,7 @@ def _relation(data: bytes) -> RelationMessage:
 
 
 def _tuple(data: bytes, at: int) -> tuple[Image, int]:
-    """Every row comes through here: where all letters are of one byte, values are cut out of one text without a copy."""
+    """Every row comes through here: where all letters are of one byte, values are cut out of one text."""
     (count,) = _INT16.unpack_from(data, at)
     at += 2
     values: list[Value] = []
