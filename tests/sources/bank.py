@@ -85,7 +85,7 @@ class Bank:
             run.execute(text)
 
     def _across(self, pg: Any, my: Any, gid: str, chance: random.Random) -> None:
-        amount = chance.randint(-9, 9)
+        amount = chance.choice((-1, 1)) * chance.randint(1, 9)
         here, there = (chance.randrange(ACCOUNTS) for _ in range(2))
         cursor, xid = my.cursor(), f"'{gid}','my'"
         for text in ("BEGIN", _change(here, amount), f"PREPARE TRANSACTION '{gid}'"):
