@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any
 
 import psycopg
-import pyarrow.compute as pc
 
 from rollview.catalog import Part
 from rollview.core.interval import Csn
@@ -109,7 +108,7 @@ def moved(warehouse: Warehouse) -> dict[Csn, Decimal]:
     for table in TABLES:
         relation = snapshot.get(table)
         rows = load_rows(delta_folder(warehouse.root / "data", relation), relation.pins[Part.DELTA].version)
-        signed = pc.multiply(rows["balance"], pc.cast(rows[COUNT], "decimal128(3,0)"))
-        for csn, amount in zip(rows[CSN].to_pylist(), signed.to_pylist(), strict=True):
-            sums[csn] = sums.get(csn, Decimal(0)) + amount
+        columns = (rows[name].to_pylist() for name in (CSN, "balance", COUNT))
+        for csn, balance, count in zip(*columns, strict=True):
+            sums[csn] = sums.get(csn, Decimal(0)) + balance * count
     return sums
