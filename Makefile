@@ -5,7 +5,7 @@ PYTEST := $(PYTHON) -m pytest
 # These folders start no Spark, so they may run side by side; the others share one session per run.
 LIGHT := $(wildcard tests/unit tests/golden tests/property)
 SOURCES := $(wildcard tests/sources)
-SPARK := $(wildcard tests/spark tests/interleaving tests/faults tests/cli tests/docs)
+SPARK := $(wildcard tests/spark tests/anywhere tests/interleaving tests/faults tests/cli tests/docs)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
