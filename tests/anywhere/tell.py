@@ -115,7 +115,9 @@ def add_rows_of_the_users_session(wh: Warehouse, spark: SparkSession) -> None:
     with wh.transaction() as tx:
         tx.delete("seen", theirs.withColumnRenamed("n", "Size2"))
     assert wh.read("seen").count() == 0
-    assert wh.read("seen", tx.csn - 1 if tx.csn else None).first().at.astimezone(UTC) == datetime(2026, 1, 1, tzinfo=UTC)  # type: ignore[union-attr]
+    assert wh.read("seen", tx.csn - 1 if tx.csn else None).first().at.astimezone(UTC) == datetime(
+        2026, 1, 1, tzinfo=UTC
+    )  # type: ignore[union-attr]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Small wrong changes to the source: signs, bounds, null-safety, missing terms. Each is one place in one file.
 
-A change that no result can show is not made: of an import, a type, an assertion, or what only types see.
+A change that no result can show is not made: of a type, of an assertion, of a default after ``or``.
 """
 
 from __future__ import annotations
@@ -59,17 +59,10 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 def _unseen(tree: ast.Module) -> set[int]:
     """Nodes whose change no test could notice, with all below them."""
-    roots: list[ast.AST] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom | ast.Assert):
-            roots.append(node)
-        elif isinstance(node, ast.If) and _name(node.test) == "TYPE_CHECKING":
-            roots.append(node)
-        elif isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
-            roots.append(node.annotation)
-        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
-            roots.append(node.returns)
-    return {id(below) for root in roots for below in ast.walk(root)}
+    roots: list[ast.AST | None] = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    roots += [node.annotation for node in ast.walk(tree) if isinstance(node, ast.arg | ast.AnnAssign)]
+    roots += [node.returns for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return {id(below) for root in roots if root is not None for below in ast.walk(root)}
 
 
 def _changes(node: ast.AST) -> Iterator[Change]:
@@ -86,7 +79,10 @@ def _changes(node: ast.AST) -> Iterator[Change]:
             for place, value in enumerate(values):
                 yield f"a condition without {_spelled(value)}", lambda place=place: _drop(values, place)  # type: ignore[misc]
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
-            yield f"no longer negated: {_spelled(operand)}", lambda: setattr(node, "operand", ast.UnaryOp(node.op, operand))
+            yield (
+                f"no longer negated: {_spelled(operand)}",
+                lambda: setattr(node, "operand", ast.UnaryOp(node.op, operand)),
+            )
         case ast.comprehension(ifs=ifs):
             for place, condition in enumerate(ifs):
                 yield f"not only where {_spelled(condition)}", lambda place=place: _drop(ifs, place)  # type: ignore[misc]
@@ -96,12 +92,17 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
     name = _name(node.func)
     match node:
         case ast.Call(func=ast.Name("same_value"), args=[left, right]):
-            equal = ast.Call(ast.Attribute(ast.Name("exp"), "EQ"), [], [_given("this", left), _given("expression", right)])
+            equal = ast.Call(
+                ast.Attribute(ast.Name("exp"), "EQ"), [], [_given("this", left), _given("expression", right)]
+            )
             yield "same_value becomes =", lambda: node.__dict__.update(equal.__dict__)
         case ast.Call(func=ast.Name("big"), args=[ast.Constant(1)]):
             yield "big(1) becomes big(-1)", lambda: setattr(node, "args", [ast.UnaryOp(ast.USub(), ast.Constant(1))])
         case ast.Call(func=ast.Name("not_null")):
-            yield "not_null becomes true", lambda: setattr(node, "func", ast.parse("lambda _: exp.true()", mode="eval").body)
+            yield (
+                "not_null becomes true",
+                lambda: setattr(node, "func", ast.parse("lambda _: exp.true()", mode="eval").body),
+            )
         case ast.Call(func=ast.Attribute(attr="Neg"), keywords=[ast.keyword(arg="this")]):
             yield "a minus is gone", lambda: setattr(node, "func", ast.Attribute(ast.Name("exp"), "Paren"))
         case ast.Call(func=ast.Name(id=plain)) if plain in _CALLS:

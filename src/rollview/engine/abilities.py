@@ -20,6 +20,11 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def sees_local_links(spark: SparkSession) -> bool:
+    """Whether all of this Spark runs here, so that it can be told that the files behind a query are others now."""
+    return not is_connect(spark) and (spark.sparkContext.master or "").startswith("local")
+
+
 def fresh_beside(spark: SparkSession) -> SparkSession | None:
     """A session with settings and temporary views of its own; None over Connect before PySpark 4.3."""
     return spark.newSession() if hasattr(spark, "newSession") else None
