@@ -90,6 +90,7 @@ def start(conf: Mapping[str, str] | None = None, app: str = "rollview") -> Spark
     """A session of our own; ``conf`` has the last word. It is local unless ``conf`` names a master or a server."""
     asked = {_SHORT.get(key, key): value for key, value in (conf or {}).items()}
     server = asked.pop(_REMOTE, None) or (None if _MASTER in asked else os.environ.get("SPARK_REMOTE"))
+    _quieten()
     if server is not None:
         return remote.connect(server, {**TUNING, **MEANING, **asked})
     return _launched(asked, app)
@@ -103,7 +104,6 @@ def _launched(conf: Mapping[str, str], app: str) -> SparkSession:
         builder = SparkSession.builder.appName(app)
         for key, value in plan_conf(found, conf).items():
             builder = builder.config(key, value)
-        _quieten()
         try:
             return builder.getOrCreate()
         except PySparkRuntimeError as cause:
