@@ -232,6 +232,8 @@ _SETTINGS = {
     "[where it is](../how-to/on-your-cluster.md)",
     "retention": "how long changes are kept: `30 days`, `1000 commits`, or by name of table or view; or for ever",
     "detail": "how long they are kept commit by commit; older ones are compressed",
+    "order": "`arrival` or `commit_time`: the order of commits of several sources",
+    "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
 }
 _VARIABLES = {
     "SPARK_REMOTE": "the address of a Spark Connect server, where the file names no `master` or `remote`",
@@ -246,7 +248,7 @@ def _settings() -> tuple[Any, ...]:
 
 def _type(annotation: Any) -> str:
     text = str(annotation).removesuffix(" | None")
-    return "settings by name" if text.startswith("dict") else "`1`" if text.startswith("Literal") else "text"
+    return "settings by name" if text.startswith("dict") else "`1`" if text == "Literal[1]" else "text"
 
 
 def _default(field: Any) -> str:
