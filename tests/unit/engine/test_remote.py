@@ -21,7 +21,9 @@ def closed_port() -> int:
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_token(closed_port: int) -> None:
-    with pytest.raises(EnvironmentFault, match=rf"No Spark Connect server answers at 127\.0\.0\.1:{closed_port}") as told:
+    with pytest.raises(
+        EnvironmentFault, match=rf"No Spark Connect server answers at 127\.0\.0\.1:{closed_port}"
+    ) as told:
         session.start({"remote": f"sc://127.0.0.1:{closed_port}/;token=hidden"})
     assert "hidden" not in f"{told.value.message} {told.value.hint}"
 
