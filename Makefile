@@ -9,7 +9,7 @@ SPARK := $(wildcard tests/spark tests/anywhere tests/interleaving tests/faults t
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-quick mutants interop docs install constraints
+.PHONY: help demo test check bench bench-quick mutants anywhere interop docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -39,8 +39,11 @@ bench-quick: .venv/.benchmarks ## the same on little data: minutes
 	@.venv/bin/uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --group bench
 	@touch $@
 
-mutants: .venv/.installed ## do the tests notice small wrong changes? hours; MUTANTS=50 takes so many at random
+mutants: .venv/.installed ## do the tests notice small wrong changes? MUTANTS=50 takes so many at random
 	@$(PYTHON) -m tests.mutants $(if $(MUTANTS),--sample $(MUTANTS))
+
+anywhere: .venv/.installed ## the demo's story on every kind of Spark session: minutes
+	@ROLLVIEW_ANYWHERE=1 $(PYTEST) tests/anywhere
 
 interop: .venv/.installed .venv-delta/.installed ## the JVM Delta library reads our tables, and we read its; takes 600 MB
 	@ROLLVIEW_DELTA_PYTHON=$(CURDIR)/.venv-delta/bin/python \

@@ -16,7 +16,11 @@ from tests.servers.spark import cluster, connect_server
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.environ.get("ROLLVIEW_ANYWHERE") != "1", reason="NOT RUN: 'make anywhere' runs it"),
+]
 
 
 def configured(folder: Path, **spark: str) -> None:
