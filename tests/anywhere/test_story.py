@@ -16,11 +16,10 @@ from tests.servers.spark import cluster, connect_server
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.slow,
-    pytest.mark.skipif(os.environ.get("ROLLVIEW_ANYWHERE") != "1", reason="NOT RUN: 'make anywhere' runs it"),
-]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+with_servers = pytest.mark.skipif(
+    os.environ.get("ROLLVIEW_ANYWHERE") != "1", reason="NOT RUN: it starts servers; 'make anywhere' runs it"
+)
 
 
 def configured(folder: Path, **spark: str) -> None:
@@ -54,6 +53,7 @@ def test_a_session_that_the_user_gives_stays_as_it_is(tmp_path: Path) -> None:
     check_with_others(tmp_path / "w")
 
 
+@with_servers
 def test_spark_connect_by_its_address_and_by_a_session_of_the_users(tmp_path: Path) -> None:
     with connect_server(tmp_path) as address:
         configured(tmp_path, remote=address, spark__sql__shuffle__partitions="3")
@@ -62,6 +62,7 @@ def test_spark_connect_by_its_address_and_by_a_session_of_the_users(tmp_path: Pa
     check_with_others(tmp_path / "w")
 
 
+@with_servers
 def test_a_cluster_of_a_master_and_two_workers(tmp_path: Path) -> None:
     with cluster(tmp_path) as address:
         small = {"spark__executor__memory": "512m", "spark__driver__host": "127.0.0.1"}

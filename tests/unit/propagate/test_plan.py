@@ -10,6 +10,7 @@ import pytest
 from tests.unit.propagate.world import FACTS, SUMMED, World
 
 from rollview.algebra.rules.block import SMALL_SIDE_ROWS
+from rollview.algebra.script import ONE_TASK_ROWS
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.view import Mode
 from rollview.catalog import ChangeCount, Part
@@ -64,7 +65,7 @@ def test_it_moves_if_one_of_its_relations_does(world: World) -> None:
 
 def test_the_work_is_told_by_rows_and_csns(world: World) -> None:
     work = plan(world, "both").work
-    assert (work.delta_rows, work.read_rows, work.csns) == (2, 2, (3, 5))
+    assert (work.delta_rows, work.read_rows, work.csns) == (2, 0, (3, 5))
     world.counts.append(ChangeCount("u", 7, 1, 0, None))
     assert plan(world, "both").work.csns == (3, 7)
     world.counts[:] = [ChangeCount("u", 2, 1, 0, None)]
@@ -81,9 +82,9 @@ def test_up_to_the_limit_deltas_are_small(world: World) -> None:
 def test_little_is_shuffled_only_where_no_state_is_grouped_whole(world: World) -> None:
     assert plan(world, "keyed").shuffles_little
     assert not plan(world, "v", mode=RefreshMode.RECOMPUTE).shuffles_little
-    world.pin("t", Part.STATE, rows=SMALL_DELTA_ROWS - 2)
+    world.pin("t", Part.STATE, rows=SMALL_DELTA_ROWS)
     assert not plan(world, "keyed").groups_states
-    world.pin("t", Part.STATE, rows=SMALL_DELTA_ROWS - 1)
+    world.pin("t", Part.STATE, rows=SMALL_DELTA_ROWS + 1)
     assert plan(world, "keyed").groups_states
     assert not plan(world, "keyed").shuffles_little
     assert not plan(world, "v").groups_states
@@ -115,19 +116,22 @@ def test_only_what_is_asked_for_is_told_ahead(world: World) -> None:
     assert not plan(world, "sums").circumstances(ahead=True).ahead
 
 
-def test_a_view_has_at_most_as_many_groups_as_are_stored_of_it(world: World) -> None:
-    world.pin("sums", Part.GROUPS, rows=5)
-    world.pin("sums", Part.EXTENT, rows=7)
-    world.pin("sums", Part.DELTA, rows=30)
-    assert plan(world, "sums").sizes == {"t": 2, GROUPS: 5}
-    world.pin("sums", Part.DELTA, through=1)
-    assert plan(world, "sums").sizes[GROUPS] == 35
+def test_as_many_rows_are_read_as_are_stored_and_changed_on_the_way(world: World) -> None:
+    world.pin("t", Part.STATE, rows=5, through=4)
+    assert plan(world, "v").sizes == {"t": 6}
+    world.pin("v", Part.DELTA, through=4)
+    assert plan(world, "v").sizes == {"t": 5}
+    world.pin("v", Part.DELTA, through=8)
+    assert plan(world, "v").sizes == {"t": 6}
 
 
-def test_a_view_without_groups_is_its_extent_and_delta(world: World) -> None:
-    world.pin("v", Part.EXTENT, rows=7)
-    world.pin("v", Part.DELTA, rows=30, through=9)
-    assert plan(world, "above").sizes == {"v": 37}
+def test_a_summary_is_as_large_as_its_groups_and_their_changes(world: World) -> None:
+    world.view("more", SUMMED, *[(k, 1, 1, 1, 1, 2) for k in range(3)], facts=FACTS, mark=3)
+    world.pin("more", Part.GROUPS, rows=5)
+    world.pin("more", Part.EXTENT, rows=70)
+    assert plan(world, "more").sizes == {"t": 1, GROUPS: 8}
+    world.pin("more", Part.GROUPS, through=3)
+    assert plan(world, "more").sizes[GROUPS] == 5
 
 
 @pytest.mark.parametrize(
@@ -136,11 +140,13 @@ def test_a_view_without_groups_is_its_extent_and_delta(world: World) -> None:
         (FEW_GROUPS, FEW_GROUPS),
         (FEW_GROUPS + 1, SMALL_SIDE_ROWS),
         (SMALL_SIDE_ROWS, SMALL_SIDE_ROWS),
-        (SMALL_SIDE_ROWS + 1, sys.maxsize),
+        (SMALL_SIDE_ROWS + 1, ONE_TASK_ROWS),
+        (ONE_TASK_ROWS, ONE_TASK_ROWS),
+        (ONE_TASK_ROWS + 1, sys.maxsize),
     ],
 )
 def test_circumstances_know_sizes_only_by_their_limits(world: World, stored: int, limit: int) -> None:
-    assert FEW_GROUPS < SMALL_SIDE_ROWS
+    assert FEW_GROUPS < SMALL_SIDE_ROWS < ONE_TASK_ROWS
     world.pin("t", Part.DELTA, rows=0)
     world.pin("t", Part.STATE, rows=stored)
     assert plan(world, "v").circumstances(ahead=False).sizes == {("t", limit)}
