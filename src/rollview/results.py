@@ -258,8 +258,32 @@ class Captured(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldTransaction(Result):
+    """A part of a global transaction that keeps its source waiting for those of ``missing``: names, or how many.
+
+    ``overdue``: it waits for longer than it may, and nobody has decided since what to do.
+    """
+
+    global_id: str
+    source: str
+    missing: tuple[str, ...]
+    since: datetime
+    seconds: float
+    overdue: bool
+    decision: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Result):
+    global_id: str
+    choice: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SourceStatus(Result):
-    """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read."""
+    """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read; ``known``:
+    everything that it committed by then, by its own clock, is here."""
 
     name: str
     kind: str
@@ -269,6 +293,7 @@ class SourceStatus(Result):
     read: datetime | None
     tables: tuple[str, ...]
     problem: str | None
+    known: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +303,7 @@ class Status(Result):
     tables: tuple[TableStatus, ...]
     views: tuple[ViewStatus, ...]
     sources: tuple[SourceStatus, ...] = ()
+    held: tuple[HeldTransaction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Laws: the clock has one row, and the ledger one row per csn, 1, 2, 3 and so on. A relation that is dropped keeps its
 row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
 row is never deleted, so its token never goes back. A source's row holds the position up to which its units of work are
-in the ledger.
+in the ledger. A unit of work with parts from several sources has the first in the ledger and the others in ``part``.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0002"
+HEAD = "0003"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -117,6 +117,19 @@ ledger = sa.Table(
     sa.Column("transaction", FreeText, nullable=False),
     sa.Column("source_time", Instant, nullable=False),
     sa.Column("ledger_time", Instant, nullable=False, unique=True),
+    sa.Column("effective", Instant, nullable=False, server_default="0", index=True),
+    sa.Column("global_id", FreeText),
+)
+
+part = sa.Table(
+    f"{PREFIX}part",
+    metadata,
+    sa.Column("csn", sa.BigInteger, sa.ForeignKey(f"{PREFIX}ledger.csn"), primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("source", FreeText, nullable=False),
+    sa.Column("position", FreeText, nullable=False),
+    sa.Column("transaction", FreeText, nullable=False),
+    sa.Column("source_time", Instant, nullable=False),
 )
 
 change = sa.Table(
@@ -174,6 +187,8 @@ source = sa.Table(
     sa.Column("memory", sa.JSON, nullable=False),
     sa.Column("problem", FreeText),
     sa.Column("read", Instant),
+    sa.Column("known", Instant),
+    sa.Column("latest", Instant),
 )
 
 source_table = sa.Table(
@@ -182,6 +197,25 @@ source_table = sa.Table(
     _relation_id(primary_key=True),
     sa.Column("source_id", sa.Integer, sa.ForeignKey(f"{PREFIX}source.id"), nullable=False, index=True),
     sa.Column("remote", FreeText, nullable=False),
+)
+
+held = sa.Table(
+    f"{PREFIX}held",
+    metadata,
+    sa.Column("source_id", sa.Integer, sa.ForeignKey(f"{PREFIX}source.id"), primary_key=True),
+    sa.Column("global_id", FreeText, nullable=False),
+    sa.Column("position", FreeText, nullable=False),
+    sa.Column("since", Instant, nullable=False),
+    sa.Column("missing", sa.JSON, nullable=False),
+)
+
+decision = sa.Table(
+    f"{PREFIX}decision",
+    metadata,
+    sa.Column("global_id", FreeText, primary_key=True),
+    sa.Column("choice", sa.Text, nullable=False),
+    sa.Column("owner", FreeText, nullable=False),
+    sa.Column("made", Instant, nullable=False),
 )
 
 version = sa.Table(VERSION_TABLE, sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))

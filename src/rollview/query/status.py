@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from rollview.catalog import Catalog, Part, Relation, Snapshot, Source, Step
+from rollview.catalog import Catalog, HeldPart, Part, Relation, Snapshot, Source, Step
+from rollview.core.durations import duration
 from rollview.core.interval import Interval
-from rollview.results import SourceStatus, Status, TableStatus, ViewStatus
+from rollview.results import HeldTransaction, SourceStatus, Status, TableStatus, ViewStatus
 
 
 def status(catalog: Catalog) -> Status:
@@ -18,6 +19,7 @@ def status(catalog: Catalog) -> Status:
         tuple(_table(snapshot, table) for table in snapshot.tables()),
         tuple(_view(catalog, snapshot, view, steps.get(view.name)) for view in snapshot.views()),
         sources(catalog),
+        held(catalog),
     )
 
 
@@ -35,7 +37,22 @@ def _source(source: Source) -> SourceStatus:
         read=source.read,
         tables=tuple(table.relation for table in source.tables),
         problem=source.problem,
+        known=source.known,
     )
+
+
+def held(catalog: Catalog) -> tuple[HeldTransaction, ...]:
+    """Global transactions that wait for parts, oldest first."""
+    now = datetime.now(UTC)
+    limits = {source.name: source.settings.get("global_transactions") or {} for source in catalog.sources()}
+    return tuple(_held(part, limits[part.source].get("limit"), now) for part in catalog.held())
+
+
+def _held(part: HeldPart, limit: str | None, now: datetime) -> HeldTransaction:
+    begun = max(part.since, part.decided or part.since)
+    overdue = limit is not None and now - begun > duration(limit)
+    seconds = max(0.0, (now - part.since).total_seconds())
+    return HeldTransaction(part.global_id, part.source, part.missing, part.since, seconds, overdue, part.decision)
 
 
 def _table(snapshot: Snapshot, table: Relation) -> TableStatus:

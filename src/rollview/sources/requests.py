@@ -6,17 +6,19 @@ fails hurts nobody else: its state says why, its tables stay at their last good 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
 
-from rollview.catalog import Catalog
+from rollview.catalog import Catalog, Choice, HeldPart, this_process
 from rollview.catalog import Source as Record
 from rollview.core.faults import reach
-from rollview.errors import AlreadyExists, InUse, RollviewError, SchemaChanged, SourceStopped, UsageError
+from rollview.core.order import Order
+from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SchemaChanged, SourceStopped, UsageError
 from rollview.sources.first_copy import check_tables, pieces, run_first_copy
+from rollview.sources.inlet import Inlet
 from rollview.sources.kinds import new_memory, open_new, open_recorded
 from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork
 from rollview.sources.sequencer import Progress, Sequencer
@@ -24,6 +26,7 @@ from rollview.sources.settings import SourceSettings
 from rollview.store.steps import drop, take_away
 
 Copied = Mapping[str, int]
+Captured = Progress | RollviewError
 
 
 def lease_name(source: str) -> str:
@@ -58,16 +61,57 @@ def finish_copy(catalog: Catalog, root: Path, name: str) -> Copied:
         return _copy(catalog, root, catalog.source(name))
 
 
-def capture(catalog: Catalog, root: Path, name: str) -> Progress:
-    """Everything that the source has committed by now."""
-    with catalog.lease(lease_name(name)):
-        record = catalog.source(name)
-        if record.state == "removing":
-            raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
-        if record.state == "copying":
-            return _captured_copy(catalog, root, record)
-        with _noting(catalog, record), _closing(open_recorded(catalog, record)) as source:
-            return Sequencer(catalog, root, source, record).run()
+def together(catalog: Catalog, names: Sequence[str], order: Order) -> list[tuple[str, ...]]:
+    """The sources that have to be captured, those that wait for each other in one group."""
+    records = catalog.sources()
+    shared = [r.name for r in records if order.by_time or r.settings.get("global_transactions") is not None]
+    groups: list[tuple[str, ...]] = [(name,) for name in names if name not in shared]
+    return [*groups, tuple(shared)] if any(name in shared for name in names) else groups
+
+
+def capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> Mapping[str, Captured]:
+    """Everything that these sources have committed by now, one ledger order for all. One that fails stops no other."""
+    with ExitStack() as stack:
+        stack.enter_context(catalog.lease(*map(lease_name, names)))
+        done: dict[str, Captured] = {}
+        inlets: list[Inlet] = []
+        for record in map(catalog.source, names):
+            try:
+                inlet = _inlet(catalog, root, record, stack)
+            except RollviewError as error:
+                _note(catalog, record, error)
+                done[record.name] = error
+            else:
+                if isinstance(inlet, Inlet):
+                    inlets.append(inlet)
+                else:
+                    done[record.name] = inlet
+        return {**done, **_captured(catalog, root, inlets, order)}
+
+
+def _inlet(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> Inlet | Progress:
+    if record.state == "removing":
+        raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
+    if record.state == "copying":
+        return _captured_copy(catalog, root, record)
+    source = stack.enter_context(_closing(open_recorded(catalog, record)))
+    return Inlet(source, record, catalog.snapshot())
+
+
+def _captured(catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order) -> Mapping[str, Captured]:
+    if not inlets:
+        return {}
+    records = {inlet.name: catalog.source(inlet.name) for inlet in inlets}
+    sequencer = Sequencer(catalog, root, inlets, order)
+    try:
+        done: Mapping[str, Captured] = sequencer.run()
+    except RollviewError as error:
+        done = dict.fromkeys(records, error)
+    done = {**done, **sequencer.failed}
+    for name, record in records.items():
+        found = done[name]
+        _note(catalog, record, found if isinstance(found, RollviewError) else None)
+    return done
 
 
 def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
@@ -82,6 +126,16 @@ def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
         ):
             _check_schemas(catalog, record, copy)
             return _replace(catalog, root, source, record, copy)
+
+
+def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
+    """What is done about a global transaction that is held; recorded with who decided."""
+    part = next((part for part in catalog.held() if part.global_id == global_id), None)
+    if part is None:
+        raise NotFound("global transaction that waits", global_id, hint="See 'rollview source global list'.")
+    with catalog.write() as writer:
+        writer.sources.decide(global_id, choice, this_process().owner)
+    return part
 
 
 def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
@@ -159,7 +213,7 @@ def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy:
         found = list(pieces(record.name, names[table.name], table, copy))
         changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes)
-    return Sequencer(catalog, root, source, record).replace(unit, copy.memory)
+    return Sequencer(catalog, root, [Inlet(source, record, catalog.snapshot())]).replace(unit, copy.memory)
 
 
 def _check_schemas(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
@@ -183,17 +237,18 @@ def _noting(catalog: Catalog, record: Record) -> Iterator[None]:
     """Whether the source is well is in the catalog when the block ends."""
     try:
         yield
-    except SourceStopped as error:
-        with catalog.write() as writer:
-            writer.sources.set_state(record.name, error.code, error.message)
-        raise
     except RollviewError as error:
-        with catalog.write() as writer:
-            writer.sources.set_state(record.name, record.state, error.message)
+        _note(catalog, record, error)
         raise
-    if record.state != "active" or record.problem is not None:
+    _note(catalog, record, None)
+
+
+def _note(catalog: Catalog, record: Record, error: RollviewError | None) -> None:
+    state = "active" if error is None else error.code if isinstance(error, SourceStopped) else record.state
+    problem = None if error is None else error.message
+    if (state, problem) != (record.state, record.problem):
         with catalog.write() as writer:
-            writer.sources.set_state(record.name, "active")
+            writer.sources.set_state(record.name, state, problem)
 
 
 @contextmanager

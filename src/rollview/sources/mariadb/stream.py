@@ -2,7 +2,8 @@
 
 Law: a unit of work is what one global transaction id covers, and the id's number is its place. Every row is whole in
 the log, column by column by name, or the source stops. A change that was logged as a statement instead of its rows is
-seen, and stops it too.
+seen, and stops it too. The rows of an XA transaction are in the log where it was prepared, and it is a unit of work
+where it is committed; until then the log is read again from before them, which a position tells as ``GTID@GTID``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
+from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XAPrepareEvent, XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
@@ -23,12 +24,29 @@ from rollview.sources.mariadb.layout import MariadbTable, stored
 from rollview.sources.mariadb.values import Decode, decoder
 from rollview.sources.protocol import Changes, Opening, Row, UnitOfWork
 
-EVENTS = (MariadbGtidEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, QueryEvent)
+EVENTS = (MariadbGtidEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, XAPrepareEvent, QueryEvent)
 
-_INSIDE = re.compile(r"\s*(BEGIN|START TRANSACTION|SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b", re.IGNORECASE)
+_INSIDE = re.compile(r"\s*(BEGIN|START TRANSACTION|SAVEPOINT|ROLLBACK\s+TO|RELEASE|XA\s+(START|END))\b", re.IGNORECASE)
+_XA_END = re.compile(r"\s*XA\s+(COMMIT|ROLLBACK)\s+X'([0-9a-f]*)',X'([0-9a-f]*)',(\d+)", re.IGNORECASE)
 _UNDONE = re.compile(r"\s*ROLLBACK\s*$", re.IGNORECASE)
 _ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD|WITH|CALL)\b", re.IGNORECASE)
 _EMPTIED = re.compile(r"\s*TRUNCATE\b", re.IGNORECASE)
+
+
+Xid = tuple[bytes, bytes, int]
+
+
+def done_through(position: str) -> str:
+    return position.partition("@")[0]
+
+
+def read_from(position: str) -> str:
+    return position.rpartition("@")[2]
+
+
+def _global_id(xid: Xid) -> str:
+    """What the branches of one XA transaction at several servers have in common."""
+    return xid[0].decode("utf-8", "backslashreplace")
 
 
 @dataclass(slots=True)
@@ -39,7 +57,7 @@ class _Collected:
 
 
 class Stream:
-    def __init__(self, opening: Opening, database: str, tables: Mapping[str, MariadbTable]) -> None:
+    def __init__(self, opening: Opening, database: str, tables: Mapping[str, MariadbTable], start: str) -> None:
         self._opening = opening
         self._database = database
         columns = {remote: {c.name: c for c in stored(table)} for remote, table in tables.items()}
@@ -49,33 +67,60 @@ class Stream:
         }
         self._gtid: str | None = None
         self._collected: dict[str, _Collected] = {}
+        self._before = start
+        self._prepared: dict[Xid, tuple[str, dict[str, _Collected]]] = {}
 
     def units(self, events: Iterable[Any]) -> Iterator[UnitOfWork | str]:
-        """Units of work, and the ids of transactions that changed none of our tables."""
+        """Units of work, and the positions of transactions that changed none of our tables."""
         for event in events:
             if isinstance(event, MariadbGtidEvent):
                 if self._gtid is not None:
                     raise LostPosition(self._opening.name, f"transaction {self._gtid} has no end that is understood")
                 self._gtid, self._collected = event.gtid, {}
+            elif isinstance(event, XAPrepareEvent):
+                yield self._prepare(event)
             elif isinstance(event, XidEvent):
                 yield self._end(event)
             elif isinstance(event, QueryEvent):
-                if self._query(event):
+                ended = _XA_END.match(_text(event.query))
+                if ended is not None:
+                    yield self._end(event, self._end_prepared(ended))
+                elif self._query(event):
                     yield self._end(event)
             else:
                 self._rows(event)
 
-    def _end(self, event: Any) -> UnitOfWork | str:
+    def _prepare(self, event: XAPrepareEvent) -> UnitOfWork | str:
+        xid = (event.xid_gtrid, event.xid_bqual, event.xid_format_id)
+        if event.one_phase:
+            return self._end(event, _global_id(xid))
+        self._prepared[xid] = self._before, self._collected
+        self._collected = {}
+        return self._end(event)
+
+    def _end(self, event: Any, global_id: str | None = None) -> UnitOfWork | str:
         assert self._gtid is not None
         gtid, self._gtid = self._gtid, None
+        self._before = gtid
+        position = "@".join([gtid, *(before for before, _ in list(self._prepared.values())[:1])])
         if not self._collected:
-            return gtid
+            return position
         changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
-        return UnitOfWork(gtid, gtid, datetime.fromtimestamp(event.timestamp, UTC), changes)
+        return UnitOfWork(position, gtid, datetime.fromtimestamp(event.timestamp, UTC), changes, global_id)
+
+    def _end_prepared(self, ended: re.Match[str]) -> str:
+        """The rows are those that were prepared, or none if they are rolled back. Returns the global id."""
+        xid = (bytes.fromhex(ended[2]), bytes.fromhex(ended[3]), int(ended[4]))
+        if xid not in self._prepared:
+            what = f"the rows of XA transaction {_global_id(xid)!r} are in the log before the place where it was read"
+            raise LostPosition(self._opening.name, what)
+        _, rows = self._prepared.pop(xid)
+        self._collected = rows if ended[1].upper() == "COMMIT" else {}
+        return _global_id(xid)
 
     def _query(self, event: Any) -> bool:
         """Whether the statement ends its transaction."""
-        text = event.query if isinstance(event.query, str) else event.query.decode("utf-8", "replace")
+        text = _text(event.query)
         if _INSIDE.match(text):
             return False
         if _UNDONE.match(text):

@@ -2,7 +2,7 @@
 
 Law: a unit of work is what lies between Begin and Commit, and its position is where its commit ends. Each row is read
 by the layout that was announced for it, column by column by name, so no value ever lands in another column. A large
-value that an update left alone is taken from the old row.
+value that an update left alone is taken from the old row. A prepared transaction is one when it is committed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from rollview.sources.postgres.layout import full_name, split
 from rollview.sources.postgres.messages import (
     UNCHANGED,
     Begin,
+    BeginPrepare,
     Commit,
+    CommitPrepared,
     Image,
     Message,
+    Prepare,
     RelationMessage,
+    RollbackPrepared,
     RowMessage,
     TruncateMessage,
     Unchanged,
@@ -56,7 +60,10 @@ class Stream:
         self._remotes = {split(remote): remote for remote in opening.settings.remotes}
         self._layouts: dict[int, _Layout] = {}
         self._collected: dict[str, _Collected] = {}
-        self._begin: Begin | None = None
+        self._begin: Begin | BeginPrepare | None = None
+        self._waiting: dict[str, tuple[BeginPrepare, dict[str, _Collected]]] = {}
+        self.prepared: dict[int, int | None] = {}
+        """Where transactions were prepared, and where their end is, if it was seen."""
 
     def units(self, messages: Iterable[bytes], after: int) -> Iterator[UnitOfWork]:
         """Those that end beyond ``after``. Rows of a transaction that may be known already wait for its end."""
@@ -75,8 +82,34 @@ class Stream:
                         self._take_all(waiting or ())
                         yield self._unit(message)
                     waiting = None
+                case BeginPrepare():
+                    self._begin, self._collected = message, {}
+                case Prepare():
+                    self._prepare()
+                case CommitPrepared():
+                    unit = self._end(message)
+                    if unit is not None and message.end_lsn > after:
+                        yield unit
+                case RollbackPrepared():
+                    self._end(message)
                 case _:
                     self._take(message)
+
+    def _prepare(self) -> None:
+        assert isinstance(self._begin, BeginPrepare)
+        self._waiting[self._begin.gid] = self._begin, self._collected
+        self.prepared[self._begin.prepare_lsn] = None
+
+    def _end(self, end: CommitPrepared | RollbackPrepared) -> UnitOfWork | None:
+        """What was prepared under the id, if it is committed."""
+        if end.gid not in self._waiting:
+            what = f"the rows of the prepared transaction '{end.gid}' came before it was read"
+            raise LostPosition(self._opening.name, what)
+        begin, collected = self._waiting.pop(end.gid)
+        self.prepared[begin.prepare_lsn] = end.end_lsn
+        if isinstance(end, RollbackPrepared):
+            return None
+        return UnitOfWork(lsn_text(end.end_lsn), str(end.xid), end.time, _changes(collected), end.gid)
 
     def _take_all(self, messages: Iterable[bytes]) -> None:
         for data in messages:
@@ -93,8 +126,7 @@ class Stream:
 
     def _unit(self, commit: Commit) -> UnitOfWork:
         assert self._begin is not None
-        changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
-        return UnitOfWork(lsn_text(commit.end_lsn), str(self._begin.xid), commit.time, changes)
+        return UnitOfWork(lsn_text(commit.end_lsn), str(self._begin.xid), commit.time, _changes(self._collected))
 
     def _announce(self, message: RelationMessage) -> None:
         remote = self._remotes.get((message.schema, message.name))
@@ -142,9 +174,17 @@ class Stream:
                 values.append(None if text is None else decode_value(_text(text)))
             except (ValueError, ArithmeticError, KeyError) as error:
                 column = layout.schema.columns[len(values)].name
-                position = lsn_text(self._begin.commit_lsn) if self._begin else None
+                position = lsn_text(_place(self._begin)) if self._begin else None
                 raise BadValue(self._opening.name, layout.remote, column, str(error), position) from None
         return tuple(values)
+
+
+def _changes(collected: Mapping[str, _Collected]) -> dict[str, Changes]:
+    return {remote: Changes(one.before, one.after, one.replaces) for remote, one in collected.items()}
+
+
+def _place(begin: Begin | BeginPrepare) -> int:
+    return begin.commit_lsn if isinstance(begin, Begin) else begin.prepare_lsn
 
 
 def _filled(after: Image, before: Image | None) -> Image:

@@ -77,14 +77,15 @@ class SqliteSource:
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
+        now = datetime.now(UTC)
         with self._reading():
             self._check_layouts()
             found = [self._logged(names, start, remote) for names, start, remote in self._logs(seen)]
         position = _position([last for last, _ in found])
         changes = {remote: change for (_, change), remote in zip(found, self._remotes, strict=True) if change}
         if not changes:
-            return Batch((), after)
-        return Batch((UnitOfWork(position, position, datetime.now(UTC), changes),), position)
+            return Batch((), after, known=now)
+        return Batch((UnitOfWork(position, position, now, changes),), position, known=now)
 
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the newest entry: no number is used again."""
