@@ -39,9 +39,10 @@ bench-quick: .venv/.benchmarks ## the same on little data: minutes
 	@.venv/bin/uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --group bench
 	@touch $@
 
-faults: .venv/.installed ## kills, failing calls, full disks and stopped processes in full size: hours
-	ROLLVIEW_FAULTS=full $(PYTEST) $(SIDE_BY_SIDE) tests/property/test_arithmetic.py
-	ROLLVIEW_FAULTS=full $(PYTEST) tests/faults
+FAULTS := full
+faults: .venv/.installed ## kills, failing calls, full disks, stopped processes in full size: hours; FAULTS=part for a part
+	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property/test_arithmetic.py
+	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/spark/oracle/test_arithmetic.py
 
 mutants: .venv/.installed ## do the tests notice small wrong changes? hours; MUTANTS=50 takes so many at random
 	@$(PYTHON) -m tests.mutants $(if $(MUTANTS),--sample $(MUTANTS))

@@ -4,4 +4,9 @@ from __future__ import annotations
 
 import os
 
-FULL = os.environ.get("ROLLVIEW_FAULTS") == "full"
+import pytest
+
+_ASKED = os.environ.get("ROLLVIEW_FAULTS")
+
+FULL = _ASKED == "full"
+by_request = pytest.mark.skipif(_ASKED is None, reason="NOT RUN: ROLLVIEW_FAULTS=part or full asks for it")

@@ -29,10 +29,12 @@ from tests.faults.shop import (
     pinned_folders,
     published,
 )
-from tests.faults.sizes import FULL
+from tests.faults.sizes import FULL, by_request
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = by_request
 
 OPERATIONS = ("commit", "refresh", "roll", "maintain")
 SAMPLE = {Where.FILES: 3, Where.BEFORE: 1, Where.AFTER: 1}

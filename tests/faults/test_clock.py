@@ -14,6 +14,7 @@ from tests.faults import tasks
 from tests.faults.crew import PATIENCE, Place
 from tests.faults.preload import crew_with, library
 from tests.faults.shop import VIEWS, Shop, check_every_csn, check_ledger, check_stored, statements
+from tests.faults.sizes import by_request
 
 from rollview.catalog import Catalog, Part, Snapshot
 from rollview.core.schema import Schema
@@ -61,6 +62,7 @@ STEPS = ((-3600, False), (86_400, False), (86_400, True), (-86_400, True), (0, F
 """Seconds, and whether the clock stands still there."""
 
 
+@by_request
 def test_the_same_bytes_whatever_the_clock_says(spark: SparkSession, tmp_path: Path) -> None:
     """Of every data file of every part: stepped back an hour, forward a day, frozen, back two days and frozen."""
     usual, odd = (Shop.founded(Place(tmp_path / name), spark) for name in ("usual", "odd"))

@@ -28,7 +28,7 @@ from tests.faults.shop import (
     published,
     statements,
 )
-from tests.faults.sizes import FULL
+from tests.faults.sizes import FULL, by_request
 
 from rollview.errors import RollviewError
 from rollview.store import writing
@@ -36,6 +36,8 @@ from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = by_request
 
 MEGABYTES = 32
 FILLS = 50 if FULL else 6

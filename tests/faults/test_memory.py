@@ -11,13 +11,15 @@ import psutil
 import pyarrow as pa
 from pyspark.sql import functions as sf
 from tests.faults import tasks
-from tests.faults.sizes import FULL
+from tests.faults.sizes import FULL, by_request
 from tests.spark.oracle.warehouses import fresh
 
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = by_request
 
 FIRST = 100_000 if FULL else 6_000
 GROWTH = (2, 8, 20, 50)

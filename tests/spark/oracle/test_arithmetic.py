@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from tests.faults.sizes import by_request
 from tests.spark.oracle.bags import bag
 from tests.spark.oracle.checks import check_view
 from tests.spark.oracle.model import Model, frame
@@ -29,6 +30,8 @@ from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = by_request
 
 MOST = 10**38 - 1
 STATEFUL = {
