@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.faults import tasks
 from tests.faults.calls import Order, Told, Where, obey, tell
 from tests.faults.crew import Place, Worker
 from tests.faults.preload import crew_with, library
@@ -44,20 +45,14 @@ def worker(place: Place, tmp_path: Path) -> Iterator[Worker]:
         yield crew.start(place, obey)
 
 
-def capture(warehouse: Warehouse) -> None:
-    from rollview.sources import requests
-
-    requests.capture(warehouse.catalog, warehouse.root / "data", "bank")
-
-
 @pytest.mark.parametrize("where", Where, ids=str)
 def test_the_kth_call_of_a_capture_fails(place: Place, source: SqliteHarness, worker: Worker, where: Where) -> None:
     chance = random.Random(f"{where}")
     for number in (0, 1):
-        count = run(place, source, worker, Order(capture, (), where), number).seen
+        count = run(place, source, worker, Order(tasks.capture, ("bank",), where), number).seen
     assert count > 20, "the first one makes folders, the second one is as all others"
     for k in range(1, count + 1) if FULL else sorted(chance.sample(range(1, count + 1), SAMPLE)):
-        order = Order(capture, (), where, k, chance.choice([errno.EIO, errno.ENOSPC]))
+        order = Order(tasks.capture, ("bank",), where, k, chance.choice([errno.EIO, errno.ENOSPC]))
         told = run(place, source, worker, order, 1 + k)
         assert told.failed, (k, count)
         assert not told.trace, told
@@ -74,7 +69,7 @@ def run(place: Place, source: SqliteHarness, worker: Worker, order: Order, numbe
         for table, rows in before.items():
             assert stored(warehouse, table) in (rows, source.rows(table)), f"{table} after {told}"
         assert (stored(warehouse, "account") == before["account"]) == (stored(warehouse, "note") == before["note"])
-    again = tell(worker, Order(capture, ()))
+    again = tell(worker, Order(tasks.capture, ("bank",)))
     assert not again.error, (told, again)
     with Warehouse.open(place.root) as warehouse:
         for table in before:
