@@ -194,7 +194,10 @@ class TableStatus(Result):
 
 @dataclass(frozen=True, slots=True)
 class ViewStatus(Result):
-    """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet."""
+    """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
+
+    ``state``: ok, stopped (told in ``problem``), schema_changed, or degraded where something is in quarantine.
+    """
 
     name: str
     csn: Csn
@@ -206,6 +209,7 @@ class ViewStatus(Result):
     last_refresh: datetime | None
     last_mode: str | None
     problem: str | None
+    state: str = "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +245,7 @@ class SourceAdded(Result):
 
 @dataclass(frozen=True, slots=True)
 class SourceCaptured(Result):
-    """Units of work and signed rows that came, or the problem that kept them away."""
+    """Units of work and signed rows that came, or the problem that kept them away; ``notes``: what else happened."""
 
     name: str
     units: int
@@ -249,12 +253,24 @@ class SourceCaptured(Result):
     position: str | None
     problem: str | None = None
     retryable: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Captured(Result):
     csn: Csn
     sources: tuple[SourceCaptured, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout(Result):
+    """The columns, as ``name type``, by which a table's commits are read after ``position``, and why."""
+
+    table: str
+    csn: Csn
+    position: str
+    columns: tuple[str, ...]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +285,7 @@ class SourceStatus(Result):
     read: datetime | None
     tables: tuple[str, ...]
     problem: str | None
+    layouts: tuple[TableLayout, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from sqlglot import exp
 from rollview import results
 from rollview.algebra.definition import Declared, declare, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
-from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import SCHEMA_CHANGED, Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlError, UsageError
 
@@ -257,7 +257,7 @@ class Warehouse:
             captured = refreshed = None
             try:
                 captured = self.capture()
-                if any(view.staleness_commits for view in self.status().views):
+                if any(view.staleness_commits and view.state != SCHEMA_CHANGED for view in self.status().views):
                     refreshed = self.refresh()
                     self._fold()
             except RollviewError as error:
@@ -344,7 +344,7 @@ class Warehouse:
         except RollviewError as error:
             position = self.catalog.source(name).position
             return results.SourceCaptured(name, 0, 0, position, error.message, error.retryable)
-        return results.SourceCaptured(name, progress.units, progress.rows, progress.position)
+        return results.SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
 
     def _fold(self) -> None:
         """States of captured tables move forward where that pays; capture itself starts no Spark."""
@@ -385,13 +385,13 @@ class Warehouse:
         *,
         apply: bool,
     ) -> results.Refreshed:
-        from rollview.schedule import refresh, select_views, views_below
+        from rollview.schedule import going_on, refresh, select_views, views_below
         from rollview.store.merge import merge_if_many
 
         if mode not in (None, "auto", "incremental", "recompute"):
             raise UsageError(f"There is no refresh mode '{mode}'.", hint="Choose auto, incremental or recompute.")
         self._recover()
-        views = select_views(self.snapshot(), select)
+        views = going_on(self.snapshot(), select_views(self.snapshot(), select), asked=bool(select))
         if mode == "incremental":
             self._refuse_whole(views)
         target = None if to is None or to == "latest" else self.resolve(to)

@@ -7,10 +7,13 @@ from rollview.catalog.catalog import Catalog
 from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
 from rollview.catalog.values import (
+    DEGRADED,
+    SCHEMA_CHANGED,
     CapturedTable,
     Change,
     ChangeCount,
     Definition,
+    Layout,
     LeaseInfo,
     LedgerEntry,
     Moment,
@@ -27,12 +30,15 @@ from rollview.catalog.values import (
 from rollview.catalog.writer import CatalogWriter
 
 __all__ = [
+    "DEGRADED",
+    "SCHEMA_CHANGED",
     "CapturedTable",
     "Catalog",
     "CatalogWriter",
     "Change",
     "ChangeCount",
     "Definition",
+    "Layout",
     "Lease",
     "LeaseInfo",
     "LedgerEntry",

@@ -13,6 +13,7 @@ from rollview.catalog import tables as t
 from rollview.catalog.values import (
     ChangeCount,
     Definition,
+    Layout,
     LedgerEntry,
     Moment,
     Part,
@@ -36,6 +37,7 @@ _RELATIONS = (
     .order_by(t.relation.c.id)
 )
 _PINS = sa.select(t.pin)
+_LAYOUTS = sa.select(t.layout).order_by(t.layout.c.id)
 _DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.dependency.c.place)
 _CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
 _CHANGES = sa.select(t.change, t.relation.c.name).join(t.relation).order_by(t.change.c.csn, t.relation.c.id)
@@ -49,9 +51,11 @@ def read_moment(connection: sa.Connection, *, lock: bool = False) -> Moment:
 def read_snapshot(connection: sa.Connection) -> Snapshot:
     moment = read_moment(connection)
     rows = connection.execute(_RELATIONS).all()
-    pins, reads = _pins(connection), _reads(connection)
+    pins, reads, layouts = _pins(connection), _reads(connection), _layouts(connection)
     names = {row.id: row.name for row in rows}
-    relations = (_relation(row, pins[row.id], tuple(names[i] for i in reads[row.id])) for row in rows)
+    relations = (
+        _relation(row, pins[row.id], tuple(names[i] for i in reads[row.id]), tuple(layouts[row.id])) for row in rows
+    )
     return Snapshot(moment, {relation.name: relation for relation in relations})
 
 
@@ -129,13 +133,22 @@ def _reads(connection: sa.Connection) -> Mapping[int, list[int]]:
     return reads
 
 
+def _layouts(connection: sa.Connection) -> Mapping[int, list[Layout]]:
+    layouts: dict[int, list[Layout]] = defaultdict(list)
+    for row in connection.execute(_LAYOUTS):
+        layouts[row.relation_id].append(Layout(row.csn, row.position, Schema.from_json(row.columns), row.reason))
+    return layouts
+
+
 def _counts(connection: sa.Connection, query: sa.Select[Any]) -> tuple[ChangeCount, ...]:
     return tuple(
         ChangeCount(row.name, row.csn, row.inserted, row.deleted, row.updated) for row in connection.execute(query)
     )
 
 
-def _relation(row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...]) -> Relation:
+def _relation(
+    row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...], layouts: tuple[Layout, ...]
+) -> Relation:
     return Relation(
         id=row.id,
         name=row.name,
@@ -150,6 +163,8 @@ def _relation(row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...]
         coarse=tuple(Interval(after, through) for after, through in row.coarse),
         problem=row.problem,
         source=row.source,
+        state=row.state,
+        layouts=layouts,
     )
 
 

@@ -17,6 +17,8 @@ from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
 from rollview.catalog.values import CapturedTable, Source, folded
 from rollview.core import names
+from rollview.core.interval import Csn
+from rollview.core.schema import Constraints, Schema
 
 _SOURCES = sa.select(t.source).order_by(t.source.c.id)
 _TABLES = (
@@ -67,6 +69,17 @@ class SourceWriter:
         row = {"relation_id": relation_id, "source_id": self.get(name).id, "remote": remote}
         self._connection.execute(t.source_table.insert().values(**row))
 
+    def set_layout(
+        self, relation: str, schema: Schema, constraints: Constraints, position: str, csn: Csn, reason: str
+    ) -> None:
+        """What the source did after ``position`` is read by this layout; nothing of it has a csn before ``csn``."""
+        found = t.relation.c.folded == folded(relation)
+        relation_id = self._connection.execute(sa.select(t.relation.c.id).where(found)).scalar_one()
+        described = {"columns": schema.to_json(), "constraints": constraints.to_json()}
+        self._connection.execute(t.relation.update().where(found).values(**described))
+        row = {"relation_id": relation_id, "csn": csn, "position": position, "columns": schema.to_json()}
+        self._connection.execute(t.layout.insert().values(**row, reason=reason))
+
     def advance(self, name: str, before: str | None, position: str, memory: Mapping[str, Any] | None = None) -> None:
         """From ``before`` to ``position``; Retryable if the source is somewhere else."""
         values: dict[str, Any] = {"position": position, "read": self._wall_clock()}
@@ -83,6 +96,9 @@ class SourceWriter:
 
     def set_state(self, name: str, state: str, problem: str | None = None) -> None:
         self._update(name, state=state, problem=problem)
+
+    def set_health(self, name: str, health: Mapping[str, Any]) -> None:
+        self._update(name, health=dict(health))
 
     def set_memory(self, name: str, memory: Mapping[str, Any]) -> None:
         self._update(name, memory=dict(memory))
@@ -107,4 +123,5 @@ def _source(row: sa.Row[Any], tables: list[CapturedTable]) -> Source:
         problem=row.problem,
         read=row.read,
         tables=tuple(tables),
+        health=row.health or {},
     )

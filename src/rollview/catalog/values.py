@@ -6,7 +6,7 @@ Law: a ``Snapshot`` is one moment of the whole catalog; two things read from it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -32,6 +32,10 @@ StepKind = Literal[
     "copy",
     "capture",
 ]
+SCHEMA_CHANGED = "schema_changed"
+DEGRADED = "degraded"
+"""States of a view."""
+
 StepStatus = Literal["running", "done", "undone", "failed"]
 
 
@@ -73,10 +77,22 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns that a captured table has here for what its source did after ``position``, and why these."""
+
+    csn: Csn
+    position: str
+    schema: Schema
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A base table or a view. It cannot be read strictly inside a ``coarse`` interval; a ``problem`` stops it.
 
-    ``source``: the name of the source that a table is captured from; None for a local one.
+    ``source``: the name of the source that a table is captured from; None for a local one. ``layouts``: all that it has
+    had, the oldest first. ``state``: ``schema_changed`` for a view whose columns are gone at a source, ``degraded`` for
+    one that lacks what is in quarantine.
     """
 
     id: int
@@ -92,6 +108,12 @@ class Relation:
     coarse: tuple[Interval, ...]
     problem: str | None
     source: str | None = None
+    state: str | None = None
+    layouts: tuple[Layout, ...] = ()
+
+    def schema_at(self, csn: Csn) -> Schema:
+        """The columns that the relation had for whoever worked at that csn."""
+        return next((layout.schema for layout in reversed(self.layouts) if layout.csn <= csn), self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +169,7 @@ class Source:
 
     ``state`` is copying, active or removing, or the code of the error that stopped it, told in ``problem``.
     ``memory`` is what its kind has to know at that position; ``settings`` hold references to secrets, never secrets.
+    ``health`` is what was last seen of it: how far behind it is, and when it is tried again.
     """
 
     id: int
@@ -159,6 +182,7 @@ class Source:
     problem: str | None
     read: datetime | None
     tables: tuple[CapturedTable, ...]
+    health: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

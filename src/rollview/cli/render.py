@@ -175,7 +175,7 @@ def _(answer: results.Status, to: TextOutput) -> None:
     if not answer.views:
         to.say("No views yet.")
         return
-    headings = ("view", "csn", "high-water mark", "stale by", "policy", "last refresh", "rows", "problem")
+    headings = ("view", "state", "csn", "high-water mark", "stale by", "policy", "last refresh", "rows", "problem")
     to.table(headings, [_view_status(view) for view in answer.views], ("csn", "high-water mark", "rows"))
 
 
@@ -183,7 +183,17 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
     stale = f"{_count(view.staleness_commits, 'commit')}, {_duration(view.staleness_seconds)}"
     last = f"{_time(view.last_refresh)} {view.last_mode or ''}".strip() if view.last_refresh else "never"
     shown = stale if view.staleness_commits else "fresh"
-    return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, view.problem or "")
+    return (
+        view.name,
+        view.state,
+        view.csn,
+        view.high_water_mark,
+        shown,
+        view.policy,
+        last,
+        view.rows,
+        view.problem or "",
+    )
 
 
 @_renders(results.SourceAdded)
@@ -208,11 +218,26 @@ def _(answer: results.Captured, to: TextOutput) -> None:
         return
     rows = [(s.name, s.units, s.rows, s.position or "–", s.problem or "") for s in answer.sources]
     to.table(("source", "commits", "rows", "position", "problem"), rows, ("commits", "rows"))
+    for source in answer.sources:
+        for note in source.notes:
+            to.note(f"{source.name}: {note}")
 
 
 @_renders(results.SourceCaptured)
 def _(answer: results.SourceCaptured, to: TextOutput) -> None:
     to.say(f"Source '{answer.name}': {_rows(answer.rows)} changed, at position {answer.position}.")
+
+
+@_renders(results.SourceStatus)
+def _(answer: results.SourceStatus, to: TextOutput) -> None:
+    facts = {"kind": answer.kind, "address": answer.address, "state": answer.state, "position": answer.position or "–"}
+    facts |= {"last read": _time(answer.read) if answer.read else "never", "problem": answer.problem or "none"}
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        to.say(f"{name.ljust(width)}   {value}")
+    to.say("")
+    rows = [(one.table, one.csn, one.position, ", ".join(one.columns), one.reason) for one in answer.layouts]
+    to.table(("table", "from csn", "after position", "columns", "because"), rows, ("from csn",))
 
 
 @_renders(answers.SourceList)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from rollview.catalog import Catalog, Part, Relation, Snapshot, Source, Step
 from rollview.core.interval import Interval
-from rollview.results import SourceStatus, Status, TableStatus, ViewStatus
+from rollview.results import SourceStatus, Status, TableLayout, TableStatus, ViewStatus
 
 
 def status(catalog: Catalog) -> Status:
@@ -22,10 +22,11 @@ def status(catalog: Catalog) -> Status:
 
 
 def sources(catalog: Catalog) -> tuple[SourceStatus, ...]:
-    return tuple(_source(source) for source in catalog.sources())
+    snapshot = catalog.snapshot()
+    return tuple(_source(snapshot, source) for source in catalog.sources())
 
 
-def _source(source: Source) -> SourceStatus:
+def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
     return SourceStatus(
         name=source.name,
         kind=source.kind,
@@ -35,6 +36,16 @@ def _source(source: Source) -> SourceStatus:
         read=source.read,
         tables=tuple(table.relation for table in source.tables),
         problem=source.problem,
+        layouts=tuple(layout for table in source.tables for layout in _layouts(snapshot.find(table.relation))),
+    )
+
+
+def _layouts(table: Relation | None) -> tuple[TableLayout, ...]:
+    if table is None:
+        return ()
+    return tuple(
+        TableLayout(table.name, one.csn, one.position, tuple(f"{c.name} {c.type}" for c in one.schema), one.reason)
+        for one in table.layouts
     )
 
 
@@ -61,6 +72,7 @@ def _view(catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | Non
         last_refresh=step.finished if step is not None else None,
         last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
         problem=view.problem,
+        state=view.state or ("ok" if view.problem is None else "stopped"),
     )
 
 

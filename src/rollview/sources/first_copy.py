@@ -126,6 +126,8 @@ def _publish(
                 about = (one.relation.schema, one.relation.constraints)
                 writer.add_relation(one.relation.name, RelationKind.TABLE, *about, None, (), one.relation.folder)
                 writer.sources.attach(record.name, one.relation.name, one.table.name)
+                at = writer.snapshot().moment.csn + 1
+                writer.sources.set_layout(one.relation.name, *about, copy.position, at, TRANSACTION)
             moment = _first_unit(writer, record.name, copy, copied)
             for one, (state, delta) in zip(copied, versions, strict=True):
                 writer.pin(one.relation.name, Pin(Part.STATE, state, moment.csn, moment.csn, one.rows))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from rollview.catalog import Source as Record
 from rollview.core.faults import reach
 from rollview.errors import AlreadyExists, InUse, RollviewError, SchemaChanged, SourceStopped, UsageError
 from rollview.sources.first_copy import check_tables, pieces, run_first_copy
+from rollview.sources.follow import follow, unkept
 from rollview.sources.kinds import new_memory, open_new, open_recorded
 from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork
 from rollview.sources.sequencer import Progress, Sequencer
@@ -66,8 +68,8 @@ def capture(catalog: Catalog, root: Path, name: str) -> Progress:
             raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
         if record.state == "copying":
             return _captured_copy(catalog, root, record)
-        with _noting(catalog, record), _closing(open_recorded(catalog, record)) as source:
-            return Sequencer(catalog, root, source, record).run()
+        with _noting(catalog, record):
+            return _read_on(catalog, root, record.name)
 
 
 def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
@@ -80,7 +82,7 @@ def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
             _withdrawing(source),
             source.first_copy() as copy,
         ):
-            _check_schemas(catalog, record, copy)
+            _follow_copy(catalog, record, copy)
             return _replace(catalog, root, source, record, copy)
 
 
@@ -152,6 +154,22 @@ def _captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
     return Progress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
 
+def _read_on(catalog: Catalog, root: Path, name: str) -> Progress:
+    """To the end of what the source has. Each change of a layout leaves fewer columns, so there are not many."""
+    units = rows = 0
+    notes: list[str] = []
+    while True:
+        record = catalog.source(name)
+        with _closing(open_recorded(catalog, record)) as source:
+            sequencer = Sequencer(catalog, root, source, record)
+            try:
+                done = sequencer.run()
+                return replace(done, units=units + done.units, rows=rows + done.rows, notes=tuple(notes))
+            except SchemaChanged as change:
+                notes.append(follow(catalog, catalog.source(name), change))
+            units, rows = units + sequencer.progress().units, rows + sequencer.progress().rows
+
+
 def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
     names = {table.remote: table.relation for table in record.tables}
     changes = {}
@@ -162,12 +180,17 @@ def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy:
     return Sequencer(catalog, root, source, record).replace(unit, copy.memory)
 
 
-def _check_schemas(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
+def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
+    """Columns that the copy does not have, or not as they were, are left out from here on."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     for table in copy.tables:
-        if table.schema != relations[table.name].schema:
-            raise SchemaChanged(record.name, table.name, "its columns are not the recorded ones")
+        relation = relations[table.name]
+        gone = tuple(c.name for c in relation.schema if table.schema.find(c.name) != c)
+        unsure = unkept(relation.constraints, table.constraints)
+        if gone or unsure:
+            what = f"columns that are gone or promise less: {', '.join((*gone, *unsure))}"
+            follow(catalog, record, SchemaChanged(record.name, table.name, what, gone=gone, unsure=unsure))
 
 
 def _refuse_readers(catalog: Catalog, record: Record) -> None:

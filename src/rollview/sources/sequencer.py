@@ -30,12 +30,14 @@ ROWS_AT_ONCE = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one source gave: units of work with a csn, their signed rows, and where it stands."""
+    """What one source gave: units of work with a csn, their signed rows, and where it stands; ``notes``: what a user
+    should know of it."""
 
     units: int
     rows: int
     position: str
     csn: Csn
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,15 @@ class Sequencer:
             self._source.acknowledge(self._position)
             reach("capture.acknowledged")
             if batch.complete:
-                return Progress(self._units, self._rows, self._position, self._catalog.snapshot().moment.csn)
+                return self.progress()
 
     def replace(self, unit: UnitOfWork, memory: Mapping[str, Any]) -> Progress:
         """The source was copied again, and its log begins at that copy."""
         self._publish((unit,), _End(unit.position, memory))
+        return self.progress()
+
+    def progress(self) -> Progress:
+        """What was published so far."""
         return Progress(self._units, self._rows, self._position, self._catalog.snapshot().moment.csn)
 
     def _take(self, batch: Batch) -> None:

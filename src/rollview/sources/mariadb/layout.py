@@ -131,5 +131,10 @@ def described(table: MariadbTable) -> SourceTable:
     return SourceTable(table.remote, Schema(tuple(columns)), Constraints(table.key, (), required))
 
 
+def recorded(table: MariadbTable) -> dict[str, list[Any]]:
+    """What is remembered of the columns: the log does not tell their types as exactly."""
+    return {column.name: [column.kind, column.spelled, column.length] for column in stored(table)}
+
+
 def stored(table: MariadbTable) -> tuple[MariadbColumn, ...]:
     return tuple(column for column in table.columns if not column.virtual)

@@ -16,7 +16,7 @@ from pymysql.cursors import SSCursor
 from pymysqlreplication import BinLogStreamReader
 
 from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceStopped
-from rollview.sources.mariadb.layout import MariadbTable, described, findings, quoted, read_table, stored
+from rollview.sources.mariadb.layout import MariadbTable, described, findings, quoted, read_table, recorded, stored
 from rollview.sources.mariadb.server import Server, server_findings
 from rollview.sources.mariadb.stream import EVENTS, Stream
 from rollview.sources.mariadb.values import decoder
@@ -56,7 +56,8 @@ class MariadbSource:
                 yield from self._copied(reading, found[remote])
 
             tables = tuple(map(described, found.values()))
-            yield FirstCopy(position, datetime.now(UTC), tables, rows, self._opening.memory)
+            memory = {**self._opening.memory, "columns": {remote: recorded(table) for remote, table in found.items()}}
+            yield FirstCopy(position, datetime.now(UTC), tables, rows, memory)
 
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():
@@ -65,8 +66,7 @@ class MariadbSource:
                 raise LostPosition(self._opening.name, f"the server's log ends at {newest}, before {after}")
             if self.order(newest) == self.order(after):
                 return Batch((), after)
-            tables = {remote: self._checked(remote) for remote in self._opening.settings.remotes}
-            return self._batch(tables, after, newest, limit)
+            return self._batch(after, newest, limit)
 
     def acknowledge(self, position: str) -> None:
         """The server keeps its log by its own rules."""
@@ -87,12 +87,12 @@ class MariadbSource:
             self._used = self._server.connect()
         return self._used
 
-    def _batch(self, tables: dict[str, MariadbTable], after: str, newest: str, limit: int) -> Batch:
+    def _batch(self, after: str, newest: str, limit: int) -> Batch:
         units: list[UnitOfWork] = []
         position, rows = after, 0
         try:
             with closing(self._events(after)) as events:
-                for found in Stream(self._opening, self._server.database, tables).units(events):
+                for found in Stream(self._opening, self._server.database).units(events):
                     position = found if isinstance(found, str) else found.position
                     if isinstance(found, UnitOfWork):
                         units.append(found)
@@ -127,19 +127,10 @@ class MariadbSource:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
         return table
 
-    def _checked(self, remote: str) -> MariadbTable:
-        """The table as it is now; a column that was added later is not asked for."""
-        table = self._get(self._connection, remote)
-        now = {column.name: column.type for column in described(table).schema}
-        for column in self._opening.known[remote].schema:
-            if now.get(column.name) != column.type:
-                raise SchemaChanged(self._opening.name, remote, f"column '{column.name}' is gone or has another type")
-        return table
-
     def _copied(self, connection: Any, table: MariadbTable) -> Iterator[Sequence[Row]]:
         columns = stored(table)
         types = {column.name: column.type for column in described(table).schema}
-        decoders = [(column.name, decoder(column, types[column.name])) for column in columns]
+        decoders = [(c.name, decoder(c.kind, c.length, types[c.name])) for c in columns]
         # A FLOAT is printed with six digits only.
         asked = [f"CAST({quoted(c.name)} AS DOUBLE)" if c.kind == "float" else quoted(c.name) for c in columns]
         with self._server.translated(), connection.cursor(SSCursor) as cursor:

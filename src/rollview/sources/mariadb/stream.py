@@ -2,13 +2,13 @@
 
 Law: a unit of work is what one global transaction id covers, and the id's number is its place. Every row is whole in
 the log, column by column by name, or the source stops. A change that was logged as a statement instead of its rows is
-seen, and stops it too.
+seen, and stops it too; so is a statement that changes the layout.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,8 +18,10 @@ from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, Write
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from rollview.core.names import same
+from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, SchemaChanged
-from rollview.sources.mariadb.layout import MariadbTable, stored
+from rollview.sources.mariadb.ddl import UnclearError, altered
 from rollview.sources.mariadb.values import Decode, decoder
 from rollview.sources.protocol import Changes, Opening, Row, UnitOfWork
 
@@ -39,13 +41,16 @@ class _Collected:
 
 
 class Stream:
-    def __init__(self, opening: Opening, database: str, tables: Mapping[str, MariadbTable]) -> None:
+    def __init__(self, opening: Opening, database: str) -> None:
         self._opening = opening
         self._database = database
-        columns = {remote: {c.name: c for c in stored(table)} for remote, table in tables.items()}
+        columns: Mapping[str, Any] = opening.memory["columns"]
         self._decoders: dict[str, dict[str, Decode]] = {
-            remote: {c.name: decoder(columns[remote][c.name], c.type) for c in opening.known[remote].schema}
-            for remote in tables
+            remote: {c.name: _decoder(columns[remote][c.name], c) for c in table.schema}
+            for remote, table in opening.known.items()
+        }
+        self._spelled = {
+            remote: {name: columns[remote][name][1] for name in decoders} for remote, decoders in self._decoders.items()
         }
         self._gtid: str | None = None
         self._collected: dict[str, _Collected] = {}
@@ -84,7 +89,27 @@ class Stream:
             self._truncate(text, _text(event.schema))
         elif _ROWS.match(text) and any(remote.lower() in text.lower() for remote in self._decoders):
             raise LostPosition(self._opening.name, "a statement was logged instead of the rows that it changed")
+        else:
+            self._altered(text, _text(event.schema))
         return True
+
+    def _altered(self, text: str, schema: str) -> None:
+        """A statement about the layout stops the reading if what follows it cannot be read as what came before."""
+        try:
+            change = altered(text, schema, self._database, self._spelled)
+        except UnclearError as error:
+            raise LostPosition(self._opening.name, str(error)) from None
+        if change is None:
+            return
+        known = self._opening.known[change.table]
+        gone = tuple(c.name for c in known.schema if any(same(c.name, name) for name in change.columns))
+        promised = dict.fromkeys((*known.constraints.primary_key, *known.constraints.not_null))
+        unsure = tuple(name for name in promised if any(same(name, other) for other in change.unsure))
+        if gone or unsure:
+            what = (
+                f"columns that are gone or were replaced: {', '.join(gone)}" if gone else "its key or NOT NULL is gone"
+            )
+            raise SchemaChanged(self._opening.name, change.table, what, gone=gone, unsure=unsure)
 
     def _truncate(self, text: str, schema: str) -> None:
         try:
@@ -112,7 +137,8 @@ class Stream:
         values: list[Any] = []
         for column, decode in self._decoders[table].items():
             if column not in image:
-                raise SchemaChanged(self._opening.name, table, f"a row in the log has no column '{column}'")
+                what = f"a row in the log has no column '{column}'"
+                raise SchemaChanged(self._opening.name, table, what, gone=(column,))
             if image[column] is None and reasons.get(column, "null") != "null":
                 raise self._missing(table, column, reasons[column])
             try:
@@ -126,6 +152,11 @@ class Stream:
             what = f"a row of table '{table}' is not whole in the log (binlog_row_image must be FULL in every session)"
             return LostPosition(self._opening.name, what)
         return BadValue(self._opening.name, table, column, f"the log holds no such value: {reason}", self._gtid)
+
+
+def _decoder(recorded: Sequence[Any], column: Column) -> Decode:
+    kind, _, length = recorded
+    return decoder(kind, length, column.type)
 
 
 def _text(value: Any) -> str:

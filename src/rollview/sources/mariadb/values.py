@@ -11,17 +11,15 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from rollview.sources.mariadb.layout import MariadbColumn
-
 Decode = Callable[[Any], Any]
 
 
-def decoder(column: MariadbColumn, type_: str) -> Decode:
+def decoder(kind: str, length: int | None, type_: str) -> Decode:
     """From what the driver gives, by copy or by log; ValueError where the type has no such value."""
     if type_.startswith("decimal"):
         return _decimal
-    if column.kind == "binary":
-        return lambda value: _binary(value).ljust(column.length or 0, b"\0")
+    if kind == "binary":
+        return lambda value: _binary(value).ljust(length or 0, b"\0")
     return _DECODERS[type_]
 
 

@@ -13,12 +13,12 @@ from rollview.sources.settings import TableSettings
 
 _TABLE: LiteralString = """
     SELECT c.oid, c.relkind::text, c.relreplident::text, c.relpersistence::text, c.relrowsecurity,
-           has_table_privilege(c.oid, 'SELECT'), pg_has_role(c.relowner, 'USAGE')
+           has_table_privilege(c.oid, 'SELECT'), pg_has_role(c.relowner, 'USAGE'), c.relfilenode::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
 
 _COLUMNS: LiteralString = """
     SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull, t.typtype::text, t.typbasetype, t.typtypmod,
-           format_type(a.atttypid, a.atttypmod), a.attgenerated::text
+           format_type(a.atttypid, a.atttypmod), a.attgenerated::text, a.attnum, a.xmin::text
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 
@@ -30,6 +30,8 @@ _KEY: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class PgColumn:
+    """``number`` is never used again in its table; ``version``: by which transaction it was last described."""
+
     name: str
     type_oid: int
     modifier: int
@@ -38,10 +40,14 @@ class PgColumn:
     base: tuple[int, int] | None
     spelled: str
     generated: bool
+    number: int
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
 class PgTable:
+    """``file`` is another when all rows were written anew."""
+
     schema: str
     name: str
     oid: int
@@ -51,6 +57,7 @@ class PgTable:
     has_row_security: bool
     may_read: bool
     is_owner: bool
+    file: int
     columns: tuple[PgColumn, ...]
     key: tuple[str, ...]
 
@@ -74,17 +81,16 @@ def read_table(connection: Any, remote: str) -> PgTable | None:
     found = connection.execute(_TABLE, (schema, name)).fetchone()
     if found is None:
         return None
-    columns = tuple(
-        PgColumn(
-            column, oid, modifier, not_null, category, (base, base_modifier) if base else None, spelled, bool(generated)
-        )
-        for column, oid, modifier, not_null, category, base, base_modifier, spelled, generated in connection.execute(
-            _COLUMNS, (found[0],)
-        )
-    )
+    columns = tuple(_pg_column(row) for row in connection.execute(_COLUMNS, (found[0],)))
     key = tuple(row[0] for row in connection.execute(_KEY, (found[0],)))
-    oid, kind, identity, persistence, secured, may_read, is_owner = found
-    return PgTable(schema, name, oid, kind, identity, persistence, secured, may_read, is_owner, columns, key)
+    oid, kind, identity, persistence, secured, may_read, is_owner, file = found
+    return PgTable(schema, name, oid, kind, identity, persistence, secured, may_read, is_owner, file, columns, key)
+
+
+def _pg_column(row: Any) -> PgColumn:
+    name, oid, modifier, not_null, category, base, base_modifier, spelled, generated, number, version = row
+    within = (base, base_modifier) if base else None
+    return PgColumn(name, oid, modifier, not_null, category, within, spelled, bool(generated), number, version)
 
 
 def findings(table: PgTable | None, settings: TableSettings) -> list[Finding]:

@@ -7,7 +7,7 @@ or transaction ids.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
@@ -16,6 +16,7 @@ from psycopg import sql
 
 from rollview.errors import BadValue, RollviewError, SchemaChanged, SourceStopped
 from rollview.sources.postgres import slot
+from rollview.sources.postgres.altered import check_columns, check_logged, facts
 from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
@@ -38,6 +39,7 @@ class PostgresSource:
         self._opening = opening
         self._server = Server(opening.name, opening.address)
         self._name = slot.name_of(opening.memory["tag"])
+        self._tables: dict[str, Any] = dict(opening.memory.get("tables", {}))
         self._open = ExitStack()
         self._used: Connection | None = None
 
@@ -76,13 +78,15 @@ class PostgresSource:
         with self._server.translated():
             identity = slot.check(self._connection, self._opening.name, self._name, start, dict(self._opening.memory))
             units, seen, stopped = self._units(start, identity.flushed, limit)
+            tables = {remote: read_table(self._connection, remote) for remote in self._opening.settings.remotes}
+        self._check(tables, read_all=not units and stopped is None)
         end = max([start, *(parse_lsn(unit.position) for unit in units)])
         if stopped is not None and not units:
             raise stopped
         if stopped is not None or seen >= limit:
             return Batch(units, lsn_text(end), complete=False)
         # All that committed by then was read, whatever tables it was about: an idle table pins no log.
-        return Batch(units, lsn_text(max(end, identity.flushed)))
+        return Batch(units, lsn_text(max(end, identity.flushed)), memory=self._noted(tables))
 
     def acknowledge(self, position: str) -> None:
         with self._server.translated():
@@ -128,6 +132,25 @@ class PostgresSource:
                 return tuple(units), seen, error
         return tuple(units), seen, None
 
+    def _check(self, tables: Mapping[str, PgTable | None], *, read_all: bool) -> None:
+        for remote, table in tables.items():
+            recorded = self._tables[remote]
+            if read_all:
+                check_logged(self._opening.name, remote, recorded, table)
+            if table is not None:
+                check_columns(self._opening.name, self._opening.known[remote], recorded, table)
+
+    def _noted(self, tables: Mapping[str, PgTable | None]) -> dict[str, Any] | None:
+        """What is harmless by itself is remembered, so that it is not held against the next change."""
+        now = {remote: facts(table) if table else self._tables[remote] for remote, table in tables.items()}
+        now = {
+            remote: f if f["oid"] == self._tables[remote]["oid"] else self._tables[remote] for remote, f in now.items()
+        }
+        if now == self._tables:
+            return None
+        self._tables = now
+        return {**self._opening.memory, "tables": now}
+
     def _read_tables(self, connection: Connection) -> list[PgTable]:
         found = []
         for remote in self._opening.settings.remotes:
@@ -166,9 +189,6 @@ class PostgresSource:
 
     def _memory(self, connection: Connection, tables: Sequence[PgTable]) -> dict[str, Any]:
         identity = slot.read_identity(connection)
-        columns = {
-            remote: {column.name: [column.type_oid, column.modifier] for column in table.columns}
-            for remote, table in zip(self._opening.settings.remotes, tables, strict=True)
-        }
-        own = {"system": identity.system, "timeline": identity.timeline, "columns": columns}
+        described = {remote: facts(table) for remote, table in zip(self._opening.settings.remotes, tables, strict=True)}
+        own = {"system": identity.system, "timeline": identity.timeline, "tables": described}
         return {**self._opening.memory, **own}

@@ -7,11 +7,11 @@ value that an update left alone is taken from the old row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollview.core.schema import Schema
+from rollview.core.schema import Column, Schema
 from rollview.errors import BadValue, LostPosition, SchemaChanged
 from rollview.sources.postgres.layout import full_name, split
 from rollview.sources.postgres.messages import (
@@ -103,16 +103,14 @@ class Stream:
         if message.identity != "f":
             mend = f"ALTER TABLE {full_name(remote)} REPLICA IDENTITY FULL;"
             raise LostPosition(self._opening.name, f"table '{remote}' does not log whole old rows any more; run {mend}")
-        known: Mapping[str, Any] = self._opening.memory["columns"][remote]
+        known: Mapping[str, Any] = self._opening.memory["tables"][remote]["columns"]
         schema = self._opening.known[remote].schema
         present = {column.name: place for place, column in enumerate(message.columns)}
-        for column in schema:
-            if column.name not in present:
-                raise SchemaChanged(self._opening.name, remote, f"it has no column '{column.name}'")
-            told = message.columns[present[column.name]]
-            oid, modifier = known[column.name]
-            if told.type_oid != oid or _narrows(column.type, oid, modifier, told.modifier):
-                raise SchemaChanged(self._opening.name, remote, f"column '{column.name}' has another type")
+        told = {column.name: (column.type_oid, column.modifier) for column in message.columns}
+        gone = tuple(column.name for column in schema if not is_same(column, known[column.name], told.get(column.name)))
+        if gone:
+            what = f"columns that are gone or have another type: {', '.join(gone)}"
+            raise SchemaChanged(self._opening.name, remote, what, gone=gone)
         places = tuple(present[column.name] for column in schema)
         self._layouts[message.oid] = _Layout(remote, schema, places, tuple(decoder(c.type) for c in schema))
 
@@ -161,6 +159,10 @@ def _text(value: str | Unchanged) -> str:
     return value
 
 
-def _narrows(type_: str, oid: int, recorded: int, told: int) -> bool:
-    """Whether a number of digits changed that the column's own type was made from."""
-    return recorded != told and type_.startswith("decimal") and spark_type(oid, told, "b", None) != type_
+def is_same(column: Column, recorded: Sequence[Any], told: tuple[int, int] | None) -> bool:
+    """Whether a column of this type and modifier holds what it held when it was recorded."""
+    if told is None or told[0] != recorded[0]:
+        return False
+    # Only the digits of a decimal are in the modifier and in our type as well.
+    derived = recorded[1] == told[1] or not column.type.startswith("decimal")
+    return derived or spark_type(told[0], told[1], "b", None) == column.type

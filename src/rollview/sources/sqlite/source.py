@@ -7,14 +7,13 @@ is whole transactions; it is one unit of work, because SQLite does not tell wher
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-from rollview.core.schema import Schema
+from rollview.core.schema import Column, Schema
 from rollview.errors import BadValue, LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.protocol import (
     Batch,
@@ -27,10 +26,11 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
 )
+from rollview.sources.settings import TableSettings
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
 from rollview.sources.sqlite.triggers import Names
-from rollview.sources.sqlite.values import decoder
+from rollview.sources.sqlite.values import decoder, spark_type
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
@@ -73,7 +73,9 @@ class SqliteSource:
             def rows(remote: str) -> Iterator[Sequence[Row]]:
                 yield from self._rows(tables[remote])
 
-            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, self._opening.memory)
+            slots = {remote: list(table.schema.names) for remote, table in tables.items()}
+            memory = {**self._opening.memory, "slots": slots}
+            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory)
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
@@ -143,7 +145,7 @@ class SqliteSource:
         if last < after:
             raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {after}")
         schema = self._opening.known[remote].schema
-        slots = ", ".join(f"c{place}" for place in range(len(schema)))
+        slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in schema)
         query = f"SELECT seq, count, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
         entries = self._connection.execute(query, (after,)).fetchall()
         if len(entries) != last - after:
@@ -183,11 +185,25 @@ class SqliteSource:
                 raise LostPosition(
                     self._opening.name, f"'{missing[0]}', which keeps the changes of '{remote}', is gone"
                 )
-            known, layout = self._opening.known[remote].schema, self._layout(remote)
-            # A column that was added later is not asked for.
-            layout = replace(layout, columns=layout.columns[: len(known)])
-            if described(layout, self._opening.settings.table(remote)).schema != known:
-                raise SchemaChanged(self._opening.name, remote, "its columns are not the recorded ones")
+            self._check_columns(remote, self._layout(remote))
+
+    def _check_columns(self, remote: str, layout: Layout) -> None:
+        """The log's slots follow the columns through a change of name; only what still has its name is asked for."""
+        chosen = self._opening.settings.table(remote)
+        names = dict(enumerate(layout.columns))
+        gone = tuple(
+            column.name
+            for column in self._opening.known[remote].schema
+            if not _is_same(column, names.get(self._slot(remote, column.name)), chosen)
+        )
+        if gone:
+            what = f"columns that are gone or have another type: {', '.join(gone)}"
+            raise SchemaChanged(self._opening.name, remote, what, gone=gone)
+
+    def _slot(self, remote: str, column: str) -> int:
+        """The place of a column in the log: that which it had when the triggers were made."""
+        slots: Mapping[str, Sequence[str]] = self._opening.memory.get("slots", {})
+        return slots.get(remote, self._opening.known[remote].schema.names).index(column)
 
     def _layout(self, remote: str) -> Layout:
         layout = read_layout(self._connection, remote)
@@ -226,6 +242,13 @@ class SqliteSource:
             raise
         except sqlite3.Error as error:
             raise SourceDown(self._opening.name, str(error)) from error
+
+
+def _is_same(column: Column, now: tuple[str, str, bool] | None, chosen: TableSettings) -> bool:
+    if now is None:
+        return False
+    name, declared, _ = now
+    return name == column.name and (chosen.types.get(name) or spark_type(declared)) == column.type
 
 
 def _position(numbers: Sequence[int]) -> str:
