@@ -40,6 +40,10 @@ warehouse: .rollview
 # retention: 30 days
 # detail: 7 days
 
+# When 'rollview run' captures sources and refreshes views: every 10 seconds, cron 0 * * * *, within 5 minutes,
+# continuous or manual; one for all, or by name.
+# schedule: {default: every 10 seconds, bank: continuous}
+
 # Databases and folders whose tables are captured; add each with 'rollview source add NAME'.
 # sources:
 #   bank:
@@ -97,6 +101,7 @@ class Config:
     retention: str | dict[str, str] | None = None
     detail: str | dict[str, str] | None = None
     sources: dict[str, SourceConfig] | None = None
+    schedule: str | dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,7 +275,11 @@ class TableLayout(Result):
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus(Result):
-    """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read."""
+    """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read.
+
+    ``behind_bytes``, ``kept_bytes``, ``slot``: how much of its log was not read and how much it keeps for us, as it was
+    last seen; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again.
+    """
 
     name: str
     kind: str
@@ -286,6 +290,12 @@ class SourceStatus(Result):
     tables: tuple[str, ...]
     problem: str | None
     layouts: tuple[TableLayout, ...] = ()
+    staleness_seconds: float | None = None
+    behind_bytes: int | None = None
+    kept_bytes: int | None = None
+    slot: str | None = None
+    alarm: str | None = None
+    retry_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

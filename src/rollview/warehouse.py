@@ -20,7 +20,7 @@ from sqlglot import exp
 from rollview import results
 from rollview.algebra.definition import Declared, declare, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
-from rollview.catalog import SCHEMA_CHANGED, Catalog, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlError, UsageError
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rollview.capture import Transaction
     from rollview.schedule import Refresh
+    from rollview.schedule.cadence import Words
     from rollview.sources import SourceSettings
     from rollview.store.reader import Reader
 
@@ -242,28 +243,27 @@ class Warehouse:
 
     def capture(self, names: Sequence[str] = ()) -> results.Captured:
         """Take in what the sources have committed; all of them without names. One that fails stops no other."""
+        from rollview.schedule.crew import capture_one
+
         self._recover()
         known = [self.catalog.source(name).name for name in names] or [s.name for s in self.catalog.sources()]
-        done = tuple(self._capture(name) for name in dict.fromkeys(known))
+        done = tuple(capture_one(self.catalog, self._data, name) for name in dict.fromkeys(known))
         return results.Captured(self.snapshot().moment.csn, done)
 
     def run(
-        self, interval: float, stop: threading.Event, rounds: int | None = None
-    ) -> Iterator[tuple[results.Captured | None, results.Refreshed | None, RollviewError | None]]:
-        """Capture and refresh, round after round, until ``stop`` is set; what each round did or what stopped it."""
-        from rollview.schedule.daemon import paced
+        self, interval: float, stop: threading.Event, rounds: int | None = None, schedule: Words = None
+    ) -> Iterator[results.Captured | results.Refreshed | RollviewError]:
+        """Capture and refresh as each source and view asks until ``stop`` is set; what was done, and what went wrong.
 
-        for _ in paced(interval, stop, rounds):
-            captured = refreshed = None
-            try:
-                captured = self.capture()
-                if any(view.staleness_commits and view.state != SCHEMA_CHANGED for view in self.status().views):
-                    refreshed = self.refresh()
-                    self._fold()
-            except RollviewError as error:
-                yield captured, refreshed, error
-            else:
-                yield captured, refreshed, None
+        ``schedule``: their cadences in words, for one or by name; ``interval``: seconds, for those that have none.
+        ``rounds``: everything so many times, whatever its cadence.
+        """
+        from rollview.schedule.crew import Crew, run_rounds
+        from rollview.schedule.daemon import work
+
+        self._recover()
+        crew = Crew(self.catalog, self._data, self.refresh, self._fold, schedule, interval)
+        return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
     def resnapshot(self, name: str) -> results.SourceCaptured:
         """Copy a source again; the difference becomes one unit of work."""
@@ -335,16 +335,6 @@ class Warehouse:
     @property
     def _data(self) -> Path:
         return self.root / DATA_FOLDER
-
-    def _capture(self, name: str) -> results.SourceCaptured:
-        from rollview.sources import requests
-
-        try:
-            progress = requests.capture(self.catalog, self._data, name)
-        except RollviewError as error:
-            position = self.catalog.source(name).position
-            return results.SourceCaptured(name, 0, 0, position, error.message, error.retryable)
-        return results.SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
 
     def _fold(self) -> None:
         """States of captured tables move forward where that pays; capture itself starts no Spark."""

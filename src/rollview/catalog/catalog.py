@@ -6,7 +6,7 @@ Law: what is not in the catalog does not exist. Readers see one moment; writers 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -98,6 +98,11 @@ class Catalog:
         with self._database.read() as connection:
             found = reading.read_snapshot(connection).get(relation)
             return reading.read_changes(connection, found.id, interval)
+
+    def oldest_change(self, relations: Iterable[str], interval: Interval) -> datetime | None:
+        """When the first commit of the interval that changed one of the relations was made."""
+        with self._database.read() as connection:
+            return reading.read_oldest_change(connection, relations, interval)
 
     def steps(
         self, relation: str | None = None, limit: int | None = 20, status: StepStatus | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -80,6 +80,17 @@ def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int
 def read_changes(connection: sa.Connection, relation_id: int, interval: Interval) -> tuple[ChangeCount, ...]:
     of_relation = _CHANGES.where(t.change.c.relation_id == relation_id)
     return _counts(connection, of_relation.where(t.change.c.csn > interval.after, t.change.c.csn <= interval.through))
+
+
+def read_oldest_change(connection: sa.Connection, relations: Iterable[str], interval: Interval) -> datetime | None:
+    query = (
+        sa.select(sa.func.min(t.ledger.c.ledger_time, type_=t.Instant))
+        .join(t.change, t.change.c.csn == t.ledger.c.csn)
+        .join(t.relation, t.relation.c.id == t.change.c.relation_id)
+        .where(t.relation.c.folded.in_([folded(name) for name in relations]))
+        .where(t.ledger.c.csn > interval.after, t.ledger.c.csn <= interval.through)
+    )
+    return connection.execute(query).scalar()
 
 
 def read_steps(

@@ -97,8 +97,9 @@ class SourceWriter:
     def set_state(self, name: str, state: str, problem: str | None = None) -> None:
         self._update(name, state=state, problem=problem)
 
-    def set_health(self, name: str, health: Mapping[str, Any]) -> None:
-        self._update(name, health=dict(health))
+    def set_health(self, name: str, health: Mapping[str, Any], *, read: bool = False) -> None:
+        """``read``: the source has just answered."""
+        self._update(name, health=dict(health), **({"read": self._wall_clock()} if read else {}))
 
     def set_memory(self, name: str, memory: Mapping[str, Any]) -> None:
         self._update(name, memory=dict(memory))

@@ -252,6 +252,12 @@ class Snapshot:
         own = self.get(name).name
         return tuple(r for r in self.relations.values() if own in r.depends_on)
 
+    def tables_below(self, view: Relation) -> frozenset[str]:
+        """The base tables that a view rests on, at any depth."""
+        reads = [self.get(name) for name in view.depends_on]
+        below = (self.tables_below(r) if r.kind is RelationKind.VIEW else frozenset({r.name}) for r in reads)
+        return frozenset().union(*below)
+
     def _close_to(self, name: str) -> str | None:
         known = {folded(own): own for own in self.relations}
         close = get_close_matches(folded(name), known, n=3)

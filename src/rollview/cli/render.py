@@ -175,7 +175,7 @@ def _(answer: results.Status, to: TextOutput) -> None:
     if not answer.views:
         to.say("No views yet.")
         return
-    headings = ("view", "state", "csn", "high-water mark", "stale by", "policy", "last refresh", "rows", "problem")
+    headings = ("view", "csn", "high-water mark", "stale by", "policy", "last refresh", "rows", "problem")
     to.table(headings, [_view_status(view) for view in answer.views], ("csn", "high-water mark", "rows"))
 
 
@@ -183,17 +183,9 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
     stale = f"{_count(view.staleness_commits, 'commit')}, {_duration(view.staleness_seconds)}"
     last = f"{_time(view.last_refresh)} {view.last_mode or ''}".strip() if view.last_refresh else "never"
     shown = stale if view.staleness_commits else "fresh"
-    return (
-        view.name,
-        view.state,
-        view.csn,
-        view.high_water_mark,
-        shown,
-        view.policy,
-        last,
-        view.rows,
-        view.problem or "",
-    )
+    problem = view.problem or ""
+    told = problem if view.state in ("ok", "stopped") else f"{view.state}: {problem}"
+    return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, told)
 
 
 @_renders(results.SourceAdded)
@@ -232,6 +224,10 @@ def _(answer: results.SourceCaptured, to: TextOutput) -> None:
 def _(answer: results.SourceStatus, to: TextOutput) -> None:
     facts = {"kind": answer.kind, "address": answer.address, "state": answer.state, "position": answer.position or "–"}
     facts |= {"last read": _time(answer.read) if answer.read else "never", "problem": answer.problem or "none"}
+    if answer.kept_bytes is not None:
+        facts["log"] = f"{_size(answer.kept_bytes)} kept, {_size(answer.behind_bytes or 0)} not read, {answer.slot}"
+    facts |= {"alarm": answer.alarm} if answer.alarm else {}
+    facts |= {"tried again": _time(answer.retry_at)} if answer.retry_at else {}
     width = max(map(len, facts))
     for name, value in facts.items():
         to.say(f"{name.ljust(width)}   {value}")
@@ -251,8 +247,8 @@ def _(answer: answers.SourceList, to: TextOutput) -> None:
 
 def _source_line(source: results.SourceStatus) -> tuple[Any, ...]:
     read = _time(source.read) if source.read else "never"
-    tables = ", ".join(source.tables)
-    return (source.name, source.kind, source.state, source.position or "–", read, tables, source.problem or "")
+    tables, told = ", ".join(source.tables), source.problem or source.alarm or ""
+    return (source.name, source.kind, source.state, source.position or "–", read, tables, told)
 
 
 @_renders(answers.Ledger)

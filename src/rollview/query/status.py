@@ -27,6 +27,7 @@ def sources(catalog: Catalog) -> tuple[SourceStatus, ...]:
 
 
 def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
+    health, now = source.health, datetime.now(UTC)
     return SourceStatus(
         name=source.name,
         kind=source.kind,
@@ -37,6 +38,12 @@ def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
         tables=tuple(table.relation for table in source.tables),
         problem=source.problem,
         layouts=tuple(layout for table in source.tables for layout in _layouts(snapshot.find(table.relation))),
+        staleness_seconds=max(0.0, (now - source.read).total_seconds()) if source.read else None,
+        behind_bytes=health.get("behind_bytes"),
+        kept_bytes=health.get("kept_bytes"),
+        slot=health.get("slot"),
+        alarm=health.get("alarm"),
+        retry_at=datetime.fromisoformat(health["retry_at"]) if "retry_at" in health else None,
     )
 
 
@@ -84,14 +91,6 @@ def _missed_commits(catalog: Catalog, snapshot: Snapshot, view: Relation, interv
     """Commits to the base tables below the view that its extent does not show yet, with their times."""
     if not interval:
         return {}
-    tables = _tables_below(snapshot, view)
+    tables = snapshot.tables_below(view)
     entries = catalog.ledger(interval)
     return {e.csn: e.ledger_time for e in entries if any(change.relation in tables for change in e.changes)}
-
-
-def _tables_below(snapshot: Snapshot, view: Relation) -> set[str]:
-    below: set[str] = set()
-    for name in view.depends_on:
-        relation = snapshot.get(name)
-        below |= {relation.name} if relation.definition is None else _tables_below(snapshot, relation)
-    return below

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -112,6 +112,24 @@ class Opening:
     address: str = field(repr=False)
     memory: Mapping[str, Any]
     known: Mapping[str, SourceTable]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a source fares: bytes of its log that were not read yet, bytes that it keeps for us, and what the server says
+    of that; ``alarm``: what somebody should look at."""
+
+    behind_bytes: int | None = None
+    kept_bytes: int | None = None
+    slot: str | None = None
+    alarm: str | None = None
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A source that keeps something for us, and can tell how much."""
+
+    def health(self) -> Health: ...
 
 
 class Source(Protocol):

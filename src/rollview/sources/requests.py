@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 
 from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
+from rollview.core.backoff import delay
 from rollview.core.faults import reach
 from rollview.errors import AlreadyExists, InUse, RollviewError, SchemaChanged, SourceStopped, UsageError
 from rollview.sources.first_copy import check_tables, pieces, run_first_copy
 from rollview.sources.follow import follow, unkept
 from rollview.sources.kinds import new_memory, open_new, open_recorded
-from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork
+from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork, Watched
 from rollview.sources.sequencer import Progress, Sequencer
 from rollview.sources.settings import SourceSettings
 from rollview.store.steps import drop, take_away
 
 Copied = Mapping[str, int]
+
+_SIGN_OF_LIFE = timedelta(seconds=5)
 
 
 def lease_name(source: str) -> str:
@@ -60,9 +64,9 @@ def finish_copy(catalog: Catalog, root: Path, name: str) -> Copied:
         return _copy(catalog, root, catalog.source(name))
 
 
-def capture(catalog: Catalog, root: Path, name: str) -> Progress:
-    """Everything that the source has committed by now."""
-    with catalog.lease(lease_name(name)):
+def capture(catalog: Catalog, root: Path, name: str, wait: float = 30.0) -> Progress:
+    """Everything that the source has committed by now. Busy if another process is at it for longer than ``wait``."""
+    with catalog.lease(lease_name(name), wait=wait):
         record = catalog.source(name)
         if record.state == "removing":
             raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
@@ -132,6 +136,7 @@ def _copy(catalog: Catalog, root: Path, record: Record) -> Copied:
         with _closing(open_recorded(catalog, record)) as source, _withdrawing(source):
             return run_first_copy(catalog, root, source, record)
     except RollviewError as error:
+        _note_failure(catalog, record, error)
         with catalog.write() as writer:
             writer.sources.set_state(record.name, "copying", error.message)
         raise
@@ -164,6 +169,7 @@ def _read_on(catalog: Catalog, root: Path, name: str) -> Progress:
             sequencer = Sequencer(catalog, root, source, record)
             try:
                 done = sequencer.run()
+                notes += _note_health(catalog, record, source)
                 return replace(done, units=units + done.units, rows=rows + done.rows, notes=tuple(notes))
             except SchemaChanged as change:
                 notes.append(follow(catalog, catalog.source(name), change))
@@ -206,17 +212,33 @@ def _noting(catalog: Catalog, record: Record) -> Iterator[None]:
     """Whether the source is well is in the catalog when the block ends."""
     try:
         yield
-    except SourceStopped as error:
-        with catalog.write() as writer:
-            writer.sources.set_state(record.name, error.code, error.message)
-        raise
     except RollviewError as error:
-        with catalog.write() as writer:
-            writer.sources.set_state(record.name, record.state, error.message)
+        _note_failure(catalog, record, error)
         raise
     if record.state != "active" or record.problem is not None:
         with catalog.write() as writer:
             writer.sources.set_state(record.name, "active")
+
+
+def _note_failure(catalog: Catalog, record: Record, error: RollviewError) -> None:
+    """A source that must be tried again waits longer each time, so that it costs nobody anything."""
+    failures = int(record.health.get("failures", 0)) + 1
+    retry_at = datetime.now(UTC) + delay(failures)
+    state = error.code if isinstance(error, SourceStopped) else "retrying" if error.retryable else record.state
+    with catalog.write() as writer:
+        writer.sources.set_state(record.name, state, error.message)
+        health = {**record.health, "failures": failures, "retry_at": retry_at.isoformat()}
+        writer.sources.set_health(record.name, health)
+
+
+def _note_health(catalog: Catalog, record: Record, source: Source) -> list[str]:
+    """Written when it says something new, and from time to time as a sign of life. An alarm that is new is told."""
+    seen = asdict(source.health()) if isinstance(source, Watched) else {}
+    if seen != dict(record.health) or record.read is None or datetime.now(UTC) - record.read > _SIGN_OF_LIFE:
+        with catalog.write() as writer:
+            writer.sources.set_health(record.name, seen, read=True)
+    alarm = seen.get("alarm")
+    return [alarm] if alarm and not record.health.get("alarm") else []
 
 
 @contextmanager

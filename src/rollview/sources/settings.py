@@ -17,6 +17,7 @@ from rollview.core.references import anchored, is_reference
 from rollview.errors import UsageError
 
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _FILES = ("sqlite", "files", "delta")
 
 
@@ -76,6 +77,14 @@ class SourceSettings:
     def from_json(cls, data: Mapping[str, Any]) -> SourceSettings:
         tables = tuple(TableSettings(**{**table, "key": tuple(table["key"])}) for table in data["tables"])
         return cls(data["kind"], data["address"], tables, data["options"])
+
+
+def size(text: str) -> int:
+    """``500 MB`` in bytes."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{text!r} is not a size.", hint="Write for example '500 MB' or '10 GB'.")
+    return int(found[1]) << 10 * ("", "k", "m", "g", "t").index(found[2].lower())
 
 
 def table_named(text: str) -> TableSettings:

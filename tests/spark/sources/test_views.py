@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rollview.errors import UsageError
+from rollview.results import Captured, Refreshed
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 
@@ -56,10 +57,9 @@ def test_a_view_over_two_sources_is_right_at_every_csn(spark: SparkSession, tmp_
         shop.execute("DELETE FROM orders WHERE id = 1")
         warehouse.capture()
         (places / "b.csv").unlink()
-        ((captured, refreshed, problem),) = warehouse.run(0.1, threading.Event(), 1)
-        assert problem is None
-        assert captured is not None
-        assert refreshed is not None
+        *captured, refreshed = warehouse.run(0.1, threading.Event(), 1)
+        assert all(isinstance(one, Captured) for one in captured)
+        assert isinstance(refreshed, Refreshed)
         last = warehouse.snapshot().moment.csn
         assert last == 6
         for csn in range(2, last + 1):

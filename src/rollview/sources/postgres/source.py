@@ -23,9 +23,22 @@ from rollview.sources.postgres.needs import server_findings
 from rollview.sources.postgres.server import Connection, Server
 from rollview.sources.postgres.stream import Stream
 from rollview.sources.postgres.values import decoder
-from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+from rollview.sources.protocol import (
+    Batch,
+    Capability,
+    Finding,
+    FirstCopy,
+    Health,
+    Opening,
+    Row,
+    SourceTable,
+    UnitOfWork,
+)
+from rollview.sources.settings import size
 
 _PIECE = 50_000
+_LOG_ALARM = "5 GB"
+"""How much of its log a server may keep for us before that is told."""
 _CHANGES = """
     SELECT data FROM pg_logical_slot_peek_binary_changes(
         %s, %s::pg_lsn, %s, 'proto_version', '1', 'publication_names', %s)"""
@@ -40,6 +53,7 @@ class PostgresSource:
         self._server = Server(opening.name, opening.address)
         self._name = slot.name_of(opening.memory["tag"])
         self._tables: dict[str, Any] = dict(opening.memory.get("tables", {}))
+        self._cap = size(opening.settings.options.get("log_alarm", _LOG_ALARM))
         self._open = ExitStack()
         self._used: Connection | None = None
 
@@ -48,7 +62,13 @@ class PostgresSource:
             found = server_findings(self._connection)
             for table in self._opening.settings.tables:
                 found += findings(read_table(self._connection, table.remote), table)
-            return tuple(found)
+            # Of a source that is captured already, its slot may deserve a look.
+            alarm = self.health().alarm if self._tables else None
+            return (*found, *([Finding(alarm, blocks=False)] if alarm else []))
+
+    def health(self) -> Health:
+        with self._server.translated():
+            return slot.health(self._connection, self._name, self._cap)
 
     def tables(self) -> tuple[SourceTable, ...]:
         with self._server.translated():
