@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from rollview.capture import Transaction
+    from rollview.propagate import RefreshMode
     from rollview.schedule import Refresh
     from rollview.schedule.cadence import Words
     from rollview.sources import SourceSettings
@@ -158,7 +159,11 @@ class Warehouse:
         mode: str | None = None,
         on_progress: Callable[[results.Progress], None] | None = None,
     ) -> results.Refreshed:
-        """Propagate and apply. ``mode``: ``auto`` (default), ``incremental`` (refuse to recompute) or ``recompute``."""
+        """Propagate and apply.
+
+        ``mode``: ``auto`` (the cheaper one, losing no csn), ``incremental`` (refuse to recompute) or ``recompute``; by
+        default what the view's property ``rollview.refresh_mode`` says, else ``auto``.
+        """
         return self._refresh(select, to, mode, on_progress, apply=True)
 
     def propagate(
@@ -375,30 +380,29 @@ class Warehouse:
         *,
         apply: bool,
     ) -> results.Refreshed:
+        from rollview.propagate import refresh_mode
         from rollview.schedule import going_on, refresh, select_views, views_below
         from rollview.store.merge import merge_if_many
 
-        if mode not in (None, "auto", "incremental", "recompute"):
-            raise UsageError(f"There is no refresh mode '{mode}'.", hint="Choose auto, incremental or recompute.")
+        wanted = refresh_mode(mode) if mode is not None else None
         self._recover()
         views = going_on(self.snapshot(), select_views(self.snapshot(), select), asked=bool(select))
-        if mode == "incremental":
-            self._refuse_whole(views)
+        self._refuse_whole(views, wanted)
         target = None if to is None or to == "latest" else self.resolve(to)
-        done = refresh(self._work(on_progress), views, target, recompute=mode == "recompute", apply=apply)
+        done = refresh(self._work(on_progress), views, target, mode=wanted, apply=apply)
         now = self.snapshot()
         touched = {*views}.union(*(views_below(now, now.get(name)) for name in views if now.find(name) is not None))
         merge_if_many(self._data, self.catalog, touched, now)
         return done
 
-    def _refuse_whole(self, views: Sequence[str]) -> None:
-        for name in views:
-            explanation = self.explain(name)
-            if explanation.mode == "whole":
-                raise UsageError(
-                    f"View '{name}' has no incremental form: {explanation.operators[0].reason}.",
-                    hint="Refresh it with mode auto or recompute, or leave it out.",
-                )
+    def _refuse_whole(self, views: Sequence[str], mode: RefreshMode | None) -> None:
+        """Before anything is done, where a view would have to be recomputed although it must not be."""
+        from rollview.propagate import check_strict, mode_of
+        from rollview.store.plans import plan_of
+
+        snapshot = self.snapshot()
+        for view in map(snapshot.get, views):
+            check_strict(view.name, plan_of(snapshot, view), mode_of(view, mode))
 
     def _create_view(self, declared: Declared) -> results.ViewCreated:
         from rollview.engine.meter import Meter

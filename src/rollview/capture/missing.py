@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as sf
-
+from rollview.capture.ask import ask
+from rollview.capture.constraints import told
+from rollview.capture.probe import Count, Key, Probe, Test, own_rows, rows_at
+from rollview.capture.staging import Staged
 from rollview.catalog import Relation
-from rollview.core.names import COUNT, CSN
+from rollview.core.interval import Csn
 from rollview.errors import ConstraintViolated
-from rollview.store.multiset import col, net, signed
+from rollview.store.folder import DeltaFolder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession
 
 
-def refuse_missing(relation: Relation, present: DataFrame, gone: DataFrame) -> None:
-    """``gone``: signed rows with ``_count`` -1."""
-    both = signed(present).unionAll(gone.drop(CSN))
-    short = net(both, relation.schema).where(sf.col(COUNT) < 0)
-    first = short.select(sf.to_json(sf.struct(*map(col, relation.schema.names))).alias("row")).head()
-    if first is not None:
-        raise ConstraintViolated(relation.name, "that only rows it has are deleted", f"it does not have {first['row']}")
+def refuse_missing(
+    spark: SparkSession, root: Path, relation: Relation, at: Csn, folder: DeltaFolder, staged: Sequence[Staged]
+) -> None:
+    """``staged``: the transaction's changes of the table at ``at``, those in question last."""
+    key = relation.constraints.primary_key
+    columns = (*key, *(name for name in relation.schema.names if name.lower() not in {k.lower() for k in key}))
+    own = own_rows(folder, [file for one in staged for file in one.files], Count.SIGNED)
+
+    def question(probe: Probe[Any]) -> Key | None:
+        gone = probe.touched(own_rows(folder, staged[-1].files, Count.DELETED), columns, with_null=True)
+        return probe.first(probe.having(gone, (*rows_at(root, relation, at), own), columns, Test.MISSING))
+
+    found = ask(spark, staged[-1].rows, relation.schema, columns, question)
+    if found is not None:
+        missing = f"it does not have the row {told(columns, found)}"
+        raise ConstraintViolated(relation.name, "that only rows it has are deleted", missing)

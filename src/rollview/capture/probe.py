@@ -35,6 +35,7 @@ class Test(StrEnum):
     NONE = "it is not there"
     SOME = "it is there"
     SEVERAL = "it is there more than once"
+    MISSING = "it is deleted more often than it is there"
 
 
 @dataclass(frozen=True, slots=True)

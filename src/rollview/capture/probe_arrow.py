@@ -1,11 +1,12 @@
-"""Keys looked up in this process: for few keys whose equality Arrow and Spark agree on."""
+"""Keys looked up in this process: for few keys whose equality Arrow and Spark agree on.
+
+Law: files are read in batches of which only rows that may have a key are kept, so memory follows the keys.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from functools import reduce
-from operator import and_
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from rollview.core.names import COUNT, CSN
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.types import arrow_type
 
-MOST_SCANNED = 5_000_000
-_LISTED = 1_000
+MOST_SCANNED = 500_000_000
+"""Values in all, after files whose bounds prove that they have none of the keys."""
 _SUM = "sum"
 _ASKED = "asked"
 
@@ -55,41 +56,48 @@ class ArrowProbe:
 def _passes(sums: pa.ChunkedArray, test: Test) -> Any:
     if test is Test.NONE:
         return pc.equal(sums, 0)
+    if test is Test.MISSING:
+        return pc.less(sums, 0)
     return pc.greater(sums, 0 if test is Test.SOME else 1)
 
 
 def _read(rows: Rows, columns: Sequence[str], keys: pa.Table | None) -> pa.Table:
     """The key columns as k0, k1, … and what each row counts for; if ``keys`` are given, at least the rows with them."""
     files = rows.files if keys is None else tuple(file for file in rows.files if _may_hold(file, columns, keys))
-    if sum(file.rows for file in files) > MOST_SCANNED:
+    if sum(file.rows for file in files) * len(columns) > MOST_SCANNED:
         raise TooLargeError
     wanted = {name: arrow_type(column.type, name) for name in columns if (column := rows.folder.schema.find(name))}
     schema = pa.schema([(place, type_) for place, type_ in zip(_names(columns), wanted.values(), strict=True)])
     if not files:
         return schema.append(pa.field(_SUM, pa.int64())).empty_table()
-    places = [str(place) for place in safe_places(rows.folder.root, files)]
-    physical = [names.physical(_spelled(rows, name)) for name in columns]
+    table = _scanned(rows, files, columns, schema, keys)
+    return table.select(schema.names).append_column(_SUM, _counts(table, rows.count))
+
+
+def _scanned(
+    rows: Rows, files: Sequence[DataFile], columns: Sequence[str], schema: pa.Schema, keys: pa.Table | None
+) -> pa.Table:
+    """The rows that may have a key, with what tells how they count."""
     extra = [] if rows.count is Count.ONE else [COUNT, CSN]
-    source = ds.dataset(places, format="parquet")
-    table = source.to_table(columns=[*physical, *extra], filter=_filter(rows, physical[0], schema.field(0).type, keys))
-    found = table.select(physical).rename_columns(schema.names).cast(schema)
-    return found.append_column(_SUM, _counts(table, rows.count))
+    physical = [names.physical(_spelled(rows, name)) for name in columns]
+    source = ds.dataset([str(place) for place in safe_places(rows.folder.root, files)], format="parquet")
+    scan = source.scanner(columns=[*physical, *extra], filter=_inside(rows))
+    typed = pa.schema([*schema, *((name, pa.int64()) for name in extra)])
+    values = [] if keys is None else [pc.unique(column) for column in keys.columns]
+    kept = (_with_values(batch.rename_columns(typed.names).cast(typed), values) for batch in scan.to_batches())
+    return pa.Table.from_batches(kept, typed)
 
 
-def _filter(rows: Rows, column: str, type_: pa.DataType, keys: pa.Table | None) -> Any:
-    conditions = []
-    if rows.between is not None:
-        conditions.append((pc.field(CSN) > rows.between.after) & (pc.field(CSN) <= rows.between.through))
-    if keys is not None and not keys.column(0).null_count:
-        conditions.append(_near(pc.field(column), pc.unique(keys.column(0)), type_))
-    return reduce(and_, conditions) if conditions else None
+def _with_values(batch: pa.RecordBatch, values: Sequence[pa.ChunkedArray]) -> pa.RecordBatch:
+    for place, asked in enumerate(values):
+        batch = batch.filter(pc.is_in(batch.column(place), value_set=asked))
+    return batch
 
 
-def _near(field: Any, values: pa.ChunkedArray, type_: pa.DataType) -> Any:
-    if len(values) <= _LISTED or pa.types.is_boolean(type_):
-        return field.isin(values)
-    bounds = pc.min_max(values)
-    return (field >= bounds["min"]) & (field <= bounds["max"])
+def _inside(rows: Rows) -> Any:
+    if rows.between is None:
+        return None
+    return (pc.field(CSN) > rows.between.after) & (pc.field(CSN) <= rows.between.through)
 
 
 def _counts(table: pa.Table, count: Count) -> pa.ChunkedArray | pa.Array:

@@ -72,6 +72,8 @@ def _count(count: Count) -> SparkColumn:
 def _passes(test: Test) -> SparkColumn:
     if test is Test.NONE:
         return sf.col(_SUM) == 0
+    if test is Test.MISSING:
+        return sf.col(_SUM) < 0
     return sf.col(_SUM) > (0 if test is Test.SOME else 1)
 
 

@@ -186,7 +186,8 @@ class Transaction:
         place = self._places.reserve(relation)
         staged = stage_changes(folder, changes.rows, place, self._guess, relation, changes.at_most)
         if check:
-            refuse_missing(relation, self.read(relation.name), folder.read(self.spark, staged.files))
+            every = (*self._staged.get(relation.name, ()), staged)
+            refuse_missing(self.spark, self.root, relation, self.snapshot.moment.csn, folder, every)
         if staged.files:
             self._staged.setdefault(relation.name, []).append(staged)
         done: Effect = effect(self.spark, folder, staged.files, relation)

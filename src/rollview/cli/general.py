@@ -147,6 +147,10 @@ def refresh(
         typer.Option("--select", "-s", help="Only these views: v, +v with what it reads, v+ with what reads it."),
     ] = None,
     to: Annotated[str, typer.Option("--to", help="Refresh up to this csn or time.")] = "latest",
+    mode: Annotated[
+        str | None,
+        typer.Option("--mode", help="auto: the cheaper way; incremental: refuse to recompute; or recompute."),
+    ] = None,
     profile: Annotated[bool, typer.Option("--profile", help="Show where the time went, and which terms ran.")] = False,
 ) -> None:
     """Bring views up to date: propagate what changed and apply it, in dependency order.
@@ -157,11 +161,11 @@ def refresh(
 
       rollview refresh --select +revenue_by_state
 
-      rollview refresh --profile
+      rollview refresh --mode incremental --profile
     """
     point = run.point(to).at
     with run.warehouse() as warehouse, run.working("Refreshing views") as working:
-        answer = warehouse.refresh(tuple(select or ()), to=point, on_progress=working.tell)
+        answer = warehouse.refresh(tuple(select or ()), to=point, mode=mode, on_progress=working.tell)
     run.output.show(Profile(answer.csn, answer.views) if profile else answer)
 
 

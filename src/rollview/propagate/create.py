@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rollview.algebra.definition import Declared
-from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline, plan
+from rollview.algebra.view import Outline, Propagation, ViewPlan, outline, plan
 from rollview.catalog import Catalog, Definition, Lease, Part, Pin, Relation, RelationKind, Snapshot
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
@@ -21,6 +21,7 @@ from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
 from rollview.errors import AlreadyExists, InUse, Unsupported
+from rollview.propagate.choice import PROPERTY, RefreshMode, check_strict, refresh_mode
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LABEL = "create"
+_FIRST_GROUPS = "_rv_first_groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,12 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     made = outline(declared, known)
     schema = _schema(spark, declared, made)
     facts = _facts(spark, made)
+    made_plan = plan(made, facts)
+    wanted = refresh_mode(declared.properties.get(PROPERTY, RefreshMode.AUTO))
+    check_strict(declared.name, made_plan, wanted)
     reads = [snapshot.get(relation.name) for relation in made.resolved.reads]
     at = min([snapshot.moment.csn, *(high_water_mark(snapshot, relation) for relation in reads)])
-    return ViewToCreate(declared, plan(made, facts), schema, facts, at, existing is not None)
+    return ViewToCreate(declared, made_plan, schema, facts, at, existing is not None)
 
 
 def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreate, meter: Meter) -> int:
@@ -75,23 +80,51 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
     stored = Stored(name, view.schema, reader.root / home, {}, view.plan.hidden)
     with recorded(catalog, lease, reader.root, name, "create", at, (home,)) as step:
         pins = _first_parts(reader, view, stored, meter)
-        _publish(catalog, lease, view, home, pins, step, meter)
+        profile = {"mode": view.plan.mode.value, "read_rows": _read_rows(reader, view), **meter.of(LABEL).to_json()}
+        _publish(catalog, lease, view, home, pins, step, profile)
     reach("create.published")
-    return pins[0].rows
+    return next(pin.rows for pin in pins if pin.part is Part.EXTENT)
 
 
 def _first_parts(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[Pin, ...]:
-    pins = [_pinned(Part.EXTENT, stored.folder("extent"), _first_extent(reader, view, stored, meter), view.at)]
-    if view.plan.mode is Mode.SUMMARY:
-        pins.append(_pinned(Part.GROUPS, stored.folder("groups"), _first_groups(reader, view, stored, meter), view.at))
+    """A summary's rows are read off its groups, so that what it reads is read once."""
+    at, pins = Interval(view.at, view.at), []
+    if view.plan.summary is None:
+        rows = reader.run(view.plan.recomputation(), at)
+    else:
+        groups = _staged(reader, view, stored.folder("groups"), reader.run(view.plan.first_groups(), at), meter)
+        pins.append(_pinned(Part.GROUPS, stored.folder("groups"), groups, view.at))
+        held = stored.folder("groups").read(reader.spark, groups)
+        rows = run_query(reader.spark, view.plan.visible(_FIRST_GROUPS), {_FIRST_GROUPS: held})
+    extent = _staged(reader, view, stored.folder("extent"), rows, meter)
     reach("create.computed")
+    pins.append(_pinned(Part.EXTENT, stored.folder("extent"), extent, view.at))
     pins.append(_pinned(Part.DELTA, stored.folder("delta"), (), view.at))
     reach("create.logged")
     return tuple(pins)
 
 
+def _staged(
+    reader: Reader, view: ViewToCreate, folder: DeltaFolder, data: DataFrame, meter: Meter
+) -> tuple[DataFile, ...]:
+    expected = min(10 * BOUND, _read_rows(reader, view))
+    return stage(folder, data, folder.new_folder(), meter, LABEL, expected=expected)
+
+
+def _read_rows(reader: Reader, view: ViewToCreate) -> int:
+    """All that is stored of what the view reads. A view is rarely larger."""
+    relations = [reader.snapshot.get(name) for name in view.depends_on]
+    return sum(pin.rows for relation in relations for pin in relation.pins.values())
+
+
 def _publish(
-    catalog: Catalog, lease: Lease, view: ViewToCreate, home: str, pins: tuple[Pin, ...], step: int, meter: Meter
+    catalog: Catalog,
+    lease: Lease,
+    view: ViewToCreate,
+    home: str,
+    pins: tuple[Pin, ...],
+    step: int,
+    profile: Mapping[str, Any],
 ) -> None:
     name = view.declared.name
     definition = Definition(
@@ -108,7 +141,7 @@ def _publish(
             writer.add_relation(name, RelationKind.VIEW, view.schema, Constraints(), definition, view.depends_on, home)
         for pin in pins:
             writer.pin(name, pin)
-        writer.finish_step(step, "done", {"mode": view.plan.mode.value, **meter.of(LABEL).to_json()})
+        writer.finish_step(step, "done", profile)
 
 
 def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relation | None) -> None:
@@ -158,24 +191,6 @@ def _analysed(spark: SparkSession, made: Outline, propagation: Propagation) -> D
         rows = empty(spark, schemas[name])
         inputs[f"{name}@{what}"] = rows if what == "rows" else signed(rows)
     return run_query(spark, propagation.query, inputs)
-
-
-def _first_extent(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[DataFile, ...]:
-    data = reader.run(view.plan.recomputation(), Interval(view.at, view.at))
-    folder = stored.folder("extent")
-    return stage(folder, data, folder.new_folder(), meter, LABEL, expected=_expected(reader, view))
-
-
-def _first_groups(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[DataFile, ...]:
-    data = reader.run(view.plan.first_groups(), Interval(view.at, view.at))
-    folder = stored.folder("groups")
-    return stage(folder, data, folder.new_folder(), meter, LABEL, expected=_expected(reader, view))
-
-
-def _expected(reader: Reader, view: ViewToCreate) -> int:
-    """A view is rarely larger than what it reads."""
-    relations = [reader.snapshot.get(name) for name in view.depends_on]
-    return min(10 * BOUND, sum(pin.rows for relation in relations for pin in relation.pins.values()))
 
 
 def _pinned(part: Part, folder: DeltaFolder, files: tuple[DataFile, ...], at: Csn) -> Pin:

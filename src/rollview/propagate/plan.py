@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,24 +11,24 @@ from rollview.algebra.rules.block import SMALL_SIDE_ROWS
 from rollview.algebra.script import Motion
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.view import Mode
-from rollview.catalog import ChangeCount, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Part, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
+from rollview.propagate.choice import PastSteps, RefreshMode, Work, check_strict, choose, mode_of
 from rollview.propagate.closed import closed_references
+from rollview.propagate.moved import ChangesOf, moved
 from rollview.store.plans import Circumstances, high_water_mark, plan_of
-from rollview.store.reader import stored_as
-from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 100_000
 """Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
 
-ChangesOf = Callable[[str, Interval], tuple[ChangeCount, ...]]
-"""The ledger's counts of a table's changes over an interval."""
-
 
 @dataclass(frozen=True, slots=True)
 class PropagateStep:
-    """One view over one interval. ``delta_rows``: rows in the deltas it reads. Nothing moved: only the mark moves."""
+    """One view over one interval. Nothing moved: only the mark moves.
+
+    ``work``: the rows in the deltas it reads and in all that it reads, and the csns between which the changes lie.
+    """
 
     view: str
     interval: Interval
@@ -36,7 +36,7 @@ class PropagateStep:
     motion: Mapping[str, Motion]
     sizes: Mapping[str, int]
     closed: frozenset[tuple[str, str]]
-    delta_rows: int
+    work: Work
     reason: str
     groups_states: bool = False
     """The old state of something large is netted or grouped whole on the way."""
@@ -49,7 +49,7 @@ class PropagateStep:
 
     @property
     def small(self) -> bool:
-        return self.delta_rows <= SMALL_DELTA_ROWS
+        return self.work.delta_rows <= SMALL_DELTA_ROWS
 
     @property
     def shuffles_little(self) -> bool:
@@ -71,11 +71,15 @@ def plan_propagate(
     name: str,
     target: Csn,
     changes_of: ChangesOf,
+    past: PastSteps,
     *,
-    recompute: bool = False,
+    mode: RefreshMode | None = None,
     applied_next: bool = False,
 ) -> PropagateStep | None:
-    """The step that brings the view's mark to ``target``, or None if it is there already."""
+    """The step that brings the view's mark to ``target``, or None if it is there already.
+
+    ``mode``: what is asked for this time, whatever the view's own property says.
+    """
     relation = snapshot.get(name)
     after = high_water_mark(snapshot, relation)
     through = min([target, *(high_water_mark(snapshot, snapshot.get(lower)) for lower in relation.depends_on)])
@@ -83,25 +87,28 @@ def plan_propagate(
         return None
     interval = Interval(after, through)
     plan = plan_of(snapshot, relation)
+    wanted = mode_of(relation, mode)
+    check_strict(name, plan, wanted)
     below = [snapshot.get(lower) for lower in relation.depends_on]
-    motions = {lower.name: _motion(snapshot, lower, root, interval, changes_of) for lower in below}
-    mode = Mode.WHOLE if recompute and plan.summary is None else plan.mode
-    reason = plan.outline.whole_because or ("asked for" if mode is not plan.mode else "deltas only")
-    motion = {lower: motion for lower, (motion, _) in motions.items()}
-    rows = {lower: rows for lower, (_, rows) in motions.items()}
+    changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in below}
+    motion = {lower: change.motion for lower, change in changes.items()}
+    rows = {lower: change.rows for lower, change in changes.items()}
+    csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
+    work = Work(sum(rows.values()), sum(_size(lower) for lower in below), (min(csns), max(csns)) if csns else None)
+    choice = choose(plan, wanted, work, past)
     sizes = {lower.name: _size(lower) for lower in below} | ({GROUPS: _size(relation)} if plan.summary else {})
-    few = sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and sum(rows.values()) <= SMALL_DELTA_ROWS
+    few = sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and work.delta_rows <= SMALL_DELTA_ROWS
     return PropagateStep(
         relation.name,
         interval,
-        mode,
+        choice.mode,
         motion,
         sizes,
-        closed_references(below, motion, rows, root, interval),
-        sum(rows.values()),
-        reason,
-        groups_states=plan.groups_states and sum(_size(lower) for lower in below) > SMALL_DELTA_ROWS,
-        ahead=applied_next and few,
+        closed_references(below, motion, rows, root, interval) if choice.mode is not Mode.WHOLE else frozenset(),
+        work,
+        choice.reason,
+        groups_states=plan.groups_states and work.read_rows > SMALL_DELTA_ROWS,
+        ahead=applied_next and few and choice.mode is not Mode.WHOLE,
     )
 
 
@@ -115,17 +122,3 @@ def _size(relation: Relation) -> int:
 
 def _limit_above(rows: int) -> int:
     return next((limit for limit in sorted((FEW_GROUPS, SMALL_SIDE_ROWS)) if rows <= limit), sys.maxsize)
-
-
-def _motion(
-    snapshot: Snapshot, relation: Relation, root: Path, interval: Interval, changes_of: ChangesOf
-) -> tuple[Motion, int]:
-    if relation.kind is RelationKind.VIEW:
-        hidden = plan_of(snapshot, relation).hidden
-        rows = sum(file.rows for file in delta_files(stored_as(root, relation, hidden), interval))
-        return Motion(changed=rows > 0), rows
-    counts = changes_of(relation.name, interval)
-    deletes = any(count.deleted for count in counts)
-    updates = any(count.deleted and count.updated != 0 for count in counts)
-    rows = sum(count.inserted + count.deleted for count in counts)
-    return Motion(rows > 0, deletes, updates, one_csn=len(counts) == 1), rows

@@ -13,7 +13,7 @@ from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode
 from rollview.catalog import Catalog, Lease, Part, Pin
 from rollview.core.faults import reach
-from rollview.core.interval import Interval
+from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.engine.meter import Meter
 from rollview.errors import EngineFailed
@@ -82,7 +82,7 @@ def _computed(
     summary = reader.plan(step.view).summary
     collected = _collected_ahead(reader, step, meter) if step.ahead else None
     if summary is None or collected is None:
-        return stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.delta_rows), None
+        return stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.work.delta_rows), None
     files = stage_table(folder, delta_of(summary, collected), place, meter, LABEL)
     return files, ahead_of(summary, reader.snapshot.get(step.view).schema, collected, step.interval.through)
 
@@ -98,7 +98,7 @@ def _collected_ahead(reader: Reader, step: PropagateStep, meter: Meter) -> pa.Ta
 def view_delta(reader: Reader, step: PropagateStep) -> DataFrame:
     """The stored columns with ``_count`` and ``_csn``."""
     if step.mode is Mode.WHOLE:
-        return _difference(reader, step.view, step.interval)
+        return _difference(reader, step)
     return _propagation(reader, step, ahead=False)
 
 
@@ -109,21 +109,31 @@ def _propagation(reader: Reader, step: PropagateStep, *, ahead: bool) -> DataFra
     return reader.run(propagation, step.interval, held, small=step.small)
 
 
-def _difference(reader: Reader, name: str, interval: Interval) -> DataFrame:
-    """Recomputed at the end, minus what was there at the start: one change at the end of the interval."""
-    schema = reader.snapshot.get(name).schema
-    new = reader.run(reader.plan(name).recomputation(), interval)
-    old = reader.rows(name, interval.after)
+def _difference(reader: Reader, step: PropagateStep) -> DataFrame:
+    """Recomputed at the end, minus what was there at the start: one change, at the csn of the last."""
+    plan, end = reader.plan(step.view), Interval(step.interval.through, step.interval.through)
+    if plan.summary is None:
+        schema, new = reader.snapshot.get(step.view).schema, reader.run(plan.recomputation(), end)
+        old = reader.rows(step.view, step.interval.after)
+    else:
+        schema, new = plan.summary.schema, reader.run(plan.first_groups(), end)
+        old = reader.groups(step.view, step.interval.after)
     change = signed(new).unionAll(signed(old).withColumn(COUNT, -sf.col(COUNT)))
-    return net(change, schema).withColumn(CSN, sf.lit(interval.through).cast("bigint"))
+    return net(change, schema).withColumn(CSN, sf.lit(_last_csn(step)).cast("bigint"))
+
+
+def _last_csn(step: PropagateStep) -> Csn:
+    return step.interval.through if step.work.csns is None else step.work.csns[1]
 
 
 def _coarse(reader: Reader, step: PropagateStep) -> tuple[Interval, ...]:
     """The stretches inside which the view's delta says nothing: its own if recomputed, and those of what it reads."""
-    if step.mode is Mode.WHOLE:
-        return (step.interval,) if step.interval.through - step.interval.after > 1 else ()
     below = (reader.snapshot.get(lower) for lower in reader.snapshot.get(step.view).depends_on)
-    return tuple(stretch for relation in below for stretch in relation.coarse if stretch.overlaps(step.interval))
+    stretches = [stretch for relation in below for stretch in relation.coarse if stretch.overlaps(step.interval)]
+    if step.mode is Mode.WHOLE and step.work.csns is not None:
+        first, last = step.work.csns
+        stretches.extend([Interval(first - 1, last)] if first < last else [])
+    return tuple(stretches)
 
 
 def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
@@ -134,4 +144,6 @@ def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
 
 
 def _profile(meter: Meter, step: PropagateStep, added: int) -> dict[str, object]:
-    return {"delta_rows_read": step.delta_rows, "delta_rows": added, **(meter.of(LABEL) + meter.of("stage")).to_json()}
+    usage = meter.of(LABEL) + meter.of("stage")
+    read = {"delta_rows_read": step.work.delta_rows, "read_rows": step.work.read_rows}
+    return {**read, "delta_rows": added, **usage.to_json()}

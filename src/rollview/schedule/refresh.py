@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rollview.algebra import script
 from rollview.apply import plan_apply, run_apply
-from rollview.catalog import Catalog, Lease, Part, Snapshot
+from rollview.catalog import Catalog, Lease, Part, Snapshot, Step
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
 from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, RollviewError
-from rollview.propagate import PropagateStep, plan_propagate, run_propagate
+from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
 from rollview.results import Progress, Refreshed, Rolled, TermNote, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
 from rollview.store.ahead import Ahead
@@ -58,9 +59,12 @@ class Refresh:
 
 
 def refresh(
-    work: Refresh, names: Sequence[str], target: Csn | None, *, recompute: bool = False, apply: bool = True
+    work: Refresh, names: Sequence[str], target: Csn | None, *, mode: RefreshMode | None = None, apply: bool = True
 ) -> Refreshed:
-    """Bring the views to ``target`` (the newest csn if None). Views below them are propagated as far."""
+    """Bring the views to ``target`` (the newest csn if None). Views below them are propagated as far.
+
+    ``mode``: for all of them, whatever their own properties say.
+    """
     snapshot = work.catalog.snapshot()
     needed = _with_views_below(snapshot, names)
     with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:
@@ -68,7 +72,7 @@ def refresh(
         for done, name in enumerate(needed):
             work.on_progress(Progress("propagate", name, done, len(needed)))
             with measured(work.phases.setdefault(name, Phases())):
-                _propagate(work, lease, name, csn, recompute=recompute, applied_next=apply and name in names)
+                _propagate(work, lease, name, csn, mode=mode, applied_next=apply and name in names)
         before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
         rows = _apply(work, lease, names, csn) if apply else {}
     _raise_failures(work)
@@ -97,15 +101,16 @@ def _with_views_below(snapshot: Snapshot, names: Sequence[str]) -> tuple[str, ..
     return tuple(view.name for view in snapshot.views() if view.name in needed)
 
 
-def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: bool, applied_next: bool) -> None:
+def _propagate(
+    work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode | None, applied_next: bool
+) -> None:
     snapshot = work.catalog.snapshot()
     if any(lower in work.failures for lower in snapshot.get(name).depends_on):
         return
     meter = work.meters.setdefault(name, Meter())
     try:
-        step = plan_propagate(
-            snapshot, work.root, name, csn, work.catalog.changes, recompute=recompute, applied_next=applied_next
-        )
+        changes, past = work.catalog.changes, partial(_past_steps, work.catalog, name)
+        step = plan_propagate(snapshot, work.root, name, csn, changes, past, mode=mode, applied_next=applied_next)
         if step is not None:
             work.steps[name] = step
             reader = work.reader(meter, small=step.shuffles_little)
@@ -118,6 +123,12 @@ def _propagate(work: Refresh, lease: Lease, name: str, csn: Csn, *, recompute: b
     except (EngineFailed, Corrupt) as error:
         work.failures[name] = error
         _note_problem(work, lease, name, error.message)
+
+
+def _past_steps(catalog: Catalog, name: str) -> tuple[Step, ...]:
+    created = catalog.last_step(name, "create")
+    done = [step for step in catalog.steps(name, status="done") if step.kind == "propagate"]
+    return (*done, *([created] if created is not None else []))
 
 
 def _failed_in(work: Refresh, name: str) -> str | None:

@@ -34,6 +34,7 @@ from rollview.store.types import arrow_type, holds_map
 __all__ = [
     "Stored",
     "changes",
+    "csns_of",
     "delta_files",
     "few_rows",
     "negative_multiplicity",
@@ -257,7 +258,8 @@ def _same(schema: Schema, key: tuple[str, ...]) -> SparkColumn:
     return reduce(and_, (col(name).eqNullSafe(sf.col(f"{_GONE}_{place}")) for name, place in pairs))
 
 
-def _csns(file: DataFile) -> tuple[Csn, Csn]:
+def csns_of(file: DataFile) -> tuple[Csn, Csn]:
+    """The first and the last csn of a delta file."""
     bounds = file.bounds(CSN)
     if bounds is None:
         raise Corrupt(f"The delta file {file.path!r} does not say which csns it holds.", path=file.path)
@@ -265,12 +267,12 @@ def _csns(file: DataFile) -> tuple[Csn, Csn]:
 
 
 def _meets(file: DataFile, interval: Interval) -> bool:
-    first, last = _csns(file)
+    first, last = csns_of(file)
     return last > interval.after and first <= interval.through
 
 
 def _inside(file: DataFile, interval: Interval) -> bool:
-    first, last = _csns(file)
+    first, last = csns_of(file)
     return first > interval.after and last <= interval.through
 
 

@@ -51,10 +51,14 @@ class History:
         self.warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} AS {query}")
 
     def propagate(self) -> None:
-        """One view or all, a random part of the way."""
+        """One view or all, a random part of the way; now and then by recomputing."""
         names = list(self.model.views)
         chosen = self.random.choice([[name] for name in names] + [names])
-        self.warehouse.propagate(chosen, to=self.random.randint(self._mark(chosen), self.model.csn))
+        to = self.random.randint(self._mark(chosen), self.model.csn)
+        if self.random.random() < 0.2:
+            self.warehouse.refresh(chosen, to=to, mode="recompute")
+        else:
+            self.warehouse.propagate(chosen, to=to)
 
     def roll(self) -> None:
         """Some views together, forwards or back, to a csn that all of them reach."""

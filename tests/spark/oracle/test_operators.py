@@ -12,6 +12,8 @@ from tests.spark.oracle.model import Model, frame
 from tests.spark.oracle.warehouses import fresh
 from tests.spark.oracle.writers import create_tables
 
+from rollview import errors
+from rollview.propagate import choice
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -125,9 +127,37 @@ def test_a_recomputed_view_is_refused_strictly_inside_its_stretches(spark: Spark
         check_view(warehouse, model, name)
 
 
+RECOMPUTED = {"left_": SETS["outer joins"]["left_"], "two": "SELECT g, SUM(x) AS x FROM r GROUP BY g"}
+
+
 def test_asked_for_recomputation_gives_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
-    views = {"left_": SETS["outer joins"]["left_"], "two": "SELECT g, SUM(x) AS x FROM r GROUP BY g"}
-    warehouse, model = build(spark, tmp_path / "warehouse", views)
-    warehouse.refresh(mode="recompute")
-    for name in views:
+    warehouse, model = build(spark, tmp_path / "warehouse", RECOMPUTED)
+    refreshed = warehouse.refresh(mode="recompute")
+    assert [(view.mode, view.reason) for view in refreshed.views] == [("whole", "asked for")] * 2
+    for name in RECOMPUTED:
+        assert check_refusals(warehouse, name) > 0
         check_view(warehouse, model, name)
+
+
+def test_recomputing_unasked_loses_no_csn(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LITTLE_DATA": -1, "FEW_CHANGES": -1, "MUCH_CHEAPER": 1e9, "WORTH_SECONDS": -1e9}.items():
+        monkeypatch.setattr(choice, name, value)
+    warehouse, model = build(spark, tmp_path / "warehouse", RECOMPUTED)
+    newest = warehouse.snapshot().moment.csn
+    modes = {view.mode for csn in range(1, newest) for view in warehouse.refresh(to=csn).views}
+    assert modes == {"whole", "incremental"}
+    assert {view.mode for view in warehouse.refresh(mode="incremental").views} == {"incremental"}
+    for name in RECOMPUTED:
+        assert not warehouse.snapshot().get(name).coarse
+        check_view(warehouse, model, name)
+
+
+def test_a_view_that_must_be_incremental_is_refused_where_it_cannot_be(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse, _ = build(spark, tmp_path / "warehouse", {"fine": "SELECT k FROM r"})
+    strict = "TBLPROPERTIES ('rollview.refresh_mode' = 'incremental')"
+    with pytest.raises(errors.UsageError, match="no incremental form"):
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW v {strict} AS {WHOLE['ranked']}")
+    always = strict.replace("incremental", "recompute")
+    warehouse.create_view(f"CREATE MATERIALIZED VIEW v {always} AS SELECT g, COUNT(*) AS n FROM r GROUP BY g")
+    warehouse.sql("INSERT INTO r (k, g) VALUES (1000, 1)")
+    assert {view.name: view.mode for view in warehouse.refresh().views} == {"fine": "incremental", "v": "whole"}

@@ -1,0 +1,113 @@
+"""Incremental or recompute, per refresh.
+
+Law: both bring the view to the same rows. Recomputing makes all changes of its interval one change, so it is chosen
+unasked only where they are one already, and where the view's own history says that it is much cheaper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rollview.algebra.view import Mode, ViewPlan
+from rollview.catalog import Relation, Step
+from rollview.core.interval import Csn
+from rollview.errors import UsageError
+
+PROPERTY = "rollview.refresh_mode"
+DELTAS_ONLY = "deltas only"
+
+LITTLE_DATA = 100_000
+"""Up to so many rows in all that a view reads, nothing is worth choosing."""
+FEW_CHANGES = 0.02
+"""Up to this share of what is read, only a view that has been slow before is worth thinking about."""
+MUCH_CHEAPER = 0.8
+WORTH_SECONDS = 0.5
+ROWS_PER_CHANGE = 4.0
+"""A change costs about as much as so many rows of a recomputation, until the view's history says better."""
+
+PastSteps = Callable[[], Sequence[Step]]
+"""The view's last finished steps, newest first."""
+
+
+class RefreshMode(StrEnum):
+    AUTO = "auto"
+    INCREMENTAL = "incremental"
+    RECOMPUTE = "recompute"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """``read_rows``: rows in all that the view reads. ``csns``: between which the changes lie."""
+
+    delta_rows: int
+    read_rows: int
+    csns: tuple[Csn, Csn] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    mode: Mode
+    reason: str
+
+
+def refresh_mode(text: str) -> RefreshMode:
+    try:
+        return RefreshMode(text)
+    except ValueError:
+        hint = "Choose auto, incremental or recompute."
+        raise UsageError(f"There is no refresh mode '{text}'.", hint=hint) from None
+
+
+def mode_of(relation: Relation, asked: RefreshMode | None) -> RefreshMode:
+    """What was asked for this time, or what the view's own property says."""
+    own = relation.definition.properties.get(PROPERTY) if relation.definition is not None else None
+    return asked or refresh_mode(own or RefreshMode.AUTO)
+
+
+def check_strict(name: str, plan: ViewPlan, mode: RefreshMode) -> None:
+    """Refuse to keep a view by deltas only when it has no incremental form."""
+    if mode is RefreshMode.INCREMENTAL and plan.mode is Mode.WHOLE:
+        raise UsageError(
+            f"View '{name}' has no incremental form: {plan.outline.whole_because}.",
+            hint="Let its refresh mode be auto or recompute, or leave it out.",
+        )
+
+
+def choose(plan: ViewPlan, mode: RefreshMode, work: Work, past: PastSteps) -> Choice:
+    if plan.mode is Mode.WHOLE:
+        return Choice(Mode.WHOLE, plan.outline.whole_because or "")
+    if mode is RefreshMode.RECOMPUTE:
+        return Choice(Mode.WHOLE, "asked for")
+    if mode is RefreshMode.INCREMENTAL or not _worth_a_thought(plan, work):
+        return Choice(plan.mode, DELTAS_ONLY)
+    if work.csns is None or work.csns[0] != work.csns[1]:
+        return Choice(plan.mode, "deltas only: recomputing would make several commits one")
+    return _cheaper(plan, work, [step for step in past() if "read_rows" in step.profile])
+
+
+def _worth_a_thought(plan: ViewPlan, work: Work) -> bool:
+    return work.read_rows > LITTLE_DATA and (plan.groups_states or work.delta_rows > FEW_CHANGES * work.read_rows)
+
+
+def _cheaper(plan: ViewPlan, work: Work, past: Sequence[Step]) -> Choice:
+    whole = [_scaled(step, work.read_rows, "read_rows") for step in past if _was_whole(step)]
+    if not whole:
+        return Choice(plan.mode, DELTAS_ONLY)
+    recompute = whole[0]
+    kept = [_scaled(step, work.delta_rows, "delta_rows_read") for step in past if not _was_whole(step)]
+    guess = ROWS_PER_CHANGE * recompute * work.delta_rows / work.read_rows
+    incremental = min(kept, default=guess)
+    expected = f"{work.delta_rows:,} changes: {incremental:.1f} s by deltas, {recompute:.1f} s recomputed"
+    pays = recompute < MUCH_CHEAPER * incremental and incremental - recompute > WORTH_SECONDS
+    return Choice(Mode.WHOLE if pays else plan.mode, f"expected for {expected}")
+
+
+def _was_whole(step: Step) -> bool:
+    return step.profile["mode"] == Mode.WHOLE or step.kind == "create"
+
+
+def _scaled(step: Step, rows: int, unit: str) -> float:
+    """Seconds that so many rows should take: more than then in proportion, never less."""
+    return float(step.profile["seconds"]) * max(1.0, rows / max(1, int(step.profile[unit])))

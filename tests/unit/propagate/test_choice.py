@@ -1,0 +1,108 @@
+"""Incremental or recompute: by sizes, by history, and never at the price of a csn."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from rollview import errors
+from rollview.algebra.definition import Declared
+from rollview.algebra.resolve import Known
+from rollview.algebra.view import Mode, ViewPlan, outline, plan
+from rollview.catalog import Step
+from rollview.core.interval import Interval
+from rollview.core.schema import Column, Constraints, Schema
+from rollview.propagate.choice import RefreshMode, Work, check_strict, choose, refresh_mode
+
+R = Known("r", Schema((Column("k", "bigint"), Column("x", "bigint"))), Constraints())
+MUCH = Work(delta_rows=500_000, read_rows=1_000_000, csns=(7, 7))
+
+
+def plan_for(query: str) -> ViewPlan:
+    return plan(outline(Declared("v", (), None, {}, query, False), {"r": R}), {})
+
+
+LINEAR = plan_for("SELECT k, x FROM r WHERE x > 0")
+WHOLE = plan_for("SELECT k, RANK() OVER (ORDER BY x) AS place FROM r")
+KEYED = plan_for("SELECT k FROM (SELECT k, MAX(x) AS x FROM r GROUP BY k) AS t WHERE x > 3")
+
+
+def step(mode: Mode, seconds: float, *, kind: Any = "propagate", delta: int = 0, read: int = 1_000_000) -> Step:
+    now = datetime.now(UTC)
+    profile = {"mode": mode.value, "seconds": seconds, "delta_rows_read": delta, "read_rows": read}
+    return Step(1, "v", kind, Interval(0, 1), "done", now, now, "me", (), profile)
+
+
+CREATED_IN_2_S = step(Mode.INCREMENTAL, 2.0, kind="create")
+
+
+def chosen(work: Work, *past: Step, of: ViewPlan = LINEAR, mode: RefreshMode = RefreshMode.AUTO) -> Mode:
+    return choose(of, mode, work, lambda: past).mode
+
+
+def test_many_changes_that_were_slow_by_deltas_are_recomputed() -> None:
+    slow = step(Mode.INCREMENTAL, 4.0, delta=500_000)
+    assert chosen(MUCH, slow, CREATED_IN_2_S) is Mode.WHOLE
+    reason = choose(LINEAR, RefreshMode.AUTO, MUCH, lambda: (slow, CREATED_IN_2_S)).reason
+    assert reason == "expected for 500,000 changes: 4.0 s by deltas, 2.0 s recomputed"
+
+
+def test_deltas_that_were_quick_are_kept() -> None:
+    assert chosen(MUCH, step(Mode.INCREMENTAL, 1.0, delta=500_000), CREATED_IN_2_S) is Mode.INCREMENTAL
+
+
+def test_past_seconds_grow_with_the_rows() -> None:
+    assert chosen(MUCH, step(Mode.INCREMENTAL, 1.0, delta=50_000), CREATED_IN_2_S) is Mode.WHOLE
+    assert (
+        chosen(MUCH, step(Mode.INCREMENTAL, 4.0, delta=500_000), step(Mode.WHOLE, 2.0, read=100_000)) is not Mode.WHOLE
+    )
+
+
+def test_without_a_history_of_deltas_a_change_counts_as_four_rows() -> None:
+    assert chosen(Work(400_000, 1_000_000, (7, 7)), CREATED_IN_2_S) is Mode.WHOLE
+    assert chosen(Work(200_000, 1_000_000, (7, 7)), CREATED_IN_2_S) is Mode.INCREMENTAL
+
+
+def test_nothing_is_chosen_without_any_history() -> None:
+    assert chosen(MUCH) is Mode.INCREMENTAL
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        pytest.param(Work(500_000, 1_000_000, (7, 8)), id="several csns would become one"),
+        pytest.param(Work(1_000, 1_000_000, (7, 7)), id="few changes"),
+        pytest.param(Work(50_000, 100_000, (7, 7)), id="little data"),
+        pytest.param(Work(0, 1_000_000, None), id="no change"),
+    ],
+)
+def test_where_it_does_not_pay_or_would_lose_a_csn_deltas_are_kept(work: Work) -> None:
+    assert chosen(work, step(Mode.INCREMENTAL, 40.0, delta=work.delta_rows), CREATED_IN_2_S) is Mode.INCREMENTAL
+
+
+def test_a_view_whose_old_states_are_grouped_may_be_recomputed_for_few_changes() -> None:
+    few = Work(1_000, 1_000_000, (7, 7))
+    slow = step(Mode.INCREMENTAL, 9.0, delta=1_000)
+    assert chosen(few, slow, CREATED_IN_2_S, of=KEYED) is Mode.WHOLE
+    assert chosen(few, slow, CREATED_IN_2_S) is Mode.INCREMENTAL
+
+
+def test_what_is_asked_for_is_done() -> None:
+    slow = step(Mode.INCREMENTAL, 40.0, delta=500_000)
+    assert chosen(MUCH, slow, CREATED_IN_2_S, mode=RefreshMode.INCREMENTAL) is Mode.INCREMENTAL
+    assert chosen(Work(1, 10, (7, 8)), mode=RefreshMode.RECOMPUTE) is Mode.WHOLE
+    assert chosen(Work(1, 10, (7, 8)), of=WHOLE) is Mode.WHOLE
+
+
+def test_strict_refuses_a_view_without_incremental_form() -> None:
+    check_strict("v", LINEAR, RefreshMode.INCREMENTAL)
+    check_strict("v", WHOLE, RefreshMode.AUTO)
+    with pytest.raises(errors.UsageError, match=r"View 'v' has no incremental form: .*window"):
+        check_strict("v", WHOLE, RefreshMode.INCREMENTAL)
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(errors.UsageError, match="no refresh mode 'sometimes'"):
+        refresh_mode("sometimes")
