@@ -106,8 +106,9 @@ def test_a_catalog_without_sources_is_brought_up_to_date(catalog: Catalog, url: 
         add_table(writer, "kept")
     with closing(Database(address.parse(url))) as database:
         with database.write() as connection:
-            connection.execute(sa.text("DROP TABLE rollview_source_table"))
-            connection.execute(sa.text("DROP TABLE rollview_source"))
+            for table in ("source_table", "source", "layout", "quarantine"):
+                connection.execute(sa.text(f"DROP TABLE rollview_{table}"))
+            connection.execute(sa.text("ALTER TABLE rollview_relation DROP COLUMN state"))
             connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
         migrate.bring_up_to_date(database)
         with database.read() as connection:
