@@ -263,6 +263,28 @@ class Captured(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantinedRow(Result):
+    """A row that came (``count`` +1) or went (-1) at a position, and has a value that cannot be represented."""
+
+    table: str
+    position: str
+    column: str
+    reason: str
+    row: str
+    count: int
+    taken: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuarantine(Result):
+    """``missing``: how many rows of the source the warehouse does not have now."""
+
+    name: str
+    missing: int
+    rows: tuple[QuarantinedRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TableLayout(Result):
     """The columns, as ``name type``, by which a table's commits are read after ``position``, and why."""
 

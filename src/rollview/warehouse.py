@@ -246,6 +246,12 @@ class Warehouse:
 
         return sources(self.catalog)
 
+    def quarantine(self, name: str) -> results.SourceQuarantine:
+        """Rows of a source that have no representation here."""
+        from rollview.query.status import quarantine
+
+        return quarantine(self.catalog, name)
+
     def capture(self, names: Sequence[str] = ()) -> results.Captured:
         """Take in what the sources have committed; all of them without names. One that fails stops no other."""
         from rollview.schedule.crew import capture_one

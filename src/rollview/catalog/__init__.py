@@ -9,6 +9,7 @@ from rollview.catalog.process import Process, this_process
 from rollview.catalog.values import (
     DEGRADED,
     SCHEMA_CHANGED,
+    BadRow,
     CapturedTable,
     Change,
     ChangeCount,
@@ -19,6 +20,7 @@ from rollview.catalog.values import (
     Moment,
     Part,
     Pin,
+    Quarantined,
     Relation,
     RelationKind,
     Snapshot,
@@ -32,6 +34,7 @@ from rollview.catalog.writer import CatalogWriter
 __all__ = [
     "DEGRADED",
     "SCHEMA_CHANGED",
+    "BadRow",
     "CapturedTable",
     "Catalog",
     "CatalogWriter",
@@ -46,6 +49,7 @@ __all__ = [
     "Part",
     "Pin",
     "Process",
+    "Quarantined",
     "Relation",
     "RelationKind",
     "Snapshot",

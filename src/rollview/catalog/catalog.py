@@ -20,6 +20,7 @@ from rollview.catalog.values import (
     ChangeCount,
     LeaseInfo,
     LedgerEntry,
+    Quarantined,
     Snapshot,
     Source,
     Step,
@@ -133,6 +134,11 @@ class Catalog:
     def source(self, name: str) -> Source:
         with self._database.read() as connection:
             return sources.get_source(connection, name)
+
+    def quarantine(self) -> tuple[Quarantined, ...]:
+        """Rows of sources that have no representation here, the oldest first."""
+        with self._database.read() as connection:
+            return sources.read_quarantine(connection)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
         """What is held now, and by whom."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ import sqlalchemy as sa
 from rollview import errors
 from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
-from rollview.catalog.values import CapturedTable, Source, folded
+from rollview.catalog.values import BadRow, CapturedTable, Quarantined, Source, folded
 from rollview.core import names
 from rollview.core.interval import Csn
 from rollview.core.schema import Constraints, Schema
@@ -42,6 +43,13 @@ def get_source(connection: sa.Connection, name: str) -> Source:
     return found
 
 
+def read_quarantine(connection: sa.Connection) -> tuple[Quarantined, ...]:
+    """Of all sources, the oldest first."""
+    kept = [t.quarantine.c[field.name] for field in fields(Quarantined) if field.name != "relation"]
+    query = sa.select(t.relation.c.name.label("relation"), *kept).join(t.relation).order_by(t.quarantine.c.id)
+    return tuple(Quarantined(**row._mapping) for row in connection.execute(query))
+
+
 class SourceWriter:
     """Part of one catalog transaction."""
 
@@ -64,19 +72,16 @@ class SourceWriter:
 
     def attach(self, name: str, relation: str, remote: str) -> None:
         """The relation's rows come from the source from now on."""
-        query = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(relation))
-        relation_id = self._connection.execute(query).scalar_one()
-        row = {"relation_id": relation_id, "source_id": self.get(name).id, "remote": remote}
+        row = {"relation_id": self._relation_id(relation), "source_id": self.get(name).id, "remote": remote}
         self._connection.execute(t.source_table.insert().values(**row))
 
     def set_layout(
         self, relation: str, schema: Schema, constraints: Constraints, position: str, csn: Csn, reason: str
     ) -> None:
         """What the source did after ``position`` is read by this layout; nothing of it has a csn before ``csn``."""
-        found = t.relation.c.folded == folded(relation)
-        relation_id = self._connection.execute(sa.select(t.relation.c.id).where(found)).scalar_one()
+        relation_id = self._relation_id(relation)
         described = {"columns": schema.to_json(), "constraints": constraints.to_json()}
-        self._connection.execute(t.relation.update().where(found).values(**described))
+        self._connection.execute(t.relation.update().where(t.relation.c.id == relation_id).values(**described))
         row = {"relation_id": relation_id, "csn": csn, "position": position, "columns": schema.to_json()}
         self._connection.execute(t.layout.insert().values(**row, reason=reason))
 
@@ -97,6 +102,15 @@ class SourceWriter:
     def set_state(self, name: str, state: str, problem: str | None = None) -> None:
         self._update(name, state=state, problem=problem)
 
+    def quarantine(self, source: str, relation: str, position: str, bad: BadRow) -> None:
+        about = {"source": source, "position": position, "column": bad.column, "reason": bad.reason}
+        found = {"row": bad.row, "count": bad.count, "taken": self._wall_clock()}
+        insert = t.quarantine.insert().values(relation_id=self._relation_id(relation), **about, **found)
+        self._connection.execute(insert)
+
+    def clear_quarantine(self, relation: str) -> None:
+        self._connection.execute(t.quarantine.delete().where(t.quarantine.c.relation_id == self._relation_id(relation)))
+
     def set_health(self, name: str, health: Mapping[str, Any], *, read: bool = False) -> None:
         """``read``: the source has just answered."""
         self._update(name, health=dict(health), **({"read": self._wall_clock()} if read else {}))
@@ -107,6 +121,10 @@ class SourceWriter:
     def drop(self, name: str) -> None:
         """Its tables are gone already; what the ledger says of it stays."""
         self._connection.execute(t.source.delete().where(t.source.c.id == self.get(name).id))
+
+    def _relation_id(self, name: str) -> int:
+        query = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(name))
+        return int(self._connection.execute(query).scalar_one())
 
     def _update(self, name: str, **values: Any) -> None:
         self._connection.execute(t.source.update().where(t.source.c.id == self.get(name).id).values(**values))

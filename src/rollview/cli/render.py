@@ -220,6 +220,14 @@ def _(answer: results.SourceCaptured, to: TextOutput) -> None:
     to.say(f"Source '{answer.name}': {_rows(answer.rows)} changed, at position {answer.position}.")
 
 
+@_renders(results.SourceQuarantine)
+def _(answer: results.SourceQuarantine, to: TextOutput) -> None:
+    to.say(f"{_rows(answer.missing)} of source '{answer.name}' in quarantine.")
+    if answer.rows:
+        rows = [(r.table, r.position, f"{r.count:+d}", r.row, r.column, r.reason) for r in answer.rows]
+        to.table(("table", "position", "count", "row", "column", "reason"), rows, ("count",))
+
+
 @_renders(results.SourceStatus)
 def _(answer: results.SourceStatus, to: TextOutput) -> None:
     facts = {"kind": answer.kind, "address": answer.address, "state": answer.state, "position": answer.position or "–"}

@@ -102,6 +102,16 @@ def show(run: Invocation, name: Name) -> None:
     run.output.show(found)
 
 
+@command(app, "quarantine")
+def quarantine(run: Invocation, name: Name) -> None:
+    """List the rows of a source that have a value that cannot be represented, with their positions.
+
+    They are put aside where the source's options say 'on_bad_value: quarantine'; without it the first one stops it.
+    """
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.quarantine(name))
+
+
 @command(app, "resnapshot")
 def resnapshot(run: Invocation, name: Name) -> None:
     """Copy a source again, for one that lost its position; the difference becomes one commit."""

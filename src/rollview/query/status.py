@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from rollview.catalog import Catalog, Part, Relation, Snapshot, Source, Step
+from rollview.catalog import DEGRADED, Catalog, Part, Quarantined, Relation, Snapshot, Source, Step
 from rollview.core.interval import Interval
-from rollview.results import SourceStatus, Status, TableLayout, TableStatus, ViewStatus
+from rollview.results import (
+    QuarantinedRow,
+    SourceQuarantine,
+    SourceStatus,
+    Status,
+    TableLayout,
+    TableStatus,
+    ViewStatus,
+)
 
 
 def status(catalog: Catalog) -> Status:
     snapshot = catalog.snapshot()
     steps = catalog.last_steps()
+    lacking = missing(catalog.quarantine())
     return Status(
         snapshot.moment.csn,
         snapshot.moment.time,
         tuple(_table(snapshot, table) for table in snapshot.tables()),
-        tuple(_view(catalog, snapshot, view, steps.get(view.name)) for view in snapshot.views()),
+        tuple(_view(catalog, snapshot, view, steps.get(view.name), lacking) for view in snapshot.views()),
         sources(catalog),
     )
 
@@ -63,7 +74,9 @@ def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
     )
 
 
-def _view(catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None) -> ViewStatus:
+def _view(
+    catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None, lacking: Mapping[str, int]
+) -> ViewStatus:
     extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
     missed = _missed_commits(
         catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn))
@@ -78,9 +91,38 @@ def _view(catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | Non
         rows=extent.rows,
         last_refresh=step.finished if step is not None else None,
         last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
-        problem=view.problem,
-        state=view.state or ("ok" if view.problem is None else "stopped"),
+        problem=view.problem or _lack(snapshot, view, lacking),
+        state=_state(snapshot, view, lacking),
     )
+
+
+def _state(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str:
+    if view.state is not None or view.problem is not None:
+        return view.state or "stopped"
+    return "ok" if _lack(snapshot, view, lacking) is None else DEGRADED
+
+
+def _lack(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str | None:
+    found = [f"{lacking[table]} of '{table}'" for table in sorted(snapshot.tables_below(view)) if table in lacking]
+    return f"rows in quarantine: {', '.join(found)}" if found else None
+
+
+def quarantine(catalog: Catalog, name: str) -> SourceQuarantine:
+    source = catalog.source(name).name
+    kept = [one for one in catalog.quarantine() if one.source == source]
+    rows = (QuarantinedRow(q.relation, q.position, q.column, q.reason, q.row, q.count, q.taken) for q in kept)
+    return SourceQuarantine(source, sum(missing(kept).values()), tuple(rows))
+
+
+def missing(kept: Iterable[Quarantined]) -> dict[str, int]:
+    """How many rows each table lacks: what came and did not go again."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for one in kept:
+        sums[one.relation, one.row] += one.count
+    lacking: Counter[str] = Counter()
+    for (relation, _), count in sums.items():
+        lacking[relation] += max(0, count)
+    return dict(+lacking)
 
 
 def _policy(view: Relation) -> str:

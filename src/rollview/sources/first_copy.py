@@ -22,6 +22,7 @@ from rollview.core.schema import Schema
 from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
 from rollview.sources.held import delta_folder, state_folder
 from rollview.sources.protocol import FirstCopy, Source, SourceTable
+from rollview.sources.quarantine import sift_rows
 from rollview.sources.settings import SourceSettings
 from rollview.sources.values import UnfitError, as_table
 from rollview.store.datafile import DataFile
@@ -55,9 +56,8 @@ def run_first_copy(catalog: Catalog, root: Path, source: Source, record: Record)
         folders = tuple(homes.values())
         with recorded(catalog, None, root, record.name, "copy", Interval(at, at), folders) as step:
             planned = [_planned(settings, table, homes[table.name], at) for table in tables]
-            copied = [
-                _Copied(t, r, _stage(root, record.name, t, r, copy)) for t, r in zip(tables, planned, strict=True)
-            ]
+            own = (root, record.name, settings.quarantines)
+            copied = [_Copied(t, r, _stage(*own, t, r, copy)) for t, r in zip(tables, planned, strict=True)]
             reach("copy.computed")
             _publish(catalog, root, record, copy, copied, step)
     return {one.relation.name: one.rows for one in copied}
@@ -96,8 +96,12 @@ def _planned(settings: SourceSettings, table: SourceTable, home: str, at: Csn) -
     return Relation(0, name, kind, table.schema, table.constraints, None, (), home, at, {}, (), None)
 
 
-def pieces(source: str, relation: str, table: SourceTable, copy: FirstCopy) -> Iterator[pa.Table]:
+def pieces(
+    source: str, relation: str, table: SourceTable, copy: FirstCopy, *, quarantines: bool = False
+) -> Iterator[pa.Table]:
     for rows in copy.rows(table.name):
+        if quarantines and not isinstance(rows, pa.Table):
+            rows = sift_rows(table, rows, +1, copy.quarantined)
         try:
             piece = as_table(rows, table.schema)
         except UnfitError as error:
@@ -106,10 +110,12 @@ def pieces(source: str, relation: str, table: SourceTable, copy: FirstCopy) -> I
             yield piece
 
 
-def _stage(root: Path, source: str, table: SourceTable, relation: Relation, copy: FirstCopy) -> tuple[DataFile, ...]:
+def _stage(
+    root: Path, source: str, quarantines: bool, table: SourceTable, relation: Relation, copy: FirstCopy
+) -> tuple[DataFile, ...]:
     folder = state_folder(root, relation)
     files: list[DataFile] = []
-    for piece in pieces(source, relation.name, table, copy):
+    for piece in pieces(source, relation.name, table, copy, quarantines=quarantines):
         files += folder.stage(piece, DeltaFolder.new_folder(), sort=table.constraints.primary_key)
     return tuple(files)
 
@@ -132,6 +138,9 @@ def _publish(
             for one, (state, delta) in zip(copied, versions, strict=True):
                 writer.pin(one.relation.name, Pin(Part.STATE, state, moment.csn, moment.csn, one.rows))
                 writer.pin(one.relation.name, Pin(Part.DELTA, delta, moment.csn, moment.csn, 0))
+            relations = {one.table.name: one.relation.name for one in copied}
+            for bad in copy.quarantined:
+                writer.sources.quarantine(record.name, relations[bad.table], copy.position, bad)
             writer.sources.advance(record.name, None, copy.position, copy.memory)
             writer.sources.set_state(record.name, "active")
             writer.finish_step(step, "done", {"rows": sum(one.rows for one in copied)})

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
+from rollview.catalog import BadRow
 from rollview.core.schema import Constraints, Schema
 from rollview.sources.settings import SourceSettings
 
@@ -61,13 +62,15 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class UnitOfWork:
-    """One committed transaction. ``changes`` by the source's own names of its tables."""
+    """One committed transaction. ``changes`` by the source's own names of its tables; ``quarantined``: rows of it that
+    have no representation, where that does not stop the source."""
 
     position: str
     transaction: str
     time: datetime
     changes: Mapping[str, Changes]
     global_id: str | None = None
+    quarantined: tuple[BadRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +88,15 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class FirstCopy:
-    """The tables as they were at one position; ``rows`` yields those of a table in pieces."""
+    """The tables as they were at one position; ``rows`` yields those of a table in pieces, and puts aside into
+    ``quarantined`` what has no representation, where that does not stop the source."""
 
     position: str
     time: datetime
     tables: tuple[SourceTable, ...]
     rows: Callable[[str], Iterator[Rows]]
     memory: Mapping[str, Any]
+    quarantined: list[BadRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,10 +179,11 @@ def _read_on(catalog: Catalog, root: Path, name: str) -> Progress:
 def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
     names = {table.remote: table.relation for table in record.tables}
     changes = {}
+    quarantines = SourceSettings.from_json(record.settings).quarantines
     for table in copy.tables:
-        found = list(pieces(record.name, names[table.name], table, copy))
+        found = list(pieces(record.name, names[table.name], table, copy, quarantines=quarantines))
         changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
-    unit = UnitOfWork(copy.position, "copied again", copy.time, changes)
+    unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
     return Sequencer(catalog, root, source, record).replace(unit, copy.memory)
 
 

@@ -20,6 +20,8 @@ from rollview.core.interval import Csn, Interval
 from rollview.errors import BadValue, Corrupt
 from rollview.sources.held import delta_folder
 from rollview.sources.protocol import Batch, Source, UnitOfWork
+from rollview.sources.quarantine import note_quarantine, sift, tables_of
+from rollview.sources.settings import SourceSettings
 from rollview.sources.settled import Settled, settle
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
@@ -70,6 +72,7 @@ class Sequencer:
         self._name = record.name
         self._relations = {table.remote: table.relation for table in record.tables}
         self._position = record.position
+        self._quarantines = SourceSettings.from_json(record.settings).quarantines
         self._units = 0
         self._rows = 0
 
@@ -104,8 +107,12 @@ class Sequencer:
         elif batch.position != self._position or batch.memory is not None:
             self._advance(end)
 
-    def _advance(self, end: _End) -> None:
+    def _sifted(self, units: Sequence[UnitOfWork], relations: Mapping[str, Relation]) -> Sequence[UnitOfWork]:
+        return [sift(unit, tables_of(relations)) for unit in units] if self._quarantines else units
+
+    def _advance(self, end: _End, units: Sequence[UnitOfWork] = ()) -> None:
         with self._catalog.write() as writer:
+            note_quarantine(writer, self._name, self._relations, units)
             writer.sources.advance(self._name, self._position, end.position, end.memory)
         self._position = end.position
 
@@ -139,15 +146,18 @@ class Sequencer:
             snapshot = self._catalog.snapshot()
             relations = {remote: snapshot.get(name) for remote, name in self._relations.items()}
             first = snapshot.moment.csn + 1
+            units = self._sifted(units, relations)
             settled = settle(self._root, self._name, relations, units, first)
             if settled.units:
-                self._write(lease, settled, Interval(first - 1, first - 1 + len(settled.units)), end)
+                self._write(lease, settled, Interval(first - 1, first - 1 + len(settled.units)), end, units)
             else:
-                self._advance(end)
+                self._advance(end, units)
         self._units += len(settled.units)
         self._rows += settled.rows
 
-    def _write(self, lease: Lease, settled: Settled, interval: Interval, end: _End) -> None:
+    def _write(
+        self, lease: Lease, settled: Settled, interval: Interval, end: _End, units: Sequence[UnitOfWork]
+    ) -> None:
         places = {name: DeltaFolder.new_folder() for name in settled.tables}
         relations = {name: settled.relations[name] for name in settled.tables}
         paths = [f"{relations[name].folder}/{Part.DELTA}/{place}" for name, place in places.items()]
@@ -160,6 +170,7 @@ class Sequencer:
                     writer.commit_unit(**_described(self._name, unit.unit), changes=unit.counts, expect=expect)
                 for one, pin in zip(written, pins, strict=True):
                     writer.pin(one.relation.name, pin)
+                note_quarantine(writer, self._name, self._relations, units)
                 writer.sources.advance(self._name, self._position, end.position, end.memory)
                 writer.finish_step(step, "done", {"units": len(settled.units), "rows": settled.rows})
             self._position = end.position

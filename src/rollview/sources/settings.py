@@ -16,6 +16,8 @@ from rollview.core.names import same
 from rollview.core.references import anchored, is_reference
 from rollview.errors import UsageError
 
+ON_BAD_VALUE = "on_bad_value"
+
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _FILES = ("sqlite", "files", "delta")
@@ -48,11 +50,18 @@ class SourceSettings:
             )
         if not self.tables:
             raise UsageError("The source has no tables.", hint="Name at least one.")
+        if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
+            raise UsageError(f"{ON_BAD_VALUE} is '{self.options[ON_BAD_VALUE]}'.", hint="It is stop or quarantine.")
         for place, table in enumerate(self.tables):
             if any(same(table.relation, other.relation) for other in self.tables[:place]):
                 raise UsageError(
                     f"Two tables would be called '{table.relation}'.", hint="Give one of them another name: NAME=TABLE."
                 )
+
+    @property
+    def quarantines(self) -> bool:
+        """Whether a row that has no representation is put aside rather than stopping the source."""
+        return self.options.get(ON_BAD_VALUE, "stop") == "quarantine"
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)

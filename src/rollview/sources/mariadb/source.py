@@ -15,12 +15,13 @@ from typing import Any, ClassVar
 from pymysql.cursors import SSCursor
 from pymysqlreplication import BinLogStreamReader
 
-from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceStopped
+from rollview.errors import LostPosition, SchemaChanged, SourceStopped
 from rollview.sources.mariadb.layout import MariadbTable, described, findings, quoted, read_table, recorded, stored
 from rollview.sources.mariadb.server import Server, server_findings
 from rollview.sources.mariadb.stream import EVENTS, Stream
 from rollview.sources.mariadb.values import decoder
 from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+from rollview.sources.quarantine import Sieve
 
 _PIECE = 50_000
 _NOWHERE = "0-0-0"
@@ -52,12 +53,14 @@ class MariadbSource:
             position = _snapshot(reading)
             found = {remote: self._get(reading, remote) for remote in self._opening.settings.remotes}
 
+            sieve = Sieve(self._opening)
+
             def rows(remote: str) -> Iterator[Sequence[Row]]:
-                yield from self._copied(reading, found[remote])
+                yield from self._copied(reading, found[remote], sieve)
 
             tables = tuple(map(described, found.values()))
             memory = {**self._opening.memory, "columns": {remote: recorded(table) for remote, table in found.items()}}
-            yield FirstCopy(position, datetime.now(UTC), tables, rows, memory)
+            yield FirstCopy(position, datetime.now(UTC), tables, rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():
@@ -127,7 +130,7 @@ class MariadbSource:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
         return table
 
-    def _copied(self, connection: Any, table: MariadbTable) -> Iterator[Sequence[Row]]:
+    def _copied(self, connection: Any, table: MariadbTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
         columns = stored(table)
         types = {column.name: column.type for column in described(table).schema}
         decoders = [(c.name, decoder(c.kind, c.length, types[c.name])) for c in columns]
@@ -136,16 +139,19 @@ class MariadbSource:
         with self._server.translated(), connection.cursor(SSCursor) as cursor:
             cursor.execute(f"SELECT {', '.join(asked)} FROM {quoted(table.remote)}")
             while piece := cursor.fetchmany(_PIECE):
-                yield [self._decoded(table.remote, decoders, row) for row in piece]
+                yield [done for row in piece for done in self._decoded(described(table), decoders, row, sieve)]
 
-    def _decoded(self, table: str, decoders: Sequence[tuple[str, Any]], row: Sequence[Any]) -> Row:
+    def _decoded(
+        self, table: SourceTable, decoders: Sequence[tuple[str, Any]], row: Sequence[Any], sieve: Sieve
+    ) -> Sequence[Row]:
         values: list[Any] = []
         for value, (column, decode) in zip(row, decoders, strict=True):
             try:
                 values.append(None if value is None else decode(value))
             except (ValueError, ArithmeticError) as error:
-                raise BadValue(self._opening.name, table, column, str(error)) from None
-        return tuple(values)
+                sieve.refuse(table, column, str(error), None, dict(zip(table.schema.names, row, strict=True)), +1)
+                return ()
+        return (tuple(values),)
 
 
 def _newest(connection: Any) -> str:

@@ -20,10 +20,11 @@ from sqlglot.errors import SqlglotError
 
 from rollview.core.names import same
 from rollview.core.schema import Column
-from rollview.errors import BadValue, LostPosition, SchemaChanged
+from rollview.errors import LostPosition, SchemaChanged
 from rollview.sources.mariadb.ddl import UnclearError, altered
 from rollview.sources.mariadb.values import Decode, decoder
 from rollview.sources.protocol import Changes, Opening, Row, UnitOfWork
+from rollview.sources.quarantine import Sieve
 
 EVENTS = (MariadbGtidEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, QueryEvent)
 
@@ -52,6 +53,7 @@ class Stream:
         self._spelled = {
             remote: {name: columns[remote][name][1] for name in decoders} for remote, decoders in self._decoders.items()
         }
+        self._sieve = Sieve(opening)
         self._gtid: str | None = None
         self._collected: dict[str, _Collected] = {}
 
@@ -76,7 +78,8 @@ class Stream:
         if not self._collected:
             return gtid
         changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
-        return UnitOfWork(gtid, gtid, datetime.fromtimestamp(event.timestamp, UTC), changes)
+        time, bad = datetime.fromtimestamp(event.timestamp, UTC), self._sieve.take()
+        return UnitOfWork(gtid, gtid, time, changes, quarantined=bad)
 
     def _query(self, event: Any) -> bool:
         """Whether the statement ends its transaction."""
@@ -85,6 +88,7 @@ class Stream:
             return False
         if _UNDONE.match(text):
             self._collected = {}
+            self._sieve.take()
         elif _EMPTIED.match(text):
             self._truncate(text, _text(event.schema))
         elif _ROWS.match(text) and any(remote.lower() in text.lower() for remote in self._decoders):
@@ -126,32 +130,36 @@ class Stream:
         collected = self._collected.setdefault(event.table, _Collected())
         for row in event.rows:
             if isinstance(event, UpdateRowsEvent):
-                before, after = ("before_values", "before_none_sources"), ("after_values", "after_none_sources")
-                collected.before.append(self._decoded(event.table, *(row[name] for name in before)))
-                collected.after.append(self._decoded(event.table, *(row[name] for name in after)))
+                collected.before += self._decoded(event.table, row["before_values"], row["before_none_sources"], -1)
+                collected.after += self._decoded(event.table, row["after_values"], row["after_none_sources"], +1)
+            elif isinstance(event, WriteRowsEvent):
+                collected.after += self._decoded(event.table, row["values"], row["none_sources"], +1)
             else:
-                side = collected.after if isinstance(event, WriteRowsEvent) else collected.before
-                side.append(self._decoded(event.table, row["values"], row["none_sources"]))
+                collected.before += self._decoded(event.table, row["values"], row["none_sources"], -1)
 
-    def _decoded(self, table: str, image: Mapping[str, Any], reasons: Mapping[str, str]) -> Row:
+    def _decoded(self, table: str, image: Mapping[str, Any], reasons: Mapping[str, str], count: int) -> Sequence[Row]:
+        """The row; nothing if it is put aside."""
         values: list[Any] = []
         for column, decode in self._decoders[table].items():
             if column not in image:
                 what = f"a row in the log has no column '{column}'"
                 raise SchemaChanged(self._opening.name, table, what, gone=(column,))
-            if image[column] is None and reasons.get(column, "null") != "null":
-                raise self._missing(table, column, reasons[column])
             try:
-                values.append(None if image[column] is None else decode(image[column]))
+                values.append(self._value(table, column, image[column], reasons.get(column, "null"), decode))
             except (ValueError, ArithmeticError) as error:
-                raise BadValue(self._opening.name, table, column, str(error), self._gtid) from None
-        return tuple(values)
+                self._sieve.refuse(self._opening.known[table], column, str(error), self._gtid, image, count)
+                return ()
+        return (tuple(values),)
 
-    def _missing(self, table: str, column: str, reason: str) -> Exception:
+    def _value(self, table: str, column: str, value: Any, reason: str, decode: Decode) -> Any:
+        if value is not None:
+            return decode(value)
         if reason == "cols bitmap":
             what = f"a row of table '{table}' is not whole in the log (binlog_row_image must be FULL in every session)"
-            return LostPosition(self._opening.name, what)
-        return BadValue(self._opening.name, table, column, f"the log holds no such value: {reason}", self._gtid)
+            raise LostPosition(self._opening.name, what)
+        if reason != "null":
+            raise ValueError(f"the log holds no such value: {reason}")
+        return None
 
 
 def _decoder(recorded: Sequence[Any], column: Column) -> Decode:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast
 
 from psycopg import sql
 
-from rollview.errors import BadValue, RollviewError, SchemaChanged, SourceStopped
+from rollview.errors import RollviewError, SchemaChanged, SourceStopped
 from rollview.sources.postgres import slot
 from rollview.sources.postgres.altered import check_columns, check_logged, facts
 from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
@@ -34,6 +34,7 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
 )
+from rollview.sources.quarantine import Sieve
 from rollview.sources.settings import size
 
 _PIECE = 50_000
@@ -87,11 +88,14 @@ class PostgresSource:
                 found = self._read_tables(reading)
                 tables = {table.name: table for table in self._described(found)}
 
+                sieve = Sieve(self._opening)
+
                 def rows(remote: str) -> Iterator[Sequence[Row]]:
-                    yield from self._copied(reading, tables[remote])
+                    yield from self._copied(reading, tables[remote], sieve)
 
                 memory = self._memory(reading, found)
-                yield FirstCopy(lsn_text(position), datetime.now(UTC), tuple(tables.values()), rows, memory)
+                about = (lsn_text(position), datetime.now(UTC), tuple(tables.values()))
+                yield FirstCopy(*about, rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
         start = parse_lsn(after)
@@ -184,28 +188,29 @@ class PostgresSource:
         settings = self._opening.settings.tables
         return tuple(described(table, chosen) for table, chosen in zip(tables, settings, strict=True))
 
-    def _copied(self, connection: Connection, table: SourceTable) -> Iterator[Sequence[Row]]:
+    def _copied(self, connection: Connection, table: SourceTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
         columns = sql.SQL(", ").join(map(sql.Identifier, table.schema.names))
         query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(columns, sql.Identifier(*split(table.name)))
         decoders = [decoder(column.type) for column in table.schema]
         piece: list[Row] = []
         with self._server.translated(), connection.cursor() as cursor, cursor.copy(query) as copy:
             for row in copy.rows():
-                piece.append(self._decoded(table, decoders, row))
+                piece += self._decoded(table, decoders, row, sieve)
                 if len(piece) == _PIECE:
                     yield piece
                     piece = []
         yield piece
 
-    def _decoded(self, table: SourceTable, decoders: Sequence[Any], row: Sequence[Any]) -> Row:
+    def _decoded(self, table: SourceTable, decoders: Sequence[Any], row: Sequence[Any], sieve: Sieve) -> Sequence[Row]:
         values: list[Any] = []
         for text, decode in zip(row, decoders, strict=True):
             try:
                 values.append(None if text is None else decode(text))
             except (ValueError, ArithmeticError, KeyError) as error:
                 column = table.schema.columns[len(values)].name
-                raise BadValue(self._opening.name, table.name, column, str(error)) from None
-        return tuple(values)
+                sieve.refuse(table, column, str(error), None, dict(zip(table.schema.names, row, strict=True)), +1)
+                return ()
+        return (tuple(values),)
 
     def _memory(self, connection: Connection, tables: Sequence[PgTable]) -> dict[str, Any]:
         identity = slot.read_identity(connection)

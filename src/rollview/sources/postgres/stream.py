@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollview.core.schema import Column, Schema
-from rollview.errors import BadValue, LostPosition, SchemaChanged
+from rollview.errors import LostPosition, SchemaChanged
 from rollview.sources.postgres.layout import full_name, split
 from rollview.sources.postgres.messages import (
     UNCHANGED,
@@ -29,6 +29,7 @@ from rollview.sources.postgres.messages import (
 )
 from rollview.sources.postgres.values import Decode, decoder, spark_type
 from rollview.sources.protocol import Changes, Opening, Row, UnitOfWork
+from rollview.sources.quarantine import Sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Stream:
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._remotes = {split(remote): remote for remote in opening.settings.remotes}
+        self._sieve = Sieve(opening)
         self._layouts: dict[int, _Layout] = {}
         self._collected: dict[str, _Collected] = {}
         self._begin: Begin | None = None
@@ -94,7 +96,8 @@ class Stream:
     def _unit(self, commit: Commit) -> UnitOfWork:
         assert self._begin is not None
         changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
-        return UnitOfWork(lsn_text(commit.end_lsn), str(self._begin.xid), commit.time, changes)
+        bad = self._sieve.take()
+        return UnitOfWork(lsn_text(commit.end_lsn), str(self._begin.xid), commit.time, changes, quarantined=bad)
 
     def _announce(self, message: RelationMessage) -> None:
         remote = self._remotes.get((message.schema, message.name))
@@ -121,9 +124,9 @@ class Stream:
         collected = self._collected.setdefault(layout.remote, _Collected())
         if message.after is not None:
             whole = _filled(message.after, message.before)
-            collected.after.append(self._decoded(layout, whole))
+            collected.after += self._decoded(layout, whole, +1)
         if message.before is not None and not message.is_key:
-            collected.before.append(self._decoded(layout, message.before))
+            collected.before += self._decoded(layout, message.before, -1)
         elif message.after is None or message.before is not None:
             raise LostPosition(self._opening.name, f"an old row of table '{layout.remote}' is not whole")
 
@@ -132,7 +135,8 @@ class Stream:
         for layout in (self._layouts[oid] for oid in message.oids if oid in self._layouts):
             self._collected[layout.remote] = _Collected(replaces=True)
 
-    def _decoded(self, layout: _Layout, image: Image) -> Row:
+    def _decoded(self, layout: _Layout, image: Image, count: int) -> Sequence[Row]:
+        """The row; nothing if it is put aside."""
         values: list[Any] = []
         for place, decode_value in zip(layout.places, layout.decoders, strict=True):
             text = image[place]
@@ -141,8 +145,11 @@ class Stream:
             except (ValueError, ArithmeticError, KeyError) as error:
                 column = layout.schema.columns[len(values)].name
                 position = lsn_text(self._begin.commit_lsn) if self._begin else None
-                raise BadValue(self._opening.name, layout.remote, column, str(error), position) from None
-        return tuple(values)
+                row = {c.name: image[p] for c, p in zip(layout.schema, layout.places, strict=True)}
+                table = self._opening.known[layout.remote]
+                self._sieve.refuse(table, column, str(error), position, row, count)
+                return ()
+        return (tuple(values),)
 
 
 def _filled(after: Image, before: Image | None) -> Image:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from rollview.core.schema import Column, Schema
-from rollview.errors import BadValue, LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
+from rollview.core.schema import Column
+from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.protocol import (
     Batch,
     Capability,
@@ -26,11 +26,12 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
 )
+from rollview.sources.quarantine import Sieve
 from rollview.sources.settings import TableSettings
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
 from rollview.sources.sqlite.triggers import Names
-from rollview.sources.sqlite.values import decoder, spark_type
+from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
@@ -70,23 +71,27 @@ class SqliteSource:
             tables = {table.name: table for table in self.tables()}
             position = _position([self._newest(names) for names in self._names])
 
+            sieve = Sieve(self._opening)
+
             def rows(remote: str) -> Iterator[Sequence[Row]]:
-                yield from self._rows(tables[remote])
+                yield from self._rows(tables[remote], sieve)
 
             slots = {remote: list(table.schema.names) for remote, table in tables.items()}
             memory = {**self._opening.memory, "slots": slots}
-            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory)
+            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
         with self._reading():
             self._check_layouts()
-            found = [self._logged(names, start, remote) for names, start, remote in self._logs(seen)]
+            sieve = Sieve(self._opening)
+            found = [self._logged(names, start, remote, sieve) for names, start, remote in self._logs(seen)]
         position = _position([last for last, _ in found])
         changes = {remote: change for (_, change), remote in zip(found, self._remotes, strict=True) if change}
         if not changes:
             return Batch((), after)
-        return Batch((UnitOfWork(position, position, datetime.now(UTC), changes),), position)
+        unit = UnitOfWork(position, position, datetime.now(UTC), changes, quarantined=sieve.take())
+        return Batch((unit,), position)
 
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the newest entry: no number is used again."""
@@ -129,17 +134,17 @@ class SqliteSource:
                 for statement in (*triggers.drop(names), *triggers.create(names, self._layout(remote))):
                     self._connection.execute(statement)
 
-    def _rows(self, table: SourceTable) -> Iterator[Sequence[Row]]:
+    def _rows(self, table: SourceTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
         columns = ", ".join(map(quoted, table.schema.names))
         with self._translated():
             cursor = self._connection.execute(f"SELECT {columns} FROM {quoted(table.name)}")
             while piece := cursor.fetchmany(_PIECE):
-                yield self._decoded(table.name, table.schema, piece, None)
+                yield self._decoded(table, piece, None, +1, sieve)
 
     def _logs(self, seen: Sequence[int]) -> Iterator[tuple[Names, int, str]]:
         yield from zip(self._names, seen, self._remotes, strict=True)
 
-    def _logged(self, names: Names, after: int, remote: str) -> tuple[int, Changes | None]:
+    def _logged(self, names: Names, after: int, remote: str, sieve: Sieve) -> tuple[int, Changes | None]:
         """The newest entry of a log, and the changes since ``after``."""
         last = self._newest(names)
         if last < after:
@@ -155,7 +160,9 @@ class SqliteSource:
         if not entries:
             return last, None
         gone, come = (
-            self._decoded(remote, schema, [entry[2:] for entry in entries if entry[1] == count], str(last))
+            self._decoded(
+                self._opening.known[remote], [e[2:] for e in entries if e[1] == count], str(last), count, sieve
+            )
             for count in (-1, +1)
         )
         return last, Changes(gone, come)
@@ -166,15 +173,16 @@ class SqliteSource:
         query = f"SELECT max(coalesce(({counted}), 0), coalesce((SELECT max(seq) FROM {quoted(names.log)}), 0))"
         return int(self._connection.execute(query, (names.log,)).fetchone()[0])
 
-    def _decoded(self, table: str, schema: Schema, rows: Sequence[Row], position: str | None) -> list[Row]:
-        columns = list(zip(*rows, strict=True))
-        done = []
-        for column, values in zip(schema, columns, strict=False):
-            decode = decoder(column.type)
-            try:
-                done.append([None if value is None else decode(value) for value in values])
-            except ValueError as error:
-                raise BadValue(self._opening.name, table, column.name, str(error), position) from None
+    def _decoded(
+        self, table: SourceTable, rows: Sequence[Row], position: str | None, count: int, sieve: Sieve
+    ) -> list[Row]:
+        """Column by column; row by row where a value is not what its column is for."""
+        decoders = [decoder(column.type) for column in table.schema]
+        try:
+            columns = zip(decoders, zip(*rows, strict=True), strict=bool(rows))
+            done = [[None if value is None else decode(value) for value in values] for decode, values in columns]
+        except ValueError:
+            return [fit for row in rows for fit in _one(table, decoders, row, position, count, sieve)]
         return list(zip(*done, strict=True))
 
     def _check_layouts(self) -> None:
@@ -242,6 +250,21 @@ class SqliteSource:
             raise
         except sqlite3.Error as error:
             raise SourceDown(self._opening.name, str(error)) from error
+
+
+def _one(
+    table: SourceTable, decoders: Sequence[Decode], row: Row, position: str | None, count: int, sieve: Sieve
+) -> Sequence[Row]:
+    """The row; nothing if it is put aside."""
+    values: list[Any] = []
+    for column, decode, value in zip(table.schema, decoders, row, strict=True):
+        try:
+            values.append(None if value is None else decode(value))
+        except ValueError as error:
+            shown = dict(zip(table.schema.names, row, strict=True))
+            sieve.refuse(table, column.name, str(error), position, shown, count)
+            return ()
+    return (tuple(values),)
 
 
 def _is_same(column: Column, now: tuple[str, str, bool] | None, chosen: TableSettings) -> bool:
