@@ -128,7 +128,7 @@ class Stream:
         if event.schema != self._database or event.table not in self._decoders:
             return
         collected = self._collected.setdefault(event.table, _Collected())
-        for row in event.rows:
+        for row in self._told(event):
             if isinstance(event, UpdateRowsEvent):
                 collected.before += self._decoded(event.table, row["before_values"], row["before_none_sources"], -1)
                 collected.after += self._decoded(event.table, row["after_values"], row["after_none_sources"], +1)
