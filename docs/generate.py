@@ -230,6 +230,8 @@ _SETTINGS = {
     "spark": "settings for the Spark session, as Spark spells them",
     "retention": "how long changes are kept: `30 days`, `1000 commits`, or by name of table or view; or for ever",
     "detail": "how long they are kept commit by commit; older ones are compressed",
+    "order": "`arrival` or `commit_time`: the order of commits of several sources",
+    "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
 }
 _VARIABLES = {
     "JAVA_HOME": "the Java that Spark runs on; then `java` on the PATH, then the `java` extra; at least version 17",
@@ -243,7 +245,7 @@ def _settings() -> tuple[Any, ...]:
 
 def _type(annotation: Any) -> str:
     text = str(annotation).removesuffix(" | None")
-    return "settings by name" if text.startswith("dict") else "`1`" if text.startswith("Literal") else "text"
+    return "settings by name" if text.startswith("dict") else "`1`" if text == "Literal[1]" else "text"
 
 
 def _default(field: Any) -> str:

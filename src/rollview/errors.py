@@ -14,7 +14,8 @@ RollviewError                 root: code, retryable, facts, hint
 ├── Retryable                 try again later
 │   ├── Conflict              another transaction committed first
 │   ├── Busy                  another process holds the lease
-│   └── SourceDown            a source does not answer
+│   ├── SourceDown            a source does not answer
+│   └── NotPassed             a source is not known to have passed a moment
 ├── SourceStopped             a source cannot be read on until somebody acts
 │   ├── LostPosition          the source no longer has what follows the last position
 │   ├── SchemaChanged         a table of the source is not what it was
@@ -27,6 +28,7 @@ RollviewError                 root: code, retryable, facts, hint
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 
@@ -157,6 +159,19 @@ class SourceDown(Retryable):
             f"Source '{source}' does not answer: {reason}.",
             hint="Nothing was lost. Try again when it is back.",
             source=source,
+        )
+
+
+class NotPassed(Retryable):
+    code = "not_passed"
+
+    def __init__(self, source: str, moment: datetime, known: datetime | None) -> None:
+        passed = f"only known to have passed {known.isoformat()}" if known is not None else "not read yet"
+        super().__init__(
+            f"Source '{source}' is {passed}, so what it committed by {moment.isoformat()} is not all here.",
+            hint=f"Capture it first: rollview capture {source}",
+            source=source,
+            known=known.isoformat() if known is not None else None,
         )
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rollview.core import references
+from rollview.core.durations import duration
+from rollview.core.order import Order
 from rollview.errors import AlreadyExists, NotFound, UsageError
 from rollview.results import Result
-from rollview.sources.settings import SourceSettings, TableSettings, table_named
+from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings, table_named
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -51,6 +53,11 @@ warehouse: .rollview
 #     address: env:BANK_URL
 #     tables: [public.accounts]
 
+# Commits of several sources are ordered as they come, or by their commit times: then a commit waits until every source
+# has passed its time, but not for a source that is further behind than the delay.
+# order: commit_time
+# delay: 5 minutes
+
 # Settings for the Spark session.
 # spark:
 #   spark.driver.memory: 8g
@@ -76,6 +83,22 @@ class TableConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class GlobalConfig:
+    """Transactions that several sources have parts of: where their ids are, who takes part, how long a part waits."""
+
+    __pydantic_config__ = _STRICT
+
+    table: str | None = None
+    id: str | None = None
+    parts: str | None = None
+    sources: list[str] | None = None
+    limit: str = "10 minutes"
+
+    def settings(self) -> GlobalSettings:
+        return GlobalSettings(self.table, self.id, self.parts, tuple(self.sources or ()), self.limit)
+
+
+@dataclass(frozen=True, slots=True)
 class SourceConfig:
     __pydantic_config__ = _STRICT
 
@@ -83,11 +106,13 @@ class SourceConfig:
     address: str
     tables: list[str | TableConfig]
     options: dict[str, str | int | float | bool] | None = None
+    global_transactions: GlobalConfig | None = None
 
     def settings(self) -> SourceSettings:
         tables = (table_named(table) if isinstance(table, str) else table.settings() for table in self.tables)
         options = {key: _spelled(value) for key, value in (self.options or {}).items()}
-        return SourceSettings(self.kind, self.address, tuple(tables), options)
+        together = self.global_transactions.settings() if self.global_transactions is not None else None
+        return SourceSettings(self.kind, self.address, tuple(tables), options, together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +127,8 @@ class Config:
     detail: str | dict[str, str] | None = None
     sources: dict[str, SourceConfig] | None = None
     schedule: str | dict[str, str] | None = None
+    order: Literal["arrival", "commit_time"] = "arrival"
+    delay: str = "5 minutes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +165,8 @@ class Project:
     def open(self) -> Warehouse:
         from rollview.warehouse import Warehouse
 
-        return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf())
+        order = Order(self.config.order == "commit_time", duration(self.config.delay))
+        return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
 
 
 def find_project(start: Path | None = None) -> Project:

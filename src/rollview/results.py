@@ -296,8 +296,32 @@ class TableLayout(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldTransaction(Result):
+    """A part of a global transaction that keeps its source waiting for those of ``missing``: names, or how many.
+
+    ``overdue``: it waits for longer than it may, and nobody has decided since what to do.
+    """
+
+    global_id: str
+    source: str
+    missing: tuple[str, ...]
+    since: datetime
+    seconds: float
+    overdue: bool
+    decision: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Result):
+    global_id: str
+    choice: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SourceStatus(Result):
-    """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read.
+    """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read; ``known``:
+    everything that it committed by then, by its own clock, is here.
 
     ``behind_bytes``, ``kept_bytes``, ``slot``: how much of its log was not read and how much it keeps for us, as it was
     last seen; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again.
@@ -318,6 +342,7 @@ class SourceStatus(Result):
     slot: str | None = None
     alarm: str | None = None
     retry_at: datetime | None = None
+    known: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +352,7 @@ class Status(Result):
     tables: tuple[TableStatus, ...]
     views: tuple[ViewStatus, ...]
     sources: tuple[SourceStatus, ...] = ()
+    held: tuple[HeldTransaction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from sqlglot import exp
 from rollview import results
 from rollview.algebra.definition import Declared, declare, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
-from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot, SourcePosition
 from rollview.core.interval import Csn, Interval
+from rollview.core.order import Order
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlError, UsageError
 
 if TYPE_CHECKING:
@@ -46,8 +47,16 @@ def _silent(progress: results.Progress) -> None:
 
 
 class Warehouse:
-    def __init__(self, root: Path, catalog: Catalog, spark: SparkSession | None, conf: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        catalog: Catalog,
+        spark: SparkSession | None,
+        conf: Mapping[str, str],
+        order: Order | None = None,
+    ) -> None:
         self.root = root
+        self.order = order or Order()
         self.catalog = catalog
         self._given = spark
         self._conf = conf
@@ -72,12 +81,14 @@ class Warehouse:
         catalog_url: str | None = None,
         spark: SparkSession | None = None,
         conf: Mapping[str, str] | None = None,
+        order: Order | None = None,
     ) -> Warehouse:
-        """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``."""
+        """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``.
+        ``order``: that of commits of several sources, by arrival if it says nothing else."""
         place = Path(root).absolute()
         if not (place / DATA_FOLDER).is_dir():
             raise NotFound("warehouse", str(place), hint="Create one with: rollview init, or Warehouse.create().")
-        return cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {})
+        return cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order)
 
     def close(self) -> None:
         """Let go of the catalog. A Spark session stays: it belongs to the process."""
@@ -187,7 +198,7 @@ class Warehouse:
         self._recover()
         views = select_views(self.snapshot(), names)
         latest = min(self.snapshot().get(name).pins[Part.DELTA].through for name in views)
-        return roll(self._work(on_progress), views, latest if to == "latest" else self.resolve(to))
+        return roll(self._work(on_progress), views, latest if to == "latest" else self.resolve(to, *views))
 
     # Space
 
@@ -214,7 +225,7 @@ class Warehouse:
         if not explain:
             self._recover()
         names = select_relations(self.snapshot(), select) if select else None
-        points = (None if point is None else self.resolve(point) for point in (prune_before, compress_before))
+        points = map(self._recorded_by, (prune_before, compress_before))
         keep = Keep(retention, detail, *points)
         work = Maintenance(self._data, self.catalog, lambda: self.spark, keep, grace, on_progress or _silent)
         return maintain(work, names, explain=explain)
@@ -254,12 +265,25 @@ class Warehouse:
 
     def capture(self, names: Sequence[str] = ()) -> results.Captured:
         """Take in what the sources have committed; all of them without names. One that fails stops no other."""
-        from rollview.schedule.crew import capture_one
+        from rollview.schedule.crew import capture_all
 
         self._recover()
         known = [self.catalog.source(name).name for name in names] or [s.name for s in self.catalog.sources()]
-        done = tuple(capture_one(self.catalog, self._data, name) for name in dict.fromkeys(known))
+        done = capture_all(self.catalog, self._data, tuple(dict.fromkeys(known)), self.order)
         return results.Captured(self.snapshot().moment.csn, done)
+
+    def held(self) -> tuple[results.HeldTransaction, ...]:
+        """Global transactions whose parts have not all come, oldest first."""
+        from rollview.query.status import held
+
+        return held(self.catalog)
+
+    def decide(self, global_id: str, choice: Literal["wait", "release"]) -> results.Decided:
+        """Let a global transaction wait on for its missing parts, or go without them; the choice is recorded."""
+        from rollview.sources import requests
+
+        part = requests.decide(self.catalog, global_id, choice)
+        return results.Decided(global_id, choice, part.missing)
 
     def run(
         self, interval: float, stop: threading.Event, rounds: int | None = None, schedule: Words = None
@@ -273,7 +297,7 @@ class Warehouse:
         from rollview.schedule.daemon import work
 
         self._recover()
-        crew = Crew(self.catalog, self._data, self.refresh, self._fold, schedule, interval)
+        crew = Crew(self.catalog, self._data, self.order, self.refresh, self._fold, schedule, interval)
         return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
     def resnapshot(self, name: str) -> results.SourceCaptured:
@@ -332,16 +356,27 @@ class Warehouse:
 
         return status(self.catalog)
 
-    def resolve(self, point: Point, name: str | None = None) -> Csn:
-        """The csn that a point means; ``latest`` is the newest, or as far as the named relation is complete."""
+    def resolve(self, point: Point, *names: str) -> Csn:
+        """The csn that a point means. ``latest`` is the newest, or as far as all of the named relations are complete; a
+        moment is that moment at every source that they read."""
         from rollview.store.plans import high_water_mark
 
         snapshot = self.snapshot()
         if point == "latest":
-            return snapshot.moment.csn if name is None else high_water_mark(snapshot, snapshot.get(name))
-        return self.catalog.csn_at(point) if isinstance(point, datetime) else int(point)
+            complete = [high_water_mark(snapshot, snapshot.get(name)) for name in names]
+            return min(complete, default=snapshot.moment.csn)
+        return self.catalog.csn_at(point, names or None) if isinstance(point, datetime) else int(point)
+
+    def positions(self, at: Point = "latest") -> tuple[SourcePosition, ...]:
+        """The TxnID vector of a csn: for each source, the position up to which its units of work are in it."""
+        return self.catalog.positions(self.resolve(at))
 
     # Inside
+
+    def _recorded_by(self, point: Point | None) -> Csn | None:
+        if isinstance(point, datetime):
+            return self.catalog.csn_recorded_by(point)
+        return None if point is None else self.resolve(point)
 
     @property
     def _data(self) -> Path:
@@ -394,7 +429,7 @@ class Warehouse:
         self._recover()
         views = going_on(self.snapshot(), select_views(self.snapshot(), select), asked=bool(select))
         self._refuse_whole(views, wanted)
-        target = None if to is None or to == "latest" else self.resolve(to)
+        target = None if to is None or to == "latest" else self.resolve(to, *views)
         done = refresh(self._work(on_progress), views, target, mode=wanted, apply=apply)
         now = self.snapshot()
         touched = {*views}.union(*(views_below(now, now.get(name)) for name in views if now.find(name) is not None))

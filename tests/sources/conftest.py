@@ -10,6 +10,7 @@ import pytest
 from rollview.warehouse import Warehouse
 from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import postgres_server
+from tests.sources.debezium_harness import DebeziumHarness
 from tests.sources.delta_harness import DeltaHarness
 from tests.sources.files_harness import FilesHarness
 from tests.sources.harness import Harness, new_warehouse
@@ -23,6 +24,7 @@ KINDS = [
     "sqlite",
     "files",
     "delta",
+    "debezium",
     pytest.param("postgres", marks=pytest.mark.postgres),
     pytest.param("mariadb", marks=pytest.mark.mariadb),
 ]
@@ -40,6 +42,8 @@ def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Harness:
         return PostgresHarness(request.getfixturevalue("postgres_server"))
     if kind == "delta":
         return DeltaHarness(folder)
+    if kind == "debezium":
+        return DebeziumHarness(folder)
     if kind == "mariadb":
         return MariadbHarness(request.getfixturevalue("mariadb_server"))
     return FilesHarness(folder) if kind == "files" else SqliteHarness(folder)

@@ -50,7 +50,7 @@ POSTGRES: list[Case] = [
     ("timestamptz", "'9999-12-31 23:59:59.999999+00'", datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
     ("numeric(12,2)", "'NaN'", BAD),
     ("numeric(38,0)", NINES, Decimal(NINES)),
-    ("numeric(38,38)", "0.1", Decimal("0.1")),
+    ("numeric(38,38)", "0.1", Decimal("0.1" + "0" * 37)),
     ("float8", "'NaN'", NAN),
     ("float8", "'Infinity'", INF),
     ("float8", "'-Infinity'", -INF),

@@ -12,17 +12,18 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from rollview import errors
-from rollview.catalog import address, leases, migrate, reading, sources
+from rollview.catalog import address, leases, migrate, moments, reading, sources
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
 from rollview.catalog.values import (
     ChangeCount,
+    HeldPart,
     LeaseInfo,
     LedgerEntry,
     Quarantined,
     Snapshot,
     Source,
+    SourcePosition,
     Step,
     StepKind,
     StepStatus,
@@ -83,12 +84,24 @@ class Catalog:
         with phase("catalog"), self._database.read() as connection:
             return reading.read_snapshot(connection)
 
-    def csn_at(self, moment: datetime) -> Csn:
-        """The newest csn that was committed by then; 0 before the first."""
-        if moment.tzinfo is None:
-            raise errors.UsageError(f"The moment {moment} has no time zone.", hint="Add one, for example +00:00.")
+    def csn_at(self, moment: datetime, relations: Iterable[str] | None = None) -> Csn:
+        """The csn at which every source is as it was at that moment; 0 before the first.
+
+        ``relations``: only the sources that these read; without them all. NotPassed while a source is not known to have
+        passed the moment, OutOfReach where no csn is exactly that moment.
+        """
         with self._database.read() as connection:
-            return reading.read_csn_at(connection, moment)
+            return moments.read_csn_at(connection, moment, relations)
+
+    def csn_recorded_by(self, moment: datetime) -> Csn:
+        """The newest csn that was given out by then; 0 before the first."""
+        with self._database.read() as connection:
+            return moments.read_csn_recorded_by(connection, moment)
+
+    def positions(self, csn: Csn) -> tuple[SourcePosition, ...]:
+        """The TxnID vector of a csn: how far it covers each source."""
+        with self._database.read() as connection:
+            return moments.read_positions(connection, csn)
 
     def ledger(self, interval: Interval | None = None, limit: int | None = None) -> tuple[LedgerEntry, ...]:
         """Units of work in the order of their csn; of too many, the newest."""
@@ -139,6 +152,16 @@ class Catalog:
         """Rows of sources that have no representation here, the oldest first."""
         with self._database.read() as connection:
             return sources.read_quarantine(connection)
+
+    def held(self) -> tuple[HeldPart, ...]:
+        """Parts of global transactions that keep their sources waiting, oldest first."""
+        with self._database.read() as connection:
+            return sources.read_held(connection)
+
+    def released(self) -> frozenset[str]:
+        """Global transactions that go without their missing parts, because somebody decided so."""
+        with self._database.read() as connection:
+            return sources.read_released(connection)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
         """What is held now, and by whom."""

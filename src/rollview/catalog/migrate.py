@@ -69,7 +69,7 @@ def _lock(connection: sa.Connection) -> None:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
 
-def _upgrade(connection: sa.Connection) -> None:
+def _upgrade(connection: sa.Connection, version: str = "head") -> None:
     # Alembic takes longer to load than an up-to-date catalog takes to open.
     from alembic import command
     from alembic.config import Config
@@ -80,6 +80,6 @@ def _upgrade(connection: sa.Connection) -> None:
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
     config.attributes["connection"] = connection
     try:
-        command.upgrade(config, "head")
+        command.upgrade(config, version)
     except CommandError as error:
         raise errors.EnvironmentFault(f"The catalog cannot be brought up to date: {error}.") from error

@@ -22,6 +22,7 @@ from rollview.catalog.values import (
     RelationKind,
     Snapshot,
     Step,
+    UnitPart,
     folded,
 )
 from rollview.core.interval import Csn, Interval
@@ -42,6 +43,8 @@ _DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.d
 _CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
 _CHANGES = sa.select(t.change, t.relation.c.name).join(t.relation).order_by(t.change.c.csn, t.relation.c.id)
 
+_PARTS = sa.select(t.part).order_by(t.part.c.csn, t.part.c.place)
+
 
 def read_moment(connection: sa.Connection, *, lock: bool = False) -> Moment:
     row = connection.execute(_CLOCK.with_for_update() if lock else _CLOCK).one()
@@ -59,11 +62,6 @@ def read_snapshot(connection: sa.Connection) -> Snapshot:
     return Snapshot(moment, {relation.name: relation for relation in relations})
 
 
-def read_csn_at(connection: sa.Connection, moment: datetime) -> Csn:
-    query = sa.select(sa.func.max(t.ledger.c.csn)).where(t.ledger.c.ledger_time <= moment)
-    return connection.execute(query).scalar() or 0
-
-
 def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int | None) -> tuple[LedgerEntry, ...]:
     query = sa.select(t.ledger).order_by(t.ledger.c.csn.desc()).limit(limit)
     if interval is not None:
@@ -74,7 +72,10 @@ def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int
     changes = defaultdict(list)
     for count in _counts(connection, _CHANGES.where(t.change.c.csn.between(rows[0].csn, rows[-1].csn))):
         changes[count.csn].append(count)
-    return tuple(LedgerEntry(**row._mapping, changes=tuple(changes[row.csn])) for row in rows)
+    parts = _parts(connection, rows[0].csn, rows[-1].csn)
+    return tuple(
+        LedgerEntry(**row._mapping, changes=tuple(changes[row.csn]), parts=tuple(parts[row.csn])) for row in rows
+    )
 
 
 def read_changes(connection: sa.Connection, relation_id: int, interval: Interval) -> tuple[ChangeCount, ...]:
@@ -127,6 +128,13 @@ def read_settled(connection: sa.Connection, relation: str) -> datetime | None:
     """When a step of the relation last ended."""
     ended = sa.select(sa.func.max(t.step.c.finished)).where(t.step.c.folded == folded(relation))
     return connection.execute(ended).scalar()
+
+
+def _parts(connection: sa.Connection, first: Csn, last: Csn) -> Mapping[Csn, list[UnitPart]]:
+    parts: dict[Csn, list[UnitPart]] = defaultdict(list)
+    for row in connection.execute(_PARTS.where(t.part.c.csn.between(first, last))):
+        parts[row.csn].append(UnitPart(row.source, row.position, row.transaction, row.source_time))
+    return parts
 
 
 def _pins(connection: sa.Connection) -> Mapping[int, dict[Part, Pin]]:

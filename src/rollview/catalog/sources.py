@@ -7,8 +7,9 @@ position that its writer believes it to be at. So every unit of work is in the l
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 from rollview import errors
 from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
-from rollview.catalog.values import BadRow, CapturedTable, Quarantined, Source, folded
+from rollview.catalog.values import BadRow, CapturedTable, Choice, HeldPart, Quarantined, Source, folded
 from rollview.core import names
 from rollview.core.interval import Csn
 from rollview.core.schema import Constraints, Schema
@@ -48,6 +49,24 @@ def read_quarantine(connection: sa.Connection) -> tuple[Quarantined, ...]:
     kept = [t.quarantine.c[field.name] for field in fields(Quarantined) if field.name != "relation"]
     query = sa.select(t.relation.c.name.label("relation"), *kept).join(t.relation).order_by(t.quarantine.c.id)
     return tuple(Quarantined(**row._mapping) for row in connection.execute(query))
+
+
+def read_held(connection: sa.Connection) -> tuple[HeldPart, ...]:
+    query = (
+        sa.select(t.held, t.source.c.name, t.decision.c.choice, t.decision.c.made)
+        .join(t.source, t.source.c.id == t.held.c.source_id)
+        .outerjoin(t.decision, t.decision.c.global_id == t.held.c.global_id)
+        .order_by(t.held.c.since, t.source.c.id)
+    )
+    return tuple(
+        HeldPart(row.name, row.global_id, row.position, row.since, tuple(row.missing), row.choice, row.made)
+        for row in connection.execute(query)
+    )
+
+
+def read_released(connection: sa.Connection) -> frozenset[str]:
+    query = sa.select(t.decision.c.global_id).where(t.decision.c.choice == "release")
+    return frozenset(connection.execute(query).scalars())
 
 
 class SourceWriter:
@@ -85,11 +104,20 @@ class SourceWriter:
         row = {"relation_id": relation_id, "csn": csn, "position": position, "columns": schema.to_json()}
         self._connection.execute(t.layout.insert().values(**row, reason=reason))
 
-    def advance(self, name: str, before: str | None, position: str, memory: Mapping[str, Any] | None = None) -> None:
-        """From ``before`` to ``position``; Retryable if the source is somewhere else."""
+    def advance(
+        self,
+        name: str,
+        before: str | None,
+        position: str,
+        memory: Mapping[str, Any] | None = None,
+        *,
+        known: datetime | None = None,
+        latest: datetime | None = None,
+    ) -> None:
+        """From ``before`` to ``position``; Retryable if the source is somewhere else. None: as it was."""
+        told = {"memory": None if memory is None else dict(memory), "known": known, "latest": latest}
         values: dict[str, Any] = {"position": position, "read": self._wall_clock()}
-        if memory is not None:
-            values["memory"] = dict(memory)
+        values |= {column: value for column, value in told.items() if value is not None}
         at = t.source.c.position.is_(None) if before is None else t.source.c.position == before
         update = t.source.update().where(t.source.c.folded == folded(name), at).values(**values)
         if self._connection.execute(update).rowcount != 1:
@@ -118,8 +146,25 @@ class SourceWriter:
     def set_memory(self, name: str, memory: Mapping[str, Any]) -> None:
         self._update(name, memory=dict(memory))
 
+    def hold(self, name: str, global_id: str, position: str, missing: Sequence[str]) -> None:
+        """The source waits for the other parts of a global transaction from now on."""
+        self.unhold(name)
+        about = {"global_id": global_id, "position": position, "missing": list(missing)}
+        row = {"source_id": self.get(name).id, "since": self._wall_clock(), **about}
+        self._connection.execute(t.held.insert().values(**row))
+
+    def unhold(self, name: str) -> None:
+        self._connection.execute(t.held.delete().where(t.held.c.source_id == self.get(name).id))
+
+    def decide(self, global_id: str, choice: Choice, owner: str) -> None:
+        """What is done about a global transaction whose parts have not all come; the last decision counts."""
+        self._connection.execute(t.decision.delete().where(t.decision.c.global_id == global_id))
+        row = {"global_id": global_id, "choice": choice, "owner": owner, "made": self._wall_clock()}
+        self._connection.execute(t.decision.insert().values(**row))
+
     def drop(self, name: str) -> None:
         """Its tables are gone already; what the ledger says of it stays."""
+        self.unhold(name)
         self._connection.execute(t.source.delete().where(t.source.c.id == self.get(name).id))
 
     def _relation_id(self, name: str) -> int:
@@ -143,4 +188,6 @@ def _source(row: sa.Row[Any], tables: list[CapturedTable]) -> Source:
         read=row.read,
         tables=tuple(tables),
         health=row.health or {},
+        known=row.known,
+        latest=row.latest,
     )

@@ -4,6 +4,7 @@ Laws: the clock has one row, and the ledger one row per csn, 1, 2, 3 and so on. 
 row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
 row is never deleted, so its token never goes back. A source's row holds the position up to which its units of work are
 in the ledger. A captured table has one layout row for each layout it has had, from the csn of the first row read by it.
+A unit of work with parts from several sources has the first in the ledger and the others in ``part``.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -118,6 +119,19 @@ ledger = sa.Table(
     sa.Column("transaction", FreeText, nullable=False),
     sa.Column("source_time", Instant, nullable=False),
     sa.Column("ledger_time", Instant, nullable=False, unique=True),
+    sa.Column("effective", Instant, nullable=False, server_default="0", index=True),
+    sa.Column("global_id", FreeText),
+)
+
+part = sa.Table(
+    f"{PREFIX}part",
+    metadata,
+    sa.Column("csn", sa.BigInteger, sa.ForeignKey(f"{PREFIX}ledger.csn"), primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("source", FreeText, nullable=False),
+    sa.Column("position", FreeText, nullable=False),
+    sa.Column("transaction", FreeText, nullable=False),
+    sa.Column("source_time", Instant, nullable=False),
 )
 
 change = sa.Table(
@@ -175,6 +189,8 @@ source = sa.Table(
     sa.Column("memory", sa.JSON, nullable=False),
     sa.Column("problem", FreeText),
     sa.Column("read", Instant),
+    sa.Column("known", Instant),
+    sa.Column("latest", Instant),
     sa.Column("health", sa.JSON(none_as_null=True)),
 )
 
@@ -209,6 +225,25 @@ quarantine = sa.Table(
     sa.Column("row", FreeText, nullable=False),
     sa.Column("count", sa.BigInteger, nullable=False),
     sa.Column("taken", Instant, nullable=False),
+)
+
+held = sa.Table(
+    f"{PREFIX}held",
+    metadata,
+    sa.Column("source_id", sa.Integer, sa.ForeignKey(f"{PREFIX}source.id"), primary_key=True),
+    sa.Column("global_id", FreeText, nullable=False),
+    sa.Column("position", FreeText, nullable=False),
+    sa.Column("since", Instant, nullable=False),
+    sa.Column("missing", sa.JSON, nullable=False),
+)
+
+decision = sa.Table(
+    f"{PREFIX}decision",
+    metadata,
+    sa.Column("global_id", FreeText, primary_key=True),
+    sa.Column("choice", sa.Text, nullable=False),
+    sa.Column("owner", FreeText, nullable=False),
+    sa.Column("made", Instant, nullable=False),
 )
 
 version = sa.Table(VERSION_TABLE, sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))

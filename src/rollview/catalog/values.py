@@ -143,8 +143,31 @@ class ChangeCount:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitPart:
+    """What one source committed as its own part of a unit of work."""
+
+    source: str
+    position: str
+    transaction: str
+    source_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewUnit:
+    """A unit of work before it has a csn. ``effective``: when it counts as committed; None: when it gets its csn."""
+
+    parts: tuple[UnitPart, ...]
+    changes: tuple[Change, ...]
+    effective: datetime | None = None
+    global_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One committed unit of work."""
+    """One committed unit of work. ``parts``: those of a global transaction beyond the first.
+
+    ``effective``: when it counts as committed. A source's never goes back, whatever its own clock did.
+    """
 
     csn: Csn
     source: str
@@ -153,6 +176,19 @@ class LedgerEntry:
     source_time: datetime
     ledger_time: datetime
     changes: tuple[ChangeCount, ...]
+    effective: datetime | None = None
+    global_id: str | None = None
+    parts: tuple[UnitPart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePosition:
+    """How far a csn covers one source: its newest unit of work up to there. ``csn`` 0: none yet."""
+
+    source: str
+    csn: Csn
+    position: str | None
+    time: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +234,8 @@ class Source:
     ``state`` is copying, active or removing, or the code of the error that stopped it, told in ``problem``.
     ``memory`` is what its kind has to know at that position; ``settings`` hold references to secrets, never secrets.
     ``health`` is what was last seen of it: how far behind it is, and when it is tried again.
+    ``known``: everything that it committed by then is in the ledger; ``latest``: when its newest unit of work counts as
+    committed.
     """
 
     id: int
@@ -210,7 +248,26 @@ class Source:
     problem: str | None
     read: datetime | None
     tables: tuple[CapturedTable, ...]
+    known: datetime | None = None
+    latest: datetime | None = None
     health: Mapping[str, Any] = field(default_factory=dict)
+
+
+Choice = Literal["wait", "release"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPart:
+    """A part of a global transaction that keeps its source waiting. ``missing``: the sources whose parts have not come,
+    or how many. ``decision``: what somebody chose, and when."""
+
+    source: str
+    global_id: str
+    position: str
+    since: datetime
+    missing: tuple[str, ...]
+    decision: Choice | None = None
+    decided: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

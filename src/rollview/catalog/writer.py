@@ -20,14 +20,17 @@ from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
 from rollview.catalog.sources import SourceWriter
 from rollview.catalog.values import (
+    Change,
     Definition,
     Moment,
+    NewUnit,
     Pin,
     Relation,
     RelationKind,
     Snapshot,
     StepKind,
     StepStatus,
+    UnitPart,
     folded,
 )
 from rollview.core import names
@@ -58,14 +61,27 @@ class CatalogWriter:
         changes: Iterable[tuple[str, int, int, int | None]],
         expect: Csn | None = None,
     ) -> Moment:
-        """Give a unit of work the next csn and write it into the ledger."""
-        moment = self._next_moment(expect)
-        unit = {"source": source, "position": position, "transaction": transaction, "source_time": source_time}
-        self._connection.execute(t.ledger.insert().values(csn=moment.csn, ledger_time=moment.time, **unit))
-        self._insert_changes(moment.csn, tuple(changes))
-        self._connection.execute(t.clock.update().values(csn=moment.csn, time=moment.time))
-        self._moment = moment
-        return moment
+        """Give a unit of work of this warehouse the next csn and write it into the ledger."""
+        part = UnitPart(source, position, transaction, source_time)
+        return self.commit_units([NewUnit((part,), tuple(Change(*change) for change in changes))], expect)
+
+    def commit_units(self, units: Sequence[NewUnit], expect: Csn | None = None) -> Moment:
+        """Give units of work the next csns in their order; ``expect``: the csn of the first. The last one's moment."""
+        moments = self._next_moments(len(units), expect)
+        rows = [_ledger_row(unit, moment) for unit, moment in zip(units, moments, strict=True)]
+        parts = [
+            {"csn": moment.csn, "place": place, **asdict(part)}
+            for unit, moment in zip(units, moments, strict=True)
+            for place, part in enumerate(unit.parts)
+            if place
+        ]
+        self._connection.execute(t.ledger.insert(), rows)
+        if parts:
+            self._connection.execute(t.part.insert(), parts)
+        self._insert_changes([(m.csn, c) for u, m in zip(units, moments, strict=True) for c in u.changes])
+        self._moment = moments[-1]
+        self._connection.execute(t.clock.update().values(csn=self._moment.csn, time=self._moment.time))
+        return self._moment
 
     def add_relation(
         self,
@@ -165,7 +181,7 @@ class CatalogWriter:
         if self._connection.execute(update).rowcount == 0:
             raise errors.NotFound("step", str(step_id))
 
-    def _next_moment(self, expect: Csn | None) -> Moment:
+    def _next_moments(self, count: int, expect: Csn | None) -> list[Moment]:
         csn = self._moment.csn + 1
         if expect is not None and expect != csn:
             raise errors.Retryable(
@@ -174,13 +190,14 @@ class CatalogWriter:
                 expected=expect,
                 next=csn,
             )
-        return Moment(csn, max(self._wall_clock(), self._moment.time + _TICK))
+        first = max(self._wall_clock(), self._moment.time + _TICK)
+        return [Moment(csn + place, first + place * _TICK) for place in range(count)]
 
-    def _insert_changes(self, csn: Csn, changes: Sequence[tuple[str, int, int, int | None]]) -> None:
-        ids = self._ids(relation for relation, *_ in changes)
+    def _insert_changes(self, changes: Sequence[tuple[Csn, Change]]) -> None:
+        ids = self._ids(relation for _, (relation, *_) in changes)
         rows = [
             {"relation_id": ids[folded(relation)], "csn": csn, "inserted": new, "deleted": old, "updated": updated}
-            for relation, new, old, updated in changes
+            for csn, (relation, new, old, updated) in changes
         ]
         if rows:
             self._connection.execute(t.change.insert(), rows)
@@ -218,6 +235,12 @@ class CatalogWriter:
     def _find_id(self, name: str) -> int | None:
         query = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(name))
         return self._connection.execute(query).scalar()
+
+
+def _ledger_row(unit: NewUnit, moment: Moment) -> dict[str, Any]:
+    effective = unit.effective or moment.time
+    own = {"ledger_time": moment.time, "effective": effective, "global_id": unit.global_id}
+    return {"csn": moment.csn, **asdict(unit.parts[0]), **own}
 
 
 def _definition_json(definition: Definition | None) -> dict[str, Any] | None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rollview.core.schema import Column
-from rollview.results import Result, SourceStatus, Verification, ViewCreated, plain
+from rollview.results import HeldTransaction, Result, SourceStatus, Verification, ViewCreated, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from rollview.catalog import LedgerEntry, Relation, Snapshot
+    from rollview.catalog import LedgerEntry, Relation, Snapshot, SourcePosition
 
 Kind = Literal["table", "view"]
 
@@ -72,6 +72,19 @@ class Dropped(Result):
 @dataclass(frozen=True, slots=True)
 class SourceList(Result):
     sources: tuple[SourceStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Positions(Result):
+    """The TxnID vector of a csn."""
+
+    csn: int
+    sources: tuple[SourcePosition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldList(Result):
+    held: tuple[HeldTransaction, ...]
 
 
 @dataclass(frozen=True, slots=True)

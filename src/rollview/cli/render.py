@@ -172,6 +172,9 @@ def _(answer: results.Status, to: TextOutput) -> None:
     if answer.sources:
         render(answers.SourceList(answer.sources), to)
         to.say("")
+    if answer.held:
+        _held(answer.held, to)
+        to.say("")
     if not answer.views:
         to.say("No views yet.")
         return
@@ -257,6 +260,46 @@ def _source_line(source: results.SourceStatus) -> tuple[Any, ...]:
     read = _time(source.read) if source.read else "never"
     tables, told = ", ".join(source.tables), source.problem or source.alarm or ""
     return (source.name, source.kind, source.state, source.position or "–", read, tables, told)
+
+
+@_renders(answers.Positions)
+def _(answer: answers.Positions, to: TextOutput) -> None:
+    if not answer.sources:
+        to.say("No sources yet.")
+        return
+    to.say(f"csn {answer.csn}")
+    rows = [(s.source, s.position or "–", _time(s.time) if s.time else "–", s.csn or "–") for s in answer.sources]
+    to.table(("source", "position", "committed there", "csn"), rows, ("csn",))
+
+
+@_renders(answers.HeldList)
+def _(answer: answers.HeldList, to: TextOutput) -> None:
+    _held(answer.held, to)
+    if not answer.held:
+        to.say("No transaction waits for parts.")
+
+
+def _held(held: tuple[results.HeldTransaction, ...], to: TextOutput) -> None:
+    if not held:
+        return
+    rows = [
+        (one.global_id, one.source, _missing(one.missing), _duration(one.seconds), one.decision or "–") for one in held
+    ]
+    to.table(("global transaction", "keeps waiting", "for", "since", "decision"), rows)
+    for one in held:
+        if one.overdue:
+            to.say(f"'{one.global_id}' waits for longer than it may: let it with 'rollview source global wait', or")
+            to.say("take what has come with 'rollview source global release'.")
+
+
+def _missing(missing: tuple[str, ...]) -> str:
+    return ", ".join(f"{_count(int(name), 'part')}" if name.isdecimal() else name for name in missing)
+
+
+@_renders(results.Decided)
+def _(answer: results.Decided, to: TextOutput) -> None:
+    what = "waits on" if answer.choice == "wait" else "goes without the missing parts from the next capture on"
+    to.say(f"Global transaction '{answer.global_id}' {what}.")
 
 
 @_renders(answers.Ledger)

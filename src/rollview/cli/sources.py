@@ -8,18 +8,21 @@ from typing import Annotated
 
 import typer
 
-from rollview.cli.answers import Dropped, SourceList
+from rollview.cli.answers import Dropped, HeldList, Positions, SourceList
 from rollview.cli.exits import ExitCode
 from rollview.cli.invocation import Invocation, command
 from rollview.errors import NotFound, UsageError
 from rollview.sources.settings import SourceSettings, TableSettings, table_named
 
 app = typer.Typer(no_args_is_help=True, help="Databases and folders whose tables are captured.")
+global_ = typer.Typer(no_args_is_help=True, help="Transactions over several sources whose parts have not all come.")
+app.add_typer(global_, name="global")
 
+GlobalId = Annotated[str, typer.Argument(help="The transaction's global id.")]
 Name = Annotated[str, typer.Argument(help="The source's name.")]
 Kind = Annotated[
     str | None,
-    typer.Argument(help="postgres, mariadb, sqlite, delta or files. Without it, what rollview.yaml says."),
+    typer.Argument(help="postgres, mariadb, sqlite, delta, files or debezium. Without it, what rollview.yaml says."),
 ]
 Address = Annotated[
     str | None, typer.Argument(help="A URL as env:NAME or file:PATH, or the path of a database or folder.")
@@ -110,6 +113,45 @@ def quarantine(run: Invocation, name: Name) -> None:
     """
     with run.warehouse() as warehouse:
         run.output.show(warehouse.quarantine(name))
+
+
+@command(app, "positions")
+def positions(
+    run: Invocation,
+    at: Annotated[str, typer.Option("--at", help="A csn or time; the newest csn by default.")] = "latest",
+) -> None:
+    """Show how far a csn covers each source: the newest unit of work up to there. Starts no Spark.
+
+    Example: rollview source positions --at 812
+    """
+    point = run.point(at).at
+    with run.warehouse() as warehouse:
+        csn = warehouse.resolve(point)
+        run.output.show(Positions(csn, warehouse.positions(csn)))
+
+
+@command(global_, "list")
+def list_held(run: Invocation) -> None:
+    """List the transactions over several sources that wait for parts, oldest first."""
+    with run.warehouse() as warehouse:
+        run.output.show(HeldList(warehouse.held()))
+
+
+@command(global_, "wait")
+def wait(run: Invocation, global_id: GlobalId) -> None:
+    """Let a transaction wait on for its missing parts; its time begins anew, and the choice is recorded."""
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.decide(global_id, "wait"))
+
+
+@command(global_, "release")
+def release(run: Invocation, global_id: GlobalId) -> None:
+    """Let the parts of a transaction go without those that are missing; the choice is recorded.
+
+    Its parts are then taken by the next capture, each as a commit of its own. A part that comes later is taken too.
+    """
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.decide(global_id, "release"))
 
 
 @command(app, "resnapshot")

@@ -72,12 +72,12 @@ CsnAt = Callable[[datetime], Csn]
 
 def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
     words = _words(relation, keep.retention, RETENTION)
-    return _asked(snapshot, catalog.csn_at, keep.prune_before, words, "retention")
+    return _asked(snapshot, catalog.csn_recorded_by, keep.prune_before, words, "retention")
 
 
 def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
     words = _words(relation, keep.detail, DETAIL)
-    return _asked(snapshot, catalog.csn_at, keep.compress_before, words, "detail")
+    return _asked(snapshot, catalog.csn_recorded_by, keep.compress_before, words, "detail")
 
 
 def check_words(words: Words) -> None:

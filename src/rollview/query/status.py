@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from rollview.catalog import DEGRADED, Catalog, Part, Quarantined, Relation, Snapshot, Source, Step
+from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, Source, Step
+from rollview.core.durations import duration
 from rollview.core.interval import Interval
 from rollview.results import (
+    HeldTransaction,
     QuarantinedRow,
     SourceQuarantine,
     SourceStatus,
@@ -29,6 +31,7 @@ def status(catalog: Catalog) -> Status:
         tuple(_table(snapshot, table) for table in snapshot.tables()),
         tuple(_view(catalog, snapshot, view, steps.get(view.name), lacking) for view in snapshot.views()),
         sources(catalog),
+        held(catalog),
     )
 
 
@@ -48,6 +51,7 @@ def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
         read=source.read,
         tables=tuple(table.relation for table in source.tables),
         problem=source.problem,
+        known=source.known,
         layouts=tuple(layout for table in source.tables for layout in _layouts(snapshot.find(table.relation))),
         staleness_seconds=max(0.0, (now - source.read).total_seconds()) if source.read else None,
         behind_bytes=health.get("behind_bytes"),
@@ -65,6 +69,20 @@ def _layouts(table: Relation | None) -> tuple[TableLayout, ...]:
         TableLayout(table.name, one.csn, one.position, tuple(f"{c.name} {c.type}" for c in one.schema), one.reason)
         for one in table.layouts
     )
+
+
+def held(catalog: Catalog) -> tuple[HeldTransaction, ...]:
+    """Global transactions that wait for parts, oldest first."""
+    now = datetime.now(UTC)
+    limits = {source.name: source.settings.get("global_transactions") or {} for source in catalog.sources()}
+    return tuple(_held(part, limits[part.source].get("limit"), now) for part in catalog.held())
+
+
+def _held(part: HeldPart, limit: str | None, now: datetime) -> HeldTransaction:
+    begun = max(part.since, part.decided or part.since)
+    overdue = limit is not None and now - begun > duration(limit)
+    seconds = max(0.0, (now - part.since).total_seconds())
+    return HeldTransaction(part.global_id, part.source, part.missing, part.since, seconds, overdue, part.decision)
 
 
 def _table(snapshot: Snapshot, table: Relation) -> TableStatus:

@@ -27,13 +27,16 @@ _TICK = 0.2
 
 Event = Captured | Refreshed | RollviewError
 
+Group = tuple[str, ...]
+"""Sources that are captured together, because they wait for each other; mostly one."""
+
 
 class Crew(Protocol):
     """Whoever knows what is due, and does it."""
 
-    def due_sources(self) -> Sequence[str]: ...
+    def due_sources(self) -> Sequence[Group]: ...
     def due_views(self) -> Sequence[str]: ...
-    def capture(self, name: str) -> Captured: ...
+    def capture(self, names: Group) -> Captured: ...
     def refresh(self, names: Sequence[str]) -> Refreshed: ...
 
 
@@ -44,15 +47,15 @@ class _Work:
     crew: Crew
     capturing: ThreadPoolExecutor
     refreshing: ThreadPoolExecutor
-    sources: dict[str, Future[Captured]] = field(default_factory=dict)
+    sources: dict[Group, Future[Captured]] = field(default_factory=dict)
     views: Future[Refreshed] | None = None
 
     def begin(self) -> None:
-        for name in self.crew.due_sources():
-            if name not in self.sources:
-                self.sources[name] = self.capturing.submit(self.crew.capture, name)
-        if self.views is None and (names := self.crew.due_views()):
-            self.views = self.refreshing.submit(self.crew.refresh, names)
+        for group in self.crew.due_sources():
+            if group not in self.sources:
+                self.sources[group] = self.capturing.submit(self.crew.capture, group)
+        if self.views is None and (views := self.crew.due_views()):
+            self.views = self.refreshing.submit(self.crew.refresh, views)
 
     def is_idle(self) -> bool:
         return not self.sources and self.views is None
@@ -61,8 +64,8 @@ class _Work:
         """What ends within so many seconds."""
         running: list[Future[Any]] = [*self.sources.values(), *([self.views] if self.views else [])]
         done = wait(running, seconds, FIRST_COMPLETED).done
-        for name in [name for name, future in self.sources.items() if future in done]:
-            yield from _outcome(self.sources.pop(name))
+        for names in [names for names, future in self.sources.items() if future in done]:
+            yield from _outcome(self.sources.pop(names))
         if self.views is not None and self.views in done:
             ended, self.views = self.views, None
             yield from _outcome(ended)

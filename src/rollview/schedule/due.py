@@ -41,8 +41,8 @@ class Turns:
         """All views that lack something, whatever their cadence."""
         return tuple(view.name for view, _ in self._stale(self.catalog.snapshot()))
 
-    def captured(self, name: str) -> None:
-        self._seen[f"source:{name}"] = datetime.now(UTC)
+    def captured(self, names: Iterable[str]) -> None:
+        self._seen |= {f"source:{name}": datetime.now(UTC) for name in names}
 
     def refreshed(self, names: Iterable[str], failed: Iterable[str] = ()) -> None:
         now = datetime.now(UTC)

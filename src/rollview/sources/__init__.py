@@ -4,6 +4,6 @@ Law: the first copy at position p, and then the units of work after p in order, 
 its commits. A unit of work is in the ledger once, with the position up to which the source was read.
 """
 
-from rollview.sources.settings import SourceSettings, TableSettings
+from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings
 
-__all__ = ["SourceSettings", "TableSettings"]
+__all__ = ["GlobalSettings", "SourceSettings", "TableSettings"]

@@ -13,7 +13,18 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from rollview.catalog import Catalog, CatalogWriter, Change, Moment, Part, Pin, Relation, RelationKind
+from rollview.catalog import (
+    Catalog,
+    CatalogWriter,
+    Change,
+    Moment,
+    NewUnit,
+    Part,
+    Pin,
+    Relation,
+    RelationKind,
+    UnitPart,
+)
 from rollview.catalog import Source as Record
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
@@ -141,7 +152,8 @@ def _publish(
             relations = {one.table.name: one.relation.name for one in copied}
             for bad in copy.quarantined:
                 writer.sources.quarantine(record.name, relations[bad.table], copy.position, bad)
-            writer.sources.advance(record.name, None, copy.position, copy.memory)
+            times = {"known": copy.time, "latest": copy.time}
+            writer.sources.advance(record.name, None, copy.position, copy.memory, **times)
             writer.sources.set_state(record.name, "active")
             writer.finish_step(step, "done", {"rows": sum(one.rows for one in copied)})
         reach("copy.published")
@@ -157,6 +169,5 @@ def _first_unit(writer: CatalogWriter, source: str, copy: FirstCopy, copied: Seq
     changes = [
         Change(one.relation.name, one.rows, 0, 0 if one.relation.constraints.primary_key else None) for one in copied
     ]
-    return writer.commit_unit(
-        source=source, position=copy.position, transaction=TRANSACTION, source_time=copy.time, changes=changes
-    )
+    part = UnitPart(source, copy.position, TRANSACTION, copy.time)
+    return writer.commit_units([NewUnit((part,), tuple(changes), copy.time)])

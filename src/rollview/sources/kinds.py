@@ -14,6 +14,12 @@ from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
 
 
+def _debezium(opening: Opening) -> Source:
+    from rollview.sources.debezium.source import DebeziumSource
+
+    return DebeziumSource(opening)
+
+
 def _sqlite(opening: Opening) -> Source:
     from rollview.sources.sqlite.source import SqliteSource
 
@@ -45,6 +51,7 @@ def _postgres(opening: Opening) -> Source:
 
 
 KINDS: Mapping[str, Callable[[Opening], Source]] = {
+    "debezium": _debezium,
     "delta": _delta,
     "files": _files,
     "mariadb": _mariadb,

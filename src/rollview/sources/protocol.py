@@ -62,8 +62,9 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class UnitOfWork:
-    """One committed transaction. ``changes`` by the source's own names of its tables; ``quarantined``: rows of it that
-    have no representation, where that does not stop the source."""
+    """One committed transaction. ``changes`` by the source's own names of its tables. ``global_id``: what the parts
+    of one transaction at several sources have in common. ``quarantined``: rows of it that have no representation, where
+    that does not stop the source."""
 
     position: str
     transaction: str
@@ -77,18 +78,20 @@ class UnitOfWork:
 class Batch:
     """Everything up to ``position`` was read. ``complete``: there was nothing more when it was read.
 
-    ``memory``: what the kind has to know at that position; None if it is what it was.
+    ``memory``: what the kind has to know at that position; None if it is what it was. ``known``: everything that was
+    committed by then, by the source's own clock if it has one, is at or before the position; only if complete.
     """
 
     units: tuple[UnitOfWork, ...]
     position: str
     complete: bool = True
     memory: Mapping[str, Any] | None = None
+    known: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FirstCopy:
-    """The tables as they were at one position; ``rows`` yields those of a table in pieces, and puts aside into
+    """The tables as they were at one position and time; ``rows`` yields those of a table in pieces, and puts aside into
     ``quarantined`` what has no representation, where that does not stop the source."""
 
     position: str

@@ -6,21 +6,23 @@ fails hurts nobody else: its state says why, its tables stay at their last good 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 
-from rollview.catalog import Catalog
+from rollview.catalog import Catalog, Choice, HeldPart, this_process
 from rollview.catalog import Source as Record
 from rollview.core.backoff import delay
 from rollview.core.faults import reach
-from rollview.errors import AlreadyExists, InUse, RollviewError, SchemaChanged, SourceStopped, UsageError
+from rollview.core.order import Order
+from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SchemaChanged, SourceStopped, UsageError
 from rollview.sources.first_copy import check_tables, pieces, run_first_copy
 from rollview.sources.follow import follow, unkept
+from rollview.sources.inlet import Inlet
 from rollview.sources.kinds import new_memory, open_new, open_recorded
 from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork, Watched
 from rollview.sources.sequencer import Progress, Sequencer
@@ -28,6 +30,7 @@ from rollview.sources.settings import SourceSettings
 from rollview.store.steps import drop, take_away
 
 Copied = Mapping[str, int]
+Captured = Progress | RollviewError
 
 _SIGN_OF_LIFE = timedelta(seconds=5)
 
@@ -64,16 +67,109 @@ def finish_copy(catalog: Catalog, root: Path, name: str) -> Copied:
         return _copy(catalog, root, catalog.source(name))
 
 
-def capture(catalog: Catalog, root: Path, name: str, wait: float = 30.0) -> Progress:
-    """Everything that the source has committed by now. Busy if another process is at it for longer than ``wait``."""
-    with catalog.lease(lease_name(name), wait=wait):
-        record = catalog.source(name)
-        if record.state == "removing":
-            raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
-        if record.state == "copying":
-            return _captured_copy(catalog, root, record)
-        with _noting(catalog, record):
-            return _read_on(catalog, root, record.name)
+def together(catalog: Catalog, names: Sequence[str], order: Order) -> list[tuple[str, ...]]:
+    """The sources that have to be captured, those that wait for each other in one group."""
+    records = catalog.sources()
+    shared = [r.name for r in records if order.by_time or r.settings.get("global_transactions") is not None]
+    groups: list[tuple[str, ...]] = [(name,) for name in names if name not in shared]
+    return [*groups, tuple(shared)] if any(name in shared for name in names) else groups
+
+
+def capture(
+    catalog: Catalog, root: Path, names: Sequence[str], order: Order, wait: float = 30.0
+) -> Mapping[str, Captured]:
+    """Everything that these sources have committed by now, one ledger order for all. One that fails stops no other.
+
+    Busy if another process is at one of them for longer than ``wait``.
+    """
+    with catalog.lease(*map(lease_name, names), wait=wait):
+        done = _capture(catalog, root, names, order)
+        # Each change of a layout that is followed leaves fewer columns, so there are not many.
+        while followed := _follow_changes(catalog, done):
+            again = _capture(catalog, root, names, order)
+            done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
+        return {name: one.outcome for name, one in done.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What came of one source, and what was published of it whether or not it failed then."""
+
+    outcome: Captured
+    units: int = 0
+    rows: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def _added(before: _Done, then: _Done, note: str | None) -> _Done:
+    units, rows = before.units + then.units, before.rows + then.rows
+    notes = (*before.notes, *([note] if note else []), *then.notes)
+    outcome = then.outcome
+    if isinstance(outcome, Progress):
+        outcome = replace(outcome, units=units, rows=rows, notes=notes)
+    return _Done(outcome, units, rows, notes)
+
+
+def _follow_changes(catalog: Catalog, done: Mapping[str, _Done]) -> Mapping[str, str]:
+    """What was said of each source whose table can be read on without what is gone."""
+    told: dict[str, str] = {}
+    for name, one in done.items():
+        if isinstance(one.outcome, SchemaChanged) and (one.outcome.gone or one.outcome.unsure):
+            with suppress(SchemaChanged):
+                told[name] = follow(catalog, catalog.source(name), one.outcome)
+    return told
+
+
+def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> Mapping[str, _Done]:
+    with ExitStack() as stack:
+        done: dict[str, _Done] = {}
+        inlets: list[Inlet] = []
+        for record in map(catalog.source, names):
+            try:
+                inlet = _inlet(catalog, root, record, stack)
+            except RollviewError as error:
+                _note(catalog, record, error)
+                done[record.name] = _Done(error)
+            else:
+                if isinstance(inlet, Inlet):
+                    inlets.append(inlet)
+                else:
+                    done[record.name] = _Done(inlet, inlet.units, inlet.rows)
+        return {**done, **_captured(catalog, root, inlets, order)}
+
+
+def _inlet(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> Inlet | Progress:
+    if record.state == "removing":
+        raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
+    if record.state == "copying":
+        return _captured_copy(catalog, root, record)
+    source = stack.enter_context(_closing(open_recorded(catalog, record)))
+    return Inlet(source, record, catalog.snapshot())
+
+
+def _captured(catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order) -> Mapping[str, _Done]:
+    if not inlets:
+        return {}
+    records = {inlet.name: catalog.source(inlet.name) for inlet in inlets}
+    sequencer = Sequencer(catalog, root, inlets, order)
+    try:
+        found: Mapping[str, Captured] = sequencer.run()
+    except RollviewError as error:
+        found = dict.fromkeys(records, error)
+    found = {**found, **sequencer.failed}
+    return {inlet.name: _noted(catalog, records[inlet.name], inlet, found[inlet.name]) for inlet in inlets}
+
+
+def _noted(catalog: Catalog, record: Record, inlet: Inlet, outcome: Captured) -> _Done:
+    if isinstance(outcome, RollviewError):
+        _note(catalog, record, outcome)
+        return _Done(outcome, inlet.units, inlet.rows)
+    notes: tuple[str, ...] = ()
+    # It has just answered; if it does not tell how it fares, it is asked again the next time.
+    with suppress(RollviewError):
+        notes = _note_health(catalog, record, inlet.source)
+    _note(catalog, record, None)
+    return _Done(replace(outcome, notes=notes), inlet.units, inlet.rows, notes)
 
 
 def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
@@ -88,6 +184,16 @@ def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
         ):
             _follow_copy(catalog, record, copy)
             return _replace(catalog, root, source, record, copy)
+
+
+def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
+    """What is done about a global transaction that is held; recorded with who decided."""
+    part = next((part for part in catalog.held() if part.global_id == global_id), None)
+    if part is None:
+        raise NotFound("global transaction that waits", global_id, hint="See 'rollview source global list'.")
+    with catalog.write() as writer:
+        writer.sources.decide(global_id, choice, this_process().owner)
+    return part
 
 
 def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
@@ -136,7 +242,7 @@ def _copy(catalog: Catalog, root: Path, record: Record) -> Copied:
         with _closing(open_recorded(catalog, record)) as source, _withdrawing(source):
             return run_first_copy(catalog, root, source, record)
     except RollviewError as error:
-        _note_failure(catalog, record, error)
+        _note(catalog, record, error)
         with catalog.write() as writer:
             writer.sources.set_state(record.name, "copying", error.message)
         raise
@@ -159,23 +265,6 @@ def _captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
     return Progress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
 
-def _read_on(catalog: Catalog, root: Path, name: str) -> Progress:
-    """To the end of what the source has. Each change of a layout leaves fewer columns, so there are not many."""
-    units = rows = 0
-    notes: list[str] = []
-    while True:
-        record = catalog.source(name)
-        with _closing(open_recorded(catalog, record)) as source:
-            sequencer = Sequencer(catalog, root, source, record)
-            try:
-                done = sequencer.run()
-                notes += _note_health(catalog, record, source)
-                return replace(done, units=units + done.units, rows=rows + done.rows, notes=tuple(notes))
-            except SchemaChanged as change:
-                notes.append(follow(catalog, catalog.source(name), change))
-            units, rows = units + sequencer.progress().units, rows + sequencer.progress().rows
-
-
 def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
     names = {table.remote: table.relation for table in record.tables}
     changes = {}
@@ -184,7 +273,7 @@ def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy:
         found = list(pieces(record.name, names[table.name], table, copy, quarantines=quarantines))
         changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
-    return Sequencer(catalog, root, source, record).replace(unit, copy.memory)
+    return Sequencer(catalog, root, [Inlet(source, record, catalog.snapshot())]).replace(unit, copy.memory)
 
 
 def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
@@ -214,32 +303,39 @@ def _noting(catalog: Catalog, record: Record) -> Iterator[None]:
     try:
         yield
     except RollviewError as error:
-        _note_failure(catalog, record, error)
+        _note(catalog, record, error)
         raise
-    if record.state != "active" or record.problem is not None:
+    _note(catalog, record, None)
+
+
+def _note(catalog: Catalog, record: Record, error: RollviewError | None) -> None:
+    """A source that must be tried again waits longer each time, so that it costs nobody anything."""
+    if error is not None:
+        failures = int(record.health.get("failures", 0)) + 1
+        retry_at = datetime.now(UTC) + delay(failures)
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, _state(record, error), error.message)
+            health = {**record.health, "failures": failures, "retry_at": retry_at.isoformat()}
+            writer.sources.set_health(record.name, health)
+    elif record.state != "active" or record.problem is not None:
         with catalog.write() as writer:
             writer.sources.set_state(record.name, "active")
 
 
-def _note_failure(catalog: Catalog, record: Record, error: RollviewError) -> None:
-    """A source that must be tried again waits longer each time, so that it costs nobody anything."""
-    failures = int(record.health.get("failures", 0)) + 1
-    retry_at = datetime.now(UTC) + delay(failures)
-    state = error.code if isinstance(error, SourceStopped) else "retrying" if error.retryable else record.state
-    with catalog.write() as writer:
-        writer.sources.set_state(record.name, state, error.message)
-        health = {**record.health, "failures": failures, "retry_at": retry_at.isoformat()}
-        writer.sources.set_health(record.name, health)
+def _state(record: Record, error: RollviewError) -> str:
+    if isinstance(error, SourceStopped):
+        return error.code
+    return "retrying" if error.retryable and record.state == "active" else record.state
 
 
-def _note_health(catalog: Catalog, record: Record, source: Source) -> list[str]:
+def _note_health(catalog: Catalog, record: Record, source: Source) -> tuple[str, ...]:
     """Written when it says something new, and from time to time as a sign of life. An alarm that is new is told."""
     seen = asdict(source.health()) if isinstance(source, Watched) else {}
     if seen != dict(record.health) or record.read is None or datetime.now(UTC) - record.read > _SIGN_OF_LIFE:
         with catalog.write() as writer:
             writer.sources.set_health(record.name, seen, read=True)
     alarm = seen.get("alarm")
-    return [alarm] if alarm and not record.health.get("alarm") else []
+    return (alarm,) if alarm and not record.health.get("alarm") else ()
 
 
 @contextmanager

@@ -1,33 +1,30 @@
-"""Units of work become csns.
+"""Units of work of all sources become one ledger order.
 
-Law: per source strictly in its commit order, each once. The rows of a batch are written first and count for nothing;
-one catalog transaction then gives every unit of work its csn, pins the deltas, and moves the source's position from
-where it was to where it was read. Only after that the source is told. So a process may die anywhere: what was not
-published is read again, and what was published but not told is recognised by its position and left out.
+Law: per source strictly in commit order. Across sources by arrival, or by commit time: then a unit of work waits until
+every other source is known to have passed its time, or has kept the others waiting for longer than it may. Nothing is
+taken from a source that cannot be published yet: it is left there and read again. Only after it is published the source
+is told, so what was published but not told is recognised by its position and left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from rollview.catalog import Catalog, Lease, Part, Pin, Relation
-from rollview.catalog import Source as Record
+from rollview.catalog import Catalog
 from rollview.core.faults import reach
-from rollview.core.interval import Csn, Interval
-from rollview.errors import BadValue, Corrupt
-from rollview.sources.held import delta_folder
-from rollview.sources.protocol import Batch, Source, UnitOfWork
-from rollview.sources.quarantine import note_quarantine, sift, tables_of
-from rollview.sources.settings import SourceSettings
-from rollview.sources.settled import Settled, settle
-from rollview.store.datafile import DataFile
-from rollview.store.folder import DeltaFolder
-from rollview.store.steps import recorded
+from rollview.core.interval import Csn
+from rollview.core.order import Order
+from rollview.errors import RollviewError, SourceStopped
+from rollview.sources.arrange import Arranged, Entry, arrange
+from rollview.sources.inlet import TICK, End, Inlet, Reading
+from rollview.sources.protocol import UnitOfWork
+from rollview.sources.publication import Publication
 
 ROWS_AT_ONCE = 50_000
+_MOST_ROWS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,178 +39,152 @@ class Progress:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    relation: Relation
-    folder: DeltaFolder
-    files: tuple[DataFile, ...]
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.files)
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """Where the source stands when something is published, and what its kind remembers there if that is new."""
-
-    position: str
-    memory: Mapping[str, Any] | None = None
-
-
 class Sequencer:
-    """One source's way into the ledger. Whoever uses it holds the lease ``source:NAME``."""
+    """Whoever uses it holds the leases ``source:NAME`` of its inlets."""
 
-    def __init__(self, catalog: Catalog, root: Path, source: Source, record: Record) -> None:
-        assert record.position is not None
+    def __init__(self, catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order | None = None) -> None:
         self._catalog = catalog
-        self._root = root
-        self._source = source
-        self._name = record.name
-        self._relations = {table.remote: table.relation for table in record.tables}
-        self._position = record.position
-        self._quarantines = SourceSettings.from_json(record.settings).quarantines
-        self._units = 0
-        self._rows = 0
+        self._inlets = {inlet.name: inlet for inlet in inlets}
+        self._publication = Publication(catalog, root, inlets)
+        self._order = order or Order()
+        self.failed: dict[str, RollviewError] = {}
+        self._absent = [
+            source.known for source in catalog.sources() if source.name not in self._inlets and source.position
+        ]
 
-    def run(self, limit: int = ROWS_AT_ONCE) -> Progress:
-        """Everything that the source has now."""
+    def run(self, limit: int = ROWS_AT_ONCE) -> Mapping[str, Progress]:
+        """Everything that the sources have now. A source that fails is in ``failed`` and stops no other."""
         while True:
-            batch = self._source.read(self._position, limit)
+            before = self._positions()
+            readings = self._read(limit)
             reach("capture.read")
-            self._take(batch)
-            self._source.acknowledge(self._position)
+            arranged = self._arrange(readings)
+            is_whole = self._publish(readings, arranged)
+            self._hold(arranged)
+            self._acknowledge(readings)
             reach("capture.acknowledged")
-            if batch.complete:
-                return self.progress()
+            if is_whole and all(reading.complete for reading in readings.values()):
+                return self._progress()
+            if is_whole and self._positions() == before:
+                if limit >= _MOST_ROWS or not _hides_more(readings, arranged):
+                    return self._progress()
+                limit *= 2
 
-    def replace(self, unit: UnitOfWork, memory: Mapping[str, Any]) -> Progress:
-        """The source was copied again, and its log begins at that copy."""
-        self._publish((unit,), _End(unit.position, memory))
-        return self.progress()
-
-    def progress(self) -> Progress:
-        """What was published so far."""
-        return Progress(self._units, self._rows, self._position, self._catalog.snapshot().moment.csn)
-
-    def _take(self, batch: Batch) -> None:
-        groups = list(_groups(self._fresh(batch.units)))
-        for group in groups[:-1]:
-            self._publish_each(group, _End(group[-1].position))
-        # What the kind remembers belongs to the position, and moves with it.
-        end = _End(batch.position, batch.memory)
-        if groups:
-            self._publish_each(groups[-1], end)
-        elif batch.position != self._position or batch.memory is not None:
-            self._advance(end)
-
-    def _sifted(self, units: Sequence[UnitOfWork], relations: Mapping[str, Relation]) -> Sequence[UnitOfWork]:
-        return [sift(unit, tables_of(relations)) for unit in units] if self._quarantines else units
-
-    def _advance(self, end: _End, units: Sequence[UnitOfWork] = ()) -> None:
+    def replace(self, unit: UnitOfWork, memory: Mapping[str, object]) -> Progress:
+        """The one source was copied again, and its log begins at that copy."""
+        (inlet,) = self._inlets.values()
+        arrived = inlet.arrive(unit)
+        end = End(inlet.position, unit.position, memory, arrived.effective, arrived.effective)
+        self._publication.publish((Entry((arrived,), arrived.effective),), {inlet.name: end})
         with self._catalog.write() as writer:
-            note_quarantine(writer, self._name, self._relations, units)
-            writer.sources.advance(self._name, self._position, end.position, end.memory)
-        self._position = end.position
+            writer.sources.unhold(inlet.name)
+        return self._progress()[inlet.name]
 
-    def _fresh(self, units: Iterable[UnitOfWork]) -> list[UnitOfWork]:
-        """Those beyond the position; what came before it is in the ledger already."""
-        fresh: list[UnitOfWork] = []
-        last = self._source.order(self._position)
-        for unit in units:
-            place = self._source.order(unit.position)
-            if fresh and place <= last:
-                raise Corrupt(f"Source '{self._name}' gave position {unit.position} after {fresh[-1].position}.")
-            if place > last:
-                fresh.append(unit)
-                last = place
-        return fresh
+    def _read(self, limit: int) -> dict[str, Reading]:
+        readings: dict[str, Reading] = {}
+        for name, inlet in self._inlets.items():
+            if name in self.failed:
+                continue
+            try:
+                readings[name] = inlet.read(limit)
+            except RollviewError as error:
+                self.failed[name] = error
+        return readings
 
-    def _publish_each(self, units: Sequence[UnitOfWork], end: _End) -> None:
-        """Together; one by one if a value does not fit, so that those before it are kept."""
+    def _arrange(self, readings: Mapping[str, Reading]) -> Arranged:
+        queues = {name: reading.arrived for name, reading in readings.items()}
+        through = self._passed_by_all(readings) if self._order.by_time else None
+        arranged = arrange(queues, self._catalog.released(), through, self._order.by_time)
+        return replace(arranged, entries=tuple(self._in_time(arranged.entries)))
+
+    def _in_time(self, entries: Sequence[Entry]) -> list[Entry]:
+        """When entries count as committed never goes back at any source; by commit time, not at all."""
+        floors = {name: inlet.latest for name, inlet in self._inlets.items()}
+        if self._order.by_time:
+            newest = max((s.latest for s in self._catalog.sources() if s.latest is not None), default=None)
+            floors = dict.fromkeys(floors, newest)
+        timed = []
+        for entry in entries:
+            names = floors if self._order.by_time else {one.source for one in entry.arrived}
+            effective = max([entry.effective, *(f for name in names if (f := floors[name]) is not None)])
+            floors |= dict.fromkeys(names, effective)
+            timed.append(replace(entry, effective=effective))
+        return timed
+
+    def _passed_by_all(self, readings: Mapping[str, Reading]) -> datetime | None:
+        """What every source has passed; one that is far behind is not waited for."""
+        passed = [reading.passed for reading in readings.values()]
+        passed += [inlet.known for name, inlet in self._inlets.items() if name in self.failed] + self._absent
+        newest = max((one for one in passed if one is not None), default=None)
+        if newest is None:
+            return None
+        return min(
+            newest - self._order.delay if one is None else max(one, newest - self._order.delay) for one in passed
+        )
+
+    def _positions(self) -> dict[str, str]:
+        return {name: inlet.position for name, inlet in self._inlets.items() if name not in self.failed}
+
+    def _publish(self, readings: Mapping[str, Reading], arranged: Arranged) -> bool:
+        """Whether all went well: a value that does not fit stops its source, and the others are read again."""
+        latest = {one.source: entry.effective for entry in arranged.entries for one in entry.arrived}
+        ends = {
+            name: end
+            for name, reading in readings.items()
+            if (end := self._end(name, reading, arranged.taken[name], latest.get(name))) is not None
+        }
         try:
-            self._publish(units, end)
-        except BadValue:
-            if len(units) == 1:
-                raise
-            for unit in units[:-1]:
-                self._publish((unit,), _End(unit.position))
-            self._publish(units[-1:], end)
+            self._publication.publish(arranged.entries, ends)
+        except SourceStopped as error:
+            self.failed[str(error.facts["source"])] = error
+            return False
+        return True
 
-    def _publish(self, units: Sequence[UnitOfWork], end: _End) -> None:
-        names = [f"relation:{self._relations[remote]}" for remote in self._relations]
-        with self._catalog.lease("commit", *names) as lease:
-            snapshot = self._catalog.snapshot()
-            relations = {remote: snapshot.get(name) for remote, name in self._relations.items()}
-            first = snapshot.moment.csn + 1
-            units = self._sifted(units, relations)
-            settled = settle(self._root, self._name, relations, units, first)
-            if settled.units:
-                self._write(lease, settled, Interval(first - 1, first - 1 + len(settled.units)), end, units)
-            else:
-                self._advance(end, units)
-        self._units += len(settled.units)
-        self._rows += settled.rows
+    def _end(self, name: str, reading: Reading, taken: int, latest: datetime | None) -> End | None:
+        inlet = self._inlets[name]
+        if taken == len(reading.arrived):
+            known = (
+                None if reading.known is None or not reading.complete else max(reading.known, latest or reading.known)
+            )
+            return End(inlet.position, reading.position, reading.memory, known, latest)
+        known = reading.arrived[taken].effective - TICK
+        position = reading.arrived[taken - 1].unit.position if taken else inlet.position
+        return End(inlet.position, position, None, known, latest)
 
-    def _write(
-        self, lease: Lease, settled: Settled, interval: Interval, end: _End, units: Sequence[UnitOfWork]
-    ) -> None:
-        places = {name: DeltaFolder.new_folder() for name in settled.tables}
-        relations = {name: settled.relations[name] for name in settled.tables}
-        paths = [f"{relations[name].folder}/{Part.DELTA}/{place}" for name, place in places.items()]
-        with recorded(self._catalog, lease, self._root, self._name, "capture", interval, paths) as step:
-            written = [self._stage(settled, name, place) for name, place in places.items()]
-            reach("capture.staged")
-            pins = _log(written, interval)
-            with self._catalog.write(lease) as writer:
-                for unit, expect in zip(settled.units, range(interval.after + 1, interval.through + 1), strict=True):
-                    writer.commit_unit(**_described(self._name, unit.unit), changes=unit.counts, expect=expect)
-                for one, pin in zip(written, pins, strict=True):
-                    writer.pin(one.relation.name, pin)
-                note_quarantine(writer, self._name, self._relations, units)
-                writer.sources.advance(self._name, self._position, end.position, end.memory)
-                writer.finish_step(step, "done", {"units": len(settled.units), "rows": settled.rows})
-            self._position = end.position
-            reach("capture.published")
+    def _hold(self, arranged: Arranged) -> None:
+        """What keeps each source waiting is in the catalog, for whoever has to decide."""
+        held = {part.source: part.global_id for part in self._catalog.held()}
+        now = {name: blocked.global_id for name, blocked in arranged.blocked.items()}
+        if {name: held[name] for name in self._inlets if name in held} == now:
+            return
+        with self._catalog.write() as writer:
+            for name in self._inlets:
+                blocked = arranged.blocked.get(name)
+                if blocked is None:
+                    writer.sources.unhold(name)
+                elif held.get(name) != blocked.global_id:
+                    writer.sources.hold(name, blocked.global_id, blocked.arrived.unit.position, blocked.missing)
 
-    def _stage(self, settled: Settled, name: str, place: str) -> _Written:
-        relation = settled.relations[name]
-        folder = delta_folder(self._root, relation)
-        files = folder.stage(settled.tables[name], place, sort=relation.constraints.primary_key)
-        return _Written(relation, folder, files)
+    def _acknowledge(self, readings: Mapping[str, Reading]) -> None:
+        for name in readings:
+            if name in self.failed:
+                continue
+            try:
+                self._inlets[name].source.acknowledge(self._inlets[name].position)
+            except RollviewError as error:
+                self.failed[name] = error
+
+    def _progress(self) -> Mapping[str, Progress]:
+        csn = self._catalog.snapshot().moment.csn
+        return {
+            name: Progress(inlet.units, inlet.rows, inlet.position, csn)
+            for name, inlet in self._inlets.items()
+            if name not in self.failed
+        }
 
 
-def _groups(units: Sequence[UnitOfWork]) -> Iterable[Sequence[UnitOfWork]]:
-    """A unit that replaces a table is compared with all that came before, so it comes by itself."""
-    group: list[UnitOfWork] = []
-    for unit in units:
-        if any(changes.replaces for changes in unit.changes.values()):
-            if group:
-                yield group
-            yield [unit]
-            group = []
-        else:
-            group.append(unit)
-    if group:
-        yield group
-
-
-def _log(written: Sequence[_Written], interval: Interval) -> tuple[Pin, ...]:
-    pins: list[Pin] = []
-    for one in written:
-        old = one.relation.pins[Part.DELTA]
-        version = one.folder.commit(old.version, one.files, (), {"csn": str(interval.through)})
-        if not pins:
-            reach("capture.logged")
-        pins.append(Pin(Part.DELTA, version, old.after, interval.through, old.rows + one.rows))
-    reach("capture.all_logged")
-    return tuple(pins)
-
-
-def _described(source: str, unit: UnitOfWork) -> Mapping[str, Any]:
-    return {
-        "source": source,
-        "position": unit.position,
-        "transaction": unit.transaction,
-        "source_time": unit.time,
-    }
+def _hides_more(readings: Mapping[str, Reading], arranged: Arranged) -> bool:
+    """Whether what a source waits for may lie beyond what was read of another."""
+    wanted = {name for blocked in arranged.blocked.values() for name in blocked.missing}
+    counted = any(name.isdecimal() for name in wanted)
+    return any(not r.complete and (not r.arrived or counted or name in wanted) for name, r in readings.items())

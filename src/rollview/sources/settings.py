@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rollview.core.durations import duration
 from rollview.core.names import same
 from rollview.core.references import anchored, is_reference
 from rollview.errors import UsageError
@@ -20,7 +21,7 @@ ON_BAD_VALUE = "on_bad_value"
 
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
-_FILES = ("sqlite", "files", "delta")
+_FILES = ("sqlite", "files", "delta", "debezium")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,36 @@ class TableSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class GlobalSettings:
+    """Transactions that several sources have parts of. Their ids come from the source's own two-phase commits, or from
+    a captured table into which the application puts a row in each part: ``id`` and ``parts`` are columns of it, the
+    second a number of parts or the names of the sources. ``sources`` take part where no row says who does. ``limit``:
+    how long a part may wait before somebody should decide."""
+
+    table: str | None = None
+    id: str | None = None
+    parts: str | None = None
+    sources: tuple[str, ...] = ()
+    limit: str = "10 minutes"
+
+    def __post_init__(self) -> None:
+        duration(self.limit)
+        if (self.table is None) != (self.id is None) or (self.parts is not None and self.table is None):
+            raise UsageError("A table of global transactions needs the column of the id.", hint="Name table and id.")
+        if not self.sources and self.parts is None:
+            raise UsageError(
+                "Nothing says which sources take part in a global transaction.",
+                hint="Name the column that tells its parts, or the sources.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSettings:
     kind: str
     address: str
     tables: tuple[TableSettings, ...]
     options: Mapping[str, str] = field(default_factory=dict)
+    global_transactions: GlobalSettings | None = None
 
     def __post_init__(self) -> None:
         if _PASSWORD.search(self.address):
@@ -52,6 +78,9 @@ class SourceSettings:
             raise UsageError("The source has no tables.", hint="Name at least one.")
         if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
             raise UsageError(f"{ON_BAD_VALUE} is '{self.options[ON_BAD_VALUE]}'.", hint="It is stop or quarantine.")
+        marker = self.global_transactions and self.global_transactions.table
+        if marker and marker not in self.remotes:
+            raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
         for place, table in enumerate(self.tables):
             if any(same(table.relation, other.relation) for other in self.tables[:place]):
                 raise UsageError(
@@ -74,18 +103,22 @@ class SourceSettings:
         """The same settings, understood from anywhere: paths are meant from ``folder``."""
         if is_reference(self.address):
             return replace(self, address=anchored(self.address, folder))
-        if self.kind in _FILES:
+        if self.kind in _FILES and "://" not in self.address:
             return replace(self, address=str((folder / Path(self.address).expanduser()).absolute()))
         return self
 
     def to_json(self) -> dict[str, Any]:
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        if self.global_transactions is None:
+            del plain["global_transactions"]
         return plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SourceSettings:
         tables = tuple(TableSettings(**{**table, "key": tuple(table["key"])}) for table in data["tables"])
-        return cls(data["kind"], data["address"], tables, data["options"])
+        told = data.get("global_transactions")
+        together = None if told is None else GlobalSettings(**{**told, "sources": tuple(told["sources"])})
+        return cls(data["kind"], data["address"], tables, data["options"], together)
 
 
 def size(text: str) -> int:

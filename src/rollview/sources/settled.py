@@ -18,24 +18,28 @@ from rollview.catalog import Change, Relation
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.errors import BadValue
+from rollview.sources.arrange import Entry
 from rollview.sources.held import difference
-from rollview.sources.protocol import Changes, Row, UnitOfWork
+from rollview.sources.protocol import Changes, Row
 from rollview.sources.values import UnfitError, as_table, net, updated
+
+Remote = tuple[str, str]
+"""A source, and its own name of one of its tables."""
 
 
 @dataclass(frozen=True, slots=True)
-class SettledUnit:
-    unit: UnitOfWork
+class SettledEntry:
+    entry: Entry
     counts: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """``tables``: signed rows with csns by the source's names of its tables."""
+    """``tables``: signed rows with csns."""
 
-    units: tuple[SettledUnit, ...]
-    tables: Mapping[str, pa.Table]
-    relations: Mapping[str, Relation]
+    entries: tuple[SettledEntry, ...]
+    tables: Mapping[Remote, pa.Table]
+    relations: Mapping[Remote, Relation]
 
     @property
     def rows(self) -> int:
@@ -58,47 +62,69 @@ class _Signed:
         self.positions.extend([position] * len(rows))
 
 
-def settle(
-    root: Path, source: str, relations: Mapping[str, Relation], units: Sequence[UnitOfWork], first: Csn
-) -> Settled:
-    """``first``: the csn of the first unit that changes something."""
-    if any(changes.replaces for unit in units for changes in unit.changes.values()):
-        (unit,) = units
-        return _replacing(root, source, relations, unit, first)
-    signed = {name: _Signed([], [], [], []) for name in relations}
-    kept: list[SettledUnit] = []
-    for unit in units:
-        counts = _take(signed, relations, unit, first + len(kept))
+def replaces(entry: Entry) -> bool:
+    """Whether a table is compared with all that came before."""
+    return any(changes.replaces for one in entry.arrived for changes in one.unit.changes.values())
+
+
+def settle(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[Entry], first: Csn) -> Settled:
+    """``first``: the csn of the first entry that changes something."""
+    if any(map(replaces, entries)):
+        (entry,) = entries
+        return _replacing(root, relations, entry, first)
+    signed = {remote: _Signed([], [], [], []) for remote in relations}
+    kept: list[SettledEntry] = []
+    for entry in entries:
+        counts = _take(signed, relations, entry, first + len(kept))
         if counts:
-            kept.append(SettledUnit(unit, counts))
-    tables = {name: _table(source, relations[name], one) for name, one in signed.items() if one.rows}
+            kept.append(SettledEntry(entry, counts))
+    tables = {remote: _table(remote[0], relations[remote], one) for remote, one in signed.items() if one.rows}
     return Settled(tuple(kept), tables, relations)
 
 
+def _changes(entry: Entry) -> Mapping[Remote, tuple[Changes, str]]:
+    """What the entry does to each table, and the last position that it came from."""
+    found: dict[Remote, tuple[Changes, str]] = {}
+    for one in entry.arrived:
+        for name, changes in one.unit.changes.items():
+            remote = (one.source, name)
+            before = found.get(remote)
+            found[remote] = (changes if before is None else _both(before[0], changes), one.unit.position)
+    return found
+
+
+def _both(first: Changes, then: Changes) -> Changes:
+    if then.replaces:
+        return then
+    assert not isinstance(first.after, pa.Table)
+    assert not isinstance(then.after, pa.Table)
+    return Changes([*first.before, *then.before], [*first.after, *then.after], first.replaces)
+
+
 def _take(
-    signed: Mapping[str, _Signed], relations: Mapping[str, Relation], unit: UnitOfWork, csn: Csn
+    signed: Mapping[Remote, _Signed], relations: Mapping[Remote, Relation], entry: Entry, csn: Csn
 ) -> tuple[Change, ...]:
     counts = []
-    for name, changes in unit.changes.items():
-        relation = relations[name]
+    for remote, (changes, position) in _changes(entry).items():
+        relation = relations[remote]
         assert not isinstance(changes.after, pa.Table)
         gone, come = net(changes.before, changes.after, relation.schema)
         if gone or come:
-            signed[name].add(gone, -1, csn, unit.position)
-            signed[name].add(come, +1, csn, unit.position)
+            signed[remote].add(gone, -1, csn, position)
+            signed[remote].add(come, +1, csn, position)
             both = updated(gone, come, relation.schema, relation.constraints.primary_key)
             counts.append(Change(relation.name, len(come), len(gone), both))
     return tuple(counts)
 
 
-def _replacing(root: Path, source: str, relations: Mapping[str, Relation], unit: UnitOfWork, csn: Csn) -> Settled:
-    tables: dict[str, pa.Table] = {}
-    for name, changes in unit.changes.items():
-        rows = _replaced(root, source, relations[name], changes, unit.position)
+def _replacing(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: Csn) -> Settled:
+    tables: dict[Remote, pa.Table] = {}
+    for remote, (changes, position) in _changes(entry).items():
+        rows = _replaced(root, remote[0], relations[remote], changes, position)
         if rows.num_rows:
-            tables[name] = rows.append_column(CSN, pa.array(np.full(rows.num_rows, csn, dtype=np.int64)))
-    counts = tuple(_counted(relations[name], rows) for name, rows in tables.items())
-    return Settled((SettledUnit(unit, counts),) if counts else (), tables, relations)
+            tables[remote] = rows.append_column(CSN, pa.array(np.full(rows.num_rows, csn, dtype=np.int64)))
+    counts = tuple(_counted(relations[remote], rows) for remote, rows in tables.items())
+    return Settled((SettledEntry(entry, counts),) if counts else (), tables, relations)
 
 
 def _replaced(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> pa.Table:

@@ -11,7 +11,7 @@ from tests.unit.catalog.samples import HOSTILE_NAMES, add_table, commit_in
 from rollview import errors
 from rollview.catalog import CapturedTable, Catalog, Change, address, migrate
 from rollview.catalog.database import Database
-from rollview.catalog.tables import HEAD, VERSION_TABLE
+from rollview.catalog.tables import HEAD
 
 
 def add_source(catalog: Catalog, name: str = "bank") -> None:
@@ -101,18 +101,22 @@ def test_a_dropped_source_leaves_the_ledger(catalog: Catalog) -> None:
     assert len(catalog.ledger()) == 1
 
 
-def test_a_catalog_without_sources_is_brought_up_to_date(catalog: Catalog, url: str) -> None:
-    with catalog.write() as writer:
-        add_table(writer, "kept")
+def test_an_old_catalog_is_brought_up_to_date(url: str) -> None:
     with closing(Database(address.parse(url))) as database:
         with database.write() as connection:
-            for table in ("source_table", "source", "layout", "quarantine"):
-                connection.execute(sa.text(f"DROP TABLE rollview_{table}"))
-            connection.execute(sa.text("ALTER TABLE rollview_relation DROP COLUMN state"))
-            connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
+            migrate._upgrade(connection, "0001")
+            for csn, source in enumerate(("local", "bank"), 1):
+                connection.execute(
+                    sa.text("INSERT INTO rollview_ledger VALUES (:csn, :source, 'p', 't', 5, :time)"),
+                    {"csn": csn, "source": source, "time": 10 + csn},
+                )
         migrate.bring_up_to_date(database)
         with database.read() as connection:
             assert migrate.find_version(connection) == HEAD
-    add_source(catalog)
-    assert [relation.name for relation in catalog.snapshot().tables()] == ["kept"]
-    assert catalog.snapshot().get("kept").source is None
+            assert connection.execute(sa.text("SELECT effective FROM rollview_ledger ORDER BY csn")).all() == [
+                (11,),
+                (5,),
+            ]
+    with Catalog.open(url) as catalog:
+        add_source(catalog)
+        assert [source.known for source in catalog.sources()] == [None]

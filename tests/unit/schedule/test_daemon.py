@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rollview.errors import Busy, SourceDown
 from rollview.results import Captured, Refreshed, SourceCaptured
-from rollview.schedule.daemon import Event, paced, work
+from rollview.schedule.daemon import Event, Group, paced, work
 
 
 class Crew:
@@ -19,13 +19,14 @@ class Crew:
         self.captured: list[str] = []
         self.refreshes = 0
 
-    def due_sources(self) -> Sequence[str]:
-        return ("stuck", "down", "taken", "well")
+    def due_sources(self) -> Sequence[Group]:
+        return (("stuck",), ("down",), ("taken",), ("well",))
 
     def due_views(self) -> Sequence[str]:
         return ("v",)
 
-    def capture(self, name: str) -> Captured:
+    def capture(self, names: Group) -> Captured:
+        (name,) = names
         self.captured.append(name)
         if name == "stuck":
             self.released.wait(30)

@@ -79,7 +79,7 @@ class DeltaSource:
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
         units: list[UnitOfWork] = []
-        rows = 0
+        rows, now = 0, datetime.now(UTC)
         for place, remote in enumerate(self._opening.settings.remotes):
             newest = self._checked(remote, seen[place])
             while seen[place] < newest.version():
@@ -96,7 +96,7 @@ class DeltaSource:
                 seen = reached
                 rows += sum(len(change.before) + len(change.after) for change in unit.changes.values())
                 units.append(unit)
-        return Batch(tuple(units), _position(seen))
+        return Batch(tuple(units), _position(seen), known=now)
 
     def acknowledge(self, position: str) -> None:
         """The table keeps its versions by its own rules."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -97,6 +97,7 @@ class FilesSource:
 
     def read(self, after: str, limit: int) -> Batch:
         files: Mapping[str, Any] = self._opening.memory["files"]
+        known = datetime.now(UTC) - timedelta(seconds=self._seconds)
         try:
             readings = {
                 remote: self._reading(table, {path: tuple(facts) for path, facts in files[remote].items()})
@@ -105,11 +106,11 @@ class FilesSource:
         except NotSettledError:
             return Batch((), after)
         if not any(reading.changed for reading in readings.values()):
-            return Batch((), after)
+            return Batch((), after, known=known)
         position = str(int(after) + 1)
         changes = {remote: self._changes(reading) for remote, reading in readings.items() if reading.changed}
         unit = UnitOfWork(position, position, _newest(readings.values()), changes)
-        return Batch((unit,), position, memory=self._remembered(int(position), readings))
+        return Batch((unit,), position, memory=self._remembered(int(position), readings), known=known)
 
     def acknowledge(self, position: str) -> None:
         """A folder keeps nothing for us."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from pymysqlreplication import BinLogStreamReader
 from rollview.errors import LostPosition, SchemaChanged, SourceStopped
 from rollview.sources.mariadb.layout import MariadbTable, described, findings, quoted, read_table, recorded, stored
 from rollview.sources.mariadb.server import Server, server_findings
-from rollview.sources.mariadb.stream import EVENTS, Stream
+from rollview.sources.mariadb.stream import EVENTS, Stream, done_through, read_from
 from rollview.sources.mariadb.values import decoder
 from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
 from rollview.sources.quarantine import Sieve
@@ -60,22 +61,23 @@ class MariadbSource:
 
             tables = tuple(map(described, found.values()))
             memory = {**self._opening.memory, "columns": {remote: recorded(table) for remote, table in found.items()}}
-            yield FirstCopy(position, datetime.now(UTC), tables, rows, memory, sieve.found)
+            yield FirstCopy(position, _clock(reading), tables, rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():
-            newest = _newest(self._connection)
+            now, newest = _clock(self._connection), _newest(self._connection)
             if self.order(newest) < self.order(after):
                 raise LostPosition(self._opening.name, f"the server's log ends at {newest}, before {after}")
             if self.order(newest) == self.order(after):
-                return Batch((), after)
-            return self._batch(after, newest, limit)
+                return Batch((), after, known=now)
+            batch = self._batch(after, newest, limit)
+            return replace(batch, known=now) if batch.complete else batch
 
     def acknowledge(self, position: str) -> None:
         """The server keeps its log by its own rules."""
 
     def order(self, position: str) -> int:
-        return int(position.rpartition("-")[2])
+        return int(done_through(position).rpartition("-")[2])
 
     def remove(self) -> None:
         """Nothing was put into the database."""
@@ -92,11 +94,14 @@ class MariadbSource:
 
     def _batch(self, after: str, newest: str, limit: int) -> Batch:
         units: list[UnitOfWork] = []
-        position, rows = after, 0
+        position, rows, start = after, 0, read_from(after)
         try:
-            with closing(self._events(after)) as events:
-                for found in Stream(self._opening, self._server.database).units(events):
-                    position = found if isinstance(found, str) else found.position
+            with closing(self._events(start)) as events:
+                for found in Stream(self._opening, self._server.database, start).units(events):
+                    reached = found if isinstance(found, str) else found.position
+                    if self.order(reached) <= self.order(after):
+                        continue
+                    position = reached
                     if isinstance(found, UnitOfWork):
                         units.append(found)
                         rows += sum(len(c.before) + len(c.after) for c in found.changes.values())
@@ -152,6 +157,13 @@ class MariadbSource:
                 sieve.refuse(table, column, str(error), None, dict(zip(table.schema.names, row, strict=True)), +1)
                 return ()
         return (tuple(values),)
+
+
+def _clock(connection: Any) -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT UTC_TIMESTAMP(6)")
+        moment: datetime = cursor.fetchone()[0]
+        return moment.replace(tzinfo=UTC)
 
 
 def _newest(connection: Any) -> str:

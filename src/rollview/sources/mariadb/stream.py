@@ -2,7 +2,9 @@
 
 Law: a unit of work is what one global transaction id covers, and the id's number is its place. Every row is whole in
 the log, column by column by name, or the source stops. A change that was logged as a statement instead of its rows is
-seen, and stops it too; so is a statement that changes the layout.
+seen, and stops it too; so is a statement that changes the layout. The rows of an XA transaction are in the log where it
+was prepared, and it is a unit of work where it is committed; until then the log is read again from before them, which a
+position tells as ``GTID@GTID``.
 """
 
 from __future__ import annotations
@@ -13,25 +15,43 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
+from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XAPrepareEvent, XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from rollview.catalog import BadRow
 from rollview.core.names import same
 from rollview.core.schema import Column
-from rollview.errors import LostPosition, SchemaChanged
+from rollview.errors import BadValue, LostPosition, SchemaChanged
 from rollview.sources.mariadb.ddl import UnclearError, altered
 from rollview.sources.mariadb.values import Decode, decoder
 from rollview.sources.protocol import Changes, Opening, Row, UnitOfWork
 from rollview.sources.quarantine import Sieve
 
-EVENTS = (MariadbGtidEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, QueryEvent)
+EVENTS = (MariadbGtidEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, XAPrepareEvent, QueryEvent)
 
-_INSIDE = re.compile(r"\s*(BEGIN|START TRANSACTION|SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b", re.IGNORECASE)
+_INSIDE = re.compile(r"\s*(BEGIN|START TRANSACTION|SAVEPOINT|ROLLBACK\s+TO|RELEASE|XA\s+(START|END))\b", re.IGNORECASE)
+_XA_END = re.compile(r"\s*XA\s+(COMMIT|ROLLBACK)\s+X'([0-9a-f]*)',X'([0-9a-f]*)',(\d+)", re.IGNORECASE)
 _UNDONE = re.compile(r"\s*ROLLBACK\s*$", re.IGNORECASE)
 _ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD|WITH|CALL)\b", re.IGNORECASE)
 _EMPTIED = re.compile(r"\s*TRUNCATE\b", re.IGNORECASE)
+
+
+Xid = tuple[bytes, bytes, int]
+
+
+def done_through(position: str) -> str:
+    return position.partition("@")[0]
+
+
+def read_from(position: str) -> str:
+    return position.rpartition("@")[2]
+
+
+def _global_id(xid: Xid) -> str:
+    """What the branches of one XA transaction at several servers have in common."""
+    return xid[0].decode("utf-8", "backslashreplace")
 
 
 @dataclass(slots=True)
@@ -39,10 +59,11 @@ class _Collected:
     before: list[Row] = field(default_factory=list)
     after: list[Row] = field(default_factory=list)
     replaces: bool = False
+    bad: list[BadRow] = field(default_factory=list)
 
 
 class Stream:
-    def __init__(self, opening: Opening, database: str) -> None:
+    def __init__(self, opening: Opening, database: str, start: str) -> None:
         self._opening = opening
         self._database = database
         columns: Mapping[str, Any] = opening.memory["columns"]
@@ -53,42 +74,67 @@ class Stream:
         self._spelled = {
             remote: {name: columns[remote][name][1] for name in decoders} for remote, decoders in self._decoders.items()
         }
-        self._sieve = Sieve(opening)
         self._gtid: str | None = None
         self._collected: dict[str, _Collected] = {}
+        self._before = start
+        self._prepared: dict[Xid, tuple[str, dict[str, _Collected]]] = {}
 
     def units(self, events: Iterable[Any]) -> Iterator[UnitOfWork | str]:
-        """Units of work, and the ids of transactions that changed none of our tables."""
+        """Units of work, and the positions of transactions that changed none of our tables."""
         for event in events:
             if isinstance(event, MariadbGtidEvent):
                 if self._gtid is not None:
                     raise LostPosition(self._opening.name, f"transaction {self._gtid} has no end that is understood")
                 self._gtid, self._collected = event.gtid, {}
+            elif isinstance(event, XAPrepareEvent):
+                yield self._prepare(event)
             elif isinstance(event, XidEvent):
                 yield self._end(event)
             elif isinstance(event, QueryEvent):
-                if self._query(event):
+                ended = _XA_END.match(_text(event.query))
+                if ended is not None:
+                    yield self._end(event, self._end_prepared(ended))
+                elif self._query(event):
                     yield self._end(event)
             else:
                 self._rows(event)
 
-    def _end(self, event: Any) -> UnitOfWork | str:
+    def _prepare(self, event: XAPrepareEvent) -> UnitOfWork | str:
+        xid = (event.xid_gtrid, event.xid_bqual, event.xid_format_id)
+        if event.one_phase:
+            return self._end(event, _global_id(xid))
+        self._prepared[xid] = self._before, self._collected
+        self._collected = {}
+        return self._end(event)
+
+    def _end(self, event: Any, global_id: str | None = None) -> UnitOfWork | str:
         assert self._gtid is not None
         gtid, self._gtid = self._gtid, None
+        self._before = gtid
+        position = "@".join([gtid, *(before for before, _ in list(self._prepared.values())[:1])])
         if not self._collected:
-            return gtid
+            return position
         changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
-        time, bad = datetime.fromtimestamp(event.timestamp, UTC), self._sieve.take()
-        return UnitOfWork(gtid, gtid, time, changes, quarantined=bad)
+        time, bad = datetime.fromtimestamp(event.timestamp, UTC), _aside(self._collected)
+        return UnitOfWork(position, gtid, time, changes, global_id, bad)
+
+    def _end_prepared(self, ended: re.Match[str]) -> str:
+        """The rows are those that were prepared, or none if they are rolled back. Returns the global id."""
+        xid = (bytes.fromhex(ended[2]), bytes.fromhex(ended[3]), int(ended[4]))
+        if xid not in self._prepared:
+            what = f"the rows of XA transaction {_global_id(xid)!r} are in the log before the place where it was read"
+            raise LostPosition(self._opening.name, what)
+        _, rows = self._prepared.pop(xid)
+        self._collected = rows if ended[1].upper() == "COMMIT" else {}
+        return _global_id(xid)
 
     def _query(self, event: Any) -> bool:
         """Whether the statement ends its transaction."""
-        text = event.query if isinstance(event.query, str) else event.query.decode("utf-8", "replace")
+        text = _text(event.query)
         if _INSIDE.match(text):
             return False
         if _UNDONE.match(text):
             self._collected = {}
-            self._sieve.take()
         elif _EMPTIED.match(text):
             self._truncate(text, _text(event.schema))
         elif _ROWS.match(text) and any(remote.lower() in text.lower() for remote in self._decoders):
@@ -130,14 +176,28 @@ class Stream:
         collected = self._collected.setdefault(event.table, _Collected())
         for row in self._told(event):
             if isinstance(event, UpdateRowsEvent):
-                collected.before += self._decoded(event.table, row["before_values"], row["before_none_sources"], -1)
-                collected.after += self._decoded(event.table, row["after_values"], row["after_none_sources"], +1)
+                collected.before += self._decoded(
+                    event.table, row["before_values"], row["before_none_sources"], -1, collected.bad
+                )
+                collected.after += self._decoded(
+                    event.table, row["after_values"], row["after_none_sources"], +1, collected.bad
+                )
             elif isinstance(event, WriteRowsEvent):
-                collected.after += self._decoded(event.table, row["values"], row["none_sources"], +1)
+                collected.after += self._decoded(event.table, row["values"], row["none_sources"], +1, collected.bad)
             else:
-                collected.before += self._decoded(event.table, row["values"], row["none_sources"], -1)
+                collected.before += self._decoded(event.table, row["values"], row["none_sources"], -1, collected.bad)
 
-    def _decoded(self, table: str, image: Mapping[str, Any], reasons: Mapping[str, str], count: int) -> Sequence[Row]:
+    def _told(self, event: Any) -> Sequence[Any]:
+        """The event's rows. Of one with a value that the driver cannot read, such as the 31st of February, none is."""
+        try:
+            rows: Sequence[Any] = event.rows
+        except ValueError as error:
+            raise BadValue(self._opening.name, event.table, "*", str(error), self._gtid) from None
+        return rows
+
+    def _decoded(
+        self, table: str, image: Mapping[str, Any], reasons: Mapping[str, str], count: int, bad: list[BadRow]
+    ) -> Sequence[Row]:
         """The row; nothing if it is put aside."""
         values: list[Any] = []
         for column, decode in self._decoders[table].items():
@@ -147,7 +207,9 @@ class Stream:
             try:
                 values.append(self._value(table, column, image[column], reasons.get(column, "null"), decode))
             except (ValueError, ArithmeticError) as error:
-                self._sieve.refuse(self._opening.known[table], column, str(error), self._gtid, image, count)
+                Sieve(self._opening, bad).refuse(
+                    self._opening.known[table], column, str(error), self._gtid, image, count
+                )
                 return ()
         return (tuple(values),)
 
@@ -160,6 +222,10 @@ class Stream:
         if reason != "null":
             raise ValueError(f"the log holds no such value: {reason}")
         return None
+
+
+def _aside(collected: Mapping[str, _Collected]) -> tuple[BadRow, ...]:
+    return tuple(bad for one in collected.values() for bad in one.bad)
 
 
 def _decoder(recorded: Sequence[Any], column: Column) -> Decode:

@@ -1,4 +1,4 @@
-"""pgoutput, protocol version 1, taken apart.
+"""pgoutput, protocol versions 1 to 3 without streaming, taken apart.
 
 Law: a message is understood whole or refused; what its version does not know is never guessed. Numbers are 64-bit
 log positions and 32-bit object ids without a sign.
@@ -14,6 +14,9 @@ from typing import Final
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _BEGIN = struct.Struct(">QqI")
 _COMMIT = struct.Struct(">BQQq")
+_BEGIN_PREPARE = struct.Struct(">QQqI")
+_PREPARE = struct.Struct(">BQQqI")
+_ROLLBACK_PREPARED = struct.Struct(">BQQqqI")
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _OID = struct.Struct(">I")
@@ -41,6 +44,36 @@ class Begin:
 class Commit:
     end_lsn: int
     time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BeginPrepare:
+    """The rows of a transaction that was prepared follow; whether it is committed is told later."""
+
+    prepare_lsn: int
+    end_lsn: int
+    time: datetime
+    xid: int
+    gid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    gid: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPrepared:
+    end_lsn: int
+    time: datetime
+    xid: int
+    gid: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPrepared:
+    end_lsn: int
+    gid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +109,8 @@ class TruncateMessage:
     oids: tuple[int, ...]
 
 
-Message = Begin | Commit | RelationMessage | RowMessage | TruncateMessage | None
+TwoPhase = BeginPrepare | Prepare | CommitPrepared | RollbackPrepared
+Message = Begin | Commit | TwoPhase | RelationMessage | RowMessage | TruncateMessage | None
 """None: a message that changes no rows."""
 
 
@@ -109,6 +143,8 @@ def decode(data: bytes) -> Message:
             return TruncateMessage(tuple(_OID.unpack_from(data, 6 + 4 * i)[0] for i in range(count)))
         case b"Y" | b"O" | b"M":
             return None
+        case b"b" | b"P" | b"K" | b"r":
+            return _two_phase(data)
     raise UnknownMessageError(f"pgoutput sent a message of kind {data[:1]!r}")
 
 
@@ -121,6 +157,20 @@ def _update(data: bytes) -> RowMessage:
         raise UnknownMessageError("pgoutput sent an update without a new row")
     after, _ = _tuple(data, at + 1)
     return RowMessage(oid, before, after, kind == b"K")
+
+
+def _two_phase(data: bytes) -> TwoPhase:
+    match data[:1]:
+        case b"b":
+            lsn, end, micros, xid = _BEGIN_PREPARE.unpack_from(data, 1)
+            return BeginPrepare(lsn, end, _time(micros), xid, _text(data, 1 + _BEGIN_PREPARE.size)[0])
+        case b"P":
+            return Prepare(_text(data, 1 + _PREPARE.size)[0])
+        case b"K":
+            _, _, end, micros, xid = _PREPARE.unpack_from(data, 1)
+            return CommitPrepared(end, _time(micros), xid, _text(data, 1 + _PREPARE.size)[0])
+    _, _, end, *_ = _ROLLBACK_PREPARED.unpack_from(data, 1)
+    return RollbackPrepared(end, _text(data, 1 + _ROLLBACK_PREPARED.size)[0])
 
 
 def _relation(data: bytes) -> RelationMessage:

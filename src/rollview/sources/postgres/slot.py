@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from psycopg import sql
@@ -25,15 +26,16 @@ _KEPT = """
     FROM pg_replication_slots WHERE slot_name = %s"""
 _IDENTITY = """
     SELECT (pg_control_system()).system_identifier::text, (pg_control_checkpoint()).timeline_id,
-           pg_current_wal_flush_lsn()::text"""
+           clock_timestamp(), pg_current_wal_flush_lsn()::text"""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which server this is, and how far its log reaches."""
+    """Which server this is, what its clock says, and how far its log reaches then."""
 
     system: str
     timeline: int
+    time: datetime
     flushed: int
 
 
@@ -44,7 +46,7 @@ def name_of(tag: str) -> str:
 def read_identity(connection: Connection) -> Identity:
     row = connection.execute(_IDENTITY).fetchone()
     assert row is not None
-    return Identity(row[0], row[1], parse_lsn(row[2]))
+    return Identity(row[0], row[1], row[2].astimezone(UTC), parse_lsn(row[3]))
 
 
 def publish(connection: Connection, name: str, remotes: Sequence[str]) -> None:
@@ -58,9 +60,10 @@ def drop(connection: Connection, name: str) -> None:
     connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(name)))
 
 
-def create(replication: Connection, name: str) -> tuple[int, str]:
+def create(replication: Connection, name: str, *, two_phase: bool) -> tuple[int, str]:
     """The position from which the log is kept, and a snapshot of exactly that moment."""
-    command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput (SNAPSHOT 'export')").format(sql.Identifier(name))
+    options = sql.SQL("TWO_PHASE, SNAPSHOT 'export'" if two_phase else "SNAPSHOT 'export'")
+    command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput ({})").format(sql.Identifier(name), options)
     row = replication.execute(command).fetchone()
     assert row is not None
     return parse_lsn(row[1]), row[2]

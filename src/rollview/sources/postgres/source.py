@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
 
 from psycopg import sql
@@ -43,6 +42,7 @@ _LOG_ALARM = "5 GB"
 _CHANGES = """
     SELECT data FROM pg_logical_slot_peek_binary_changes(
         %s, %s::pg_lsn, %s, 'proto_version', '1', 'publication_names', %s)"""
+_WITH_GLOBAL_IDS = _CHANGES.replace("'proto_version', '1'", "'proto_version', '3', 'two_phase', 'on'")
 
 
 class PostgresSource:
@@ -55,6 +55,7 @@ class PostgresSource:
         self._name = slot.name_of(opening.memory["tag"])
         self._tables: dict[str, Any] = dict(opening.memory.get("tables", {}))
         self._cap = size(opening.settings.options.get("log_alarm", _LOG_ALARM))
+        self._prepared: Mapping[int, int | None] = {}
         self._open = ExitStack()
         self._used: Connection | None = None
 
@@ -81,7 +82,7 @@ class PostgresSource:
         with self._server.translated():
             slot.publish(self._connection, self._name, self._opening.settings.remotes)
         with self._server.connected(replication="database") as replication:
-            position, snapshot = slot.create(replication, self._name)
+            position, snapshot = slot.create(replication, self._name, two_phase=self._two_phase)
             with self._server.connected() as reading:
                 reading.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 reading.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
@@ -94,8 +95,8 @@ class PostgresSource:
                     yield from self._copied(reading, tables[remote], sieve)
 
                 memory = self._memory(reading, found)
-                about = (lsn_text(position), datetime.now(UTC), tuple(tables.values()))
-                yield FirstCopy(*about, rows, memory, sieve.found)
+                now = slot.read_identity(reading).time
+                yield FirstCopy(lsn_text(position), now, tuple(tables.values()), rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
         start = parse_lsn(after)
@@ -110,11 +111,16 @@ class PostgresSource:
         if stopped is not None or seen >= limit:
             return Batch(units, lsn_text(end), complete=False)
         # All that committed by then was read, whatever tables it was about: an idle table pins no log.
-        return Batch(units, lsn_text(max(end, identity.flushed)), memory=self._noted(tables))
+        noted = self._noted(tables)
+        return Batch(units, lsn_text(max(end, identity.flushed)), memory=noted, known=identity.time)
 
     def acknowledge(self, position: str) -> None:
+        """The rows of a transaction that was prepared are in the log before its end is: they are read again until
+        then."""
+        end = parse_lsn(position)
+        needed = [begin for begin, done in self._prepared.items() if done is None or done > end]
         with self._server.translated():
-            slot.advance(self._connection, self._name, parse_lsn(position))
+            slot.advance(self._connection, self._name, min([end, *needed]))
 
     def order(self, position: str) -> int:
         return parse_lsn(position)
@@ -127,6 +133,11 @@ class PostgresSource:
         self._open.close()
 
     @property
+    def _two_phase(self) -> bool:
+        """Global ids are told only where they are asked for; a slot is made for one or the other."""
+        return self._opening.settings.global_transactions is not None
+
+    @property
     def _connection(self) -> Connection:
         if self._used is None:
             self._used = self._open.enter_context(self._server.connected())
@@ -137,12 +148,14 @@ class PostgresSource:
         units: list[UnitOfWork] = []
         seen = 0
         arguments = (self._name, lsn_text(through), limit, self._name)
+        query = _WITH_GLOBAL_IDS if self._two_phase else _CHANGES
+        reader = Stream(self._opening)
 
         def messages() -> Generator[bytes]:
             nonlocal seen
             with (
                 self._connection.cursor(binary=True) as cursor,
-                closing(cast(Generator[Any], cursor.stream(_CHANGES, arguments, size=1000))) as rows,
+                closing(cast(Generator[Any], cursor.stream(query, arguments, size=1000))) as rows,
             ):
                 for (data,) in rows:
                     seen += 1
@@ -151,9 +164,11 @@ class PostgresSource:
         # Whatever happens, the connection must not be left in the middle of an answer.
         with closing(messages()) as stream:
             try:
-                units.extend(Stream(self._opening).units(stream, after))
+                units.extend(reader.units(stream, after))
             except SourceStopped as error:
                 return tuple(units), seen, error
+            finally:
+                self._prepared = reader.prepared
         return tuple(units), seen, None
 
     def _check(self, tables: Mapping[str, PgTable | None], *, read_all: bool) -> None:

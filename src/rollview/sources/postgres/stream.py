@@ -2,7 +2,7 @@
 
 Law: a unit of work is what lies between Begin and Commit, and its position is where its commit ends. Each row is read
 by the layout that was announced for it, column by column by name, so no value ever lands in another column. A large
-value that an update left alone is taken from the old row.
+value that an update left alone is taken from the old row. A prepared transaction is one when it is committed.
 """
 
 from __future__ import annotations
@@ -11,16 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rollview.catalog import BadRow
 from rollview.core.schema import Column, Schema
 from rollview.errors import LostPosition, SchemaChanged
 from rollview.sources.postgres.layout import full_name, split
 from rollview.sources.postgres.messages import (
     UNCHANGED,
     Begin,
+    BeginPrepare,
     Commit,
+    CommitPrepared,
     Image,
     Message,
+    Prepare,
     RelationMessage,
+    RollbackPrepared,
     RowMessage,
     TruncateMessage,
     Unchanged,
@@ -47,6 +52,7 @@ class _Collected:
     before: list[Row] = field(default_factory=list)
     after: list[Row] = field(default_factory=list)
     replaces: bool = False
+    bad: list[BadRow] = field(default_factory=list)
 
 
 class Stream:
@@ -55,10 +61,12 @@ class Stream:
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._remotes = {split(remote): remote for remote in opening.settings.remotes}
-        self._sieve = Sieve(opening)
         self._layouts: dict[int, _Layout] = {}
         self._collected: dict[str, _Collected] = {}
-        self._begin: Begin | None = None
+        self._begin: Begin | BeginPrepare | None = None
+        self._waiting: dict[str, tuple[BeginPrepare, dict[str, _Collected]]] = {}
+        self.prepared: dict[int, int | None] = {}
+        """Where transactions were prepared, and where their end is, if it was seen."""
 
     def units(self, messages: Iterable[bytes], after: int) -> Iterator[UnitOfWork]:
         """Those that end beyond ``after``. Rows of a transaction that may be known already wait for its end."""
@@ -77,8 +85,35 @@ class Stream:
                         self._take_all(waiting or ())
                         yield self._unit(message)
                     waiting = None
+                case BeginPrepare():
+                    self._begin, self._collected = message, {}
+                case Prepare():
+                    self._prepare()
+                case CommitPrepared():
+                    unit = self._end(message)
+                    if unit is not None and message.end_lsn > after:
+                        yield unit
+                case RollbackPrepared():
+                    self._end(message)
                 case _:
                     self._take(message)
+
+    def _prepare(self) -> None:
+        assert isinstance(self._begin, BeginPrepare)
+        self._waiting[self._begin.gid] = self._begin, self._collected
+        self.prepared[self._begin.prepare_lsn] = None
+
+    def _end(self, end: CommitPrepared | RollbackPrepared) -> UnitOfWork | None:
+        """What was prepared under the id, if it is committed."""
+        if end.gid not in self._waiting:
+            what = f"the rows of the prepared transaction '{end.gid}' came before it was read"
+            raise LostPosition(self._opening.name, what)
+        begin, collected = self._waiting.pop(end.gid)
+        self.prepared[begin.prepare_lsn] = end.end_lsn
+        if isinstance(end, RollbackPrepared):
+            return None
+        changes, bad = _changes(collected), _aside(collected)
+        return UnitOfWork(lsn_text(end.end_lsn), str(end.xid), end.time, changes, end.gid, bad)
 
     def _take_all(self, messages: Iterable[bytes]) -> None:
         for data in messages:
@@ -95,8 +130,7 @@ class Stream:
 
     def _unit(self, commit: Commit) -> UnitOfWork:
         assert self._begin is not None
-        changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
-        bad = self._sieve.take()
+        changes, bad = _changes(self._collected), _aside(self._collected)
         return UnitOfWork(lsn_text(commit.end_lsn), str(self._begin.xid), commit.time, changes, quarantined=bad)
 
     def _announce(self, message: RelationMessage) -> None:
@@ -124,9 +158,9 @@ class Stream:
         collected = self._collected.setdefault(layout.remote, _Collected())
         if message.after is not None:
             whole = _filled(message.after, message.before)
-            collected.after += self._decoded(layout, whole, +1)
+            collected.after += self._decoded(layout, whole, +1, collected.bad)
         if message.before is not None and not message.is_key:
-            collected.before += self._decoded(layout, message.before, -1)
+            collected.before += self._decoded(layout, message.before, -1, collected.bad)
         elif message.after is None or message.before is not None:
             raise LostPosition(self._opening.name, f"an old row of table '{layout.remote}' is not whole")
 
@@ -135,7 +169,7 @@ class Stream:
         for layout in (self._layouts[oid] for oid in message.oids if oid in self._layouts):
             self._collected[layout.remote] = _Collected(replaces=True)
 
-    def _decoded(self, layout: _Layout, image: Image, count: int) -> Sequence[Row]:
+    def _decoded(self, layout: _Layout, image: Image, count: int, bad: list[BadRow]) -> Sequence[Row]:
         """The row; nothing if it is put aside."""
         values: list[Any] = []
         for place, decode_value in zip(layout.places, layout.decoders, strict=True):
@@ -144,12 +178,24 @@ class Stream:
                 values.append(None if text is None else decode_value(_text(text)))
             except (ValueError, ArithmeticError, KeyError) as error:
                 column = layout.schema.columns[len(values)].name
-                position = lsn_text(self._begin.commit_lsn) if self._begin else None
+                position = lsn_text(_place(self._begin)) if self._begin else None
                 row = {c.name: image[p] for c, p in zip(layout.schema, layout.places, strict=True)}
                 table = self._opening.known[layout.remote]
-                self._sieve.refuse(table, column, str(error), position, row, count)
+                Sieve(self._opening, bad).refuse(table, column, str(error), position, row, count)
                 return ()
         return (tuple(values),)
+
+
+def _changes(collected: Mapping[str, _Collected]) -> dict[str, Changes]:
+    return {remote: Changes(one.before, one.after, one.replaces) for remote, one in collected.items()}
+
+
+def _aside(collected: Mapping[str, _Collected]) -> tuple[BadRow, ...]:
+    return tuple(bad for one in collected.values() for bad in one.bad)
+
+
+def _place(begin: Begin | BeginPrepare) -> int:
+    return begin.commit_lsn if isinstance(begin, Begin) else begin.prepare_lsn
 
 
 def _filled(after: Image, before: Image | None) -> Image:

@@ -82,6 +82,7 @@ class SqliteSource:
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
+        now = datetime.now(UTC)
         with self._reading():
             self._check_layouts()
             sieve = Sieve(self._opening)
@@ -89,9 +90,9 @@ class SqliteSource:
         position = _position([last for last, _ in found])
         changes = {remote: change for (_, change), remote in zip(found, self._remotes, strict=True) if change}
         if not changes:
-            return Batch((), after)
-        unit = UnitOfWork(position, position, datetime.now(UTC), changes, quarantined=sieve.take())
-        return Batch((unit,), position)
+            return Batch((), after, known=now)
+        unit = UnitOfWork(position, position, now, changes, quarantined=sieve.take())
+        return Batch((unit,), position, known=now)
 
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the newest entry: no number is used again."""

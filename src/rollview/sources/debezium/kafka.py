@@ -1,0 +1,93 @@
+"""Topics of Kafka as streams: one for each partition, up to where it ends when it is asked.
+
+Law: offsets are ours, kept with the position in the catalog; nothing is committed to Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from rollview.errors import EnvironmentFault, LostPosition, SourceDown, UsageError
+from rollview.sources.debezium.streams import Found, Place
+
+try:
+    from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+except ModuleNotFoundError as error:
+    raise EnvironmentFault(
+        "Topics of Kafka need the package confluent-kafka.", hint="pip install 'rollview[kafka]'"
+    ) from error
+
+_SECONDS = 10.0
+_AT_ONCE = 1000
+
+
+class KafkaStreams:
+    """``settings``: what librdkafka is to know besides the address, with secrets in it."""
+
+    def __init__(self, source: str, address: str, tables: Sequence[str], settings: Mapping[str, str]) -> None:
+        parts = urlsplit(address)
+        prefix = parts.path.strip("/")
+        if parts.scheme != "kafka" or not parts.netloc or not prefix:
+            raise UsageError(
+                f"The address of source '{source}' cannot be understood.", hint="Write kafka://host:9092/topic-prefix."
+            )
+        self._source = source
+        self._topics = [f"{prefix}.transaction", *(f"{prefix}.{table}" for table in tables)]
+        own = {"bootstrap.servers": parts.netloc, "group.id": f"rollview-{source}", "enable.auto.commit": False}
+        reading = {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
+        self._consumer = Consumer({**settings, **own, **reading}, logger=_Silent())
+
+    def start(self) -> Mapping[str, Place]:
+        return {
+            f"{topic}/{partition}": [low]
+            for topic in self._topics
+            for partition in self._partitions(topic)
+            for low in [self._bounds(topic, partition)[0]]
+        }
+
+    def records(self, stream: str, after: Place) -> Iterator[Found]:
+        topic, _, partition = stream.rpartition("/")
+        low, high = self._bounds(topic, int(partition))
+        if after[0] < low or after[0] > high:
+            raise LostPosition(self._source, f"topic '{topic}' holds offsets {low} to {high}, not {after[0]}")
+        if after[0] == high:
+            return
+        self._consumer.assign([TopicPartition(topic, int(partition), after[0])])
+        offset = after[0]
+        while offset < high:
+            messages = self._consumer.consume(_AT_ONCE, _SECONDS)
+            if not messages:
+                raise SourceDown(self._source, f"topic '{topic}' gives nothing after offset {offset}")
+            for message in messages:
+                failure = message.error()
+                if failure is not None and failure.code() == KafkaError._PARTITION_EOF:
+                    return
+                if failure is not None:
+                    raise SourceDown(self._source, str(failure))
+                offset = (message.offset() or 0) + 1
+                yield Found(stream, [offset], message.value())
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _partitions(self, topic: str) -> Sequence[int]:
+        try:
+            found = self._consumer.list_topics(topic, _SECONDS).topics[topic]
+        except KafkaException as error:
+            raise SourceDown(self._source, str(error.args[0])) from None
+        return sorted(found.partitions)
+
+    def _bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        try:
+            low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), _SECONDS)
+        except (KafkaException, TypeError) as error:
+            raise SourceDown(self._source, str(error.args[0])) from None
+        return int(low), int(high)
+
+
+class _Silent:
+    """What the library would print is in the errors that are raised."""
+
+    def log(self, *_: Any) -> None: ...

@@ -1,0 +1,142 @@
+"""One source's way in.
+
+Law: units of work come strictly in the source's commit order, each once: what is at or before the position is in the
+ledger already and is dropped. When a unit counts as committed never goes back, and is never a time that the source was
+known to have passed before, so the answer to "what was in at that moment" never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from rollview.catalog import Snapshot
+from rollview.catalog import Source as Record
+from rollview.errors import Corrupt
+from rollview.sources.protocol import Source, UnitOfWork
+from rollview.sources.settings import GlobalSettings, SourceSettings
+
+TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A global transaction that a unit of work is part of, and who takes part: names of sources, or how many parts."""
+
+    global_id: str
+    names: frozenset[str]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A unit of work with its place in time."""
+
+    source: str
+    unit: UnitOfWork
+    effective: datetime
+    members: tuple[Membership, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a source stands when something is published, and what is new to say of it there."""
+
+    before: str
+    position: str
+    memory: Mapping[str, Any] | None = None
+    known: datetime | None = None
+    latest: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """``passed``: nothing that counts as committed by then can still come from the source."""
+
+    arrived: tuple[Arrived, ...]
+    position: str
+    complete: bool
+    memory: Mapping[str, Any] | None
+    known: datetime | None
+    passed: datetime | None
+
+
+class Inlet:
+    """Whoever uses it holds the lease ``source:NAME``."""
+
+    def __init__(self, source: Source, record: Record, snapshot: Snapshot) -> None:
+        assert record.position is not None
+        self.name = record.name
+        self.source = source
+        self.position = record.position
+        self.known = record.known
+        self.latest = record.latest
+        self.relations = {table.remote: table.relation for table in record.tables}
+        self._columns = {table.remote: snapshot.get(table.relation).schema.names for table in record.tables}
+        self.settings = SourceSettings.from_json(record.settings).global_transactions
+        self.quarantines = SourceSettings.from_json(record.settings).quarantines
+        self.units = 0
+        self.rows = 0
+
+    def read(self, limit: int) -> Reading:
+        batch = self.source.read(self.position, limit)
+        arrived = tuple(self._timed(self._fresh(batch.units)))
+        last = arrived[-1].effective if arrived else self.known
+        passed = _later(batch.known, last) if batch.complete else last
+        return Reading(arrived, batch.position, batch.complete, batch.memory, batch.known, passed)
+
+    def arrive(self, unit: UnitOfWork) -> Arrived:
+        (arrived,) = self._timed([unit])
+        return replace(arrived, members=())
+
+    def moved(self, end: End) -> None:
+        self.position = end.position
+        self.known = end.known or self.known
+        self.latest = end.latest or self.latest
+
+    def _fresh(self, units: Iterable[UnitOfWork]) -> Iterator[UnitOfWork]:
+        last, newest = self.source.order(self.position), None
+        for unit in units:
+            place = self.source.order(unit.position)
+            if newest is not None and place <= last:
+                raise Corrupt(f"Source '{self.name}' gave position {unit.position} after {newest}.")
+            if place > last:
+                last, newest = place, unit.position
+                yield unit
+
+    def _timed(self, units: Iterable[UnitOfWork]) -> Iterator[Arrived]:
+        floor = self.latest
+        if self.known is not None:
+            floor = _later(floor, self.known + TICK)
+        for unit in units:
+            floor = _later(floor, unit.time) or unit.time
+            yield Arrived(self.name, unit, floor, self._members(unit))
+
+    def _members(self, unit: UnitOfWork) -> tuple[Membership, ...]:
+        if self.settings is None:
+            return ()
+        found = [] if unit.global_id is None else [Membership(unit.global_id, frozenset(self.settings.sources), 0)]
+        return (*found, *self._marked(unit, self.settings))
+
+    def _marked(self, unit: UnitOfWork, settings: GlobalSettings) -> Iterator[Membership]:
+        """What the rows say that the application put into its marker table."""
+        changes = unit.changes.get(settings.table or "")
+        if changes is None or settings.id is None:
+            return
+        names = self._columns[settings.table or ""]
+        rows = changes.after.to_pylist() if isinstance(changes.after, pa.Table) else changes.after
+        for row in rows:
+            values = row if isinstance(row, dict) else dict(zip(names, row, strict=True))
+            parts = values.get(settings.parts or "")
+            by_name = isinstance(parts, str) and not parts.isdecimal()
+            told = frozenset(part.strip() for part in str(parts).split(",")) if by_name else frozenset(settings.sources)
+            count = 0 if by_name or parts is None else int(parts)
+            yield Membership(str(values[settings.id]), frozenset() if count else told, count)
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    return other if one is None else one if other is None else max(one, other)
