@@ -155,7 +155,7 @@ def few_groups(script: Script) -> bool:
 
 
 def _running_groups(summary: Summary, script: Script) -> str:
-    totals = script.add("totals", _increments(summary, script.delta(summary.input), (CSN,)))
+    totals = script.add("totals", _increments(summary, script.gathered_delta(summary.input), (CSN,)))
     increments = script.add("increments", _that_move(summary, totals))
     held = script.add("held", _held(summary, increments, script))
     in_one_piece = script.small and few_groups(script)

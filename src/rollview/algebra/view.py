@@ -126,7 +126,7 @@ class ViewPlan:
         if self.summary is not None:
             query = (groups_ahead if ahead else groups_delta)(self.summary, script)
         else:
-            query = script.finish(_net(script.delta(self.outline.rel), self.outline.rel))
+            query = script.finish(_net(script.gathered_delta(self.outline.rel), self.outline.rel))
         return Propagation(query, frozenset(script.inputs), tuple(script.notes))
 
 

@@ -75,7 +75,7 @@ def _read(rows: Rows, columns: Sequence[str], keys: pa.Table | None) -> pa.Table
 
 
 def _scanned(
-    rows: Rows, files: Sequence[DataFile], columns: Sequence[str], schema: pa.Schema, keys: pa.Table | None
+    rows: Rows, files: tuple[DataFile, ...], columns: Sequence[str], schema: pa.Schema, keys: pa.Table | None
 ) -> pa.Table:
     """The rows that may have a key, with what tells how they count."""
     extra = [] if rows.count is Count.ONE else [COUNT, CSN]

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rollview.algebra.rules.block import SMALL_SIDE_ROWS
-from rollview.algebra.script import Motion
+from rollview.algebra.script import ONE_TASK_ROWS, Motion
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.view import Mode
-from rollview.catalog import Part, Relation, Snapshot
+from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
 from rollview.propagate.choice import PastSteps, RefreshMode, Work, check_strict, choose, mode_of
 from rollview.propagate.closed import closed_references
 from rollview.propagate.moved import ChangesOf, moved
 from rollview.store.plans import Circumstances, high_water_mark, plan_of
+from rollview.store.reader import stored_as
+from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 100_000
 """Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
@@ -94,9 +96,11 @@ def plan_propagate(
     motion = {lower: change.motion for lower, change in changes.items()}
     rows = {lower: change.rows for lower, change in changes.items()}
     csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
-    work = Work(sum(rows.values()), sum(_size(lower) for lower in below), (min(csns), max(csns)) if csns else None)
+    sizes = {lower.name: _size(snapshot, lower, root, after) for lower in below}
+    work = Work(sum(rows.values()), sum(sizes.values()), (min(csns), max(csns)) if csns else None)
     choice = choose(plan, wanted, work, past)
-    sizes = {lower.name: _size(lower) for lower in below} | ({GROUPS: _size(relation)} if plan.summary else {})
+    if plan.summary is not None:
+        sizes[GROUPS] = _size(snapshot, relation, root, after)
     few = sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and work.delta_rows <= SMALL_DELTA_ROWS
     return PropagateStep(
         relation.name,
@@ -112,13 +116,13 @@ def plan_propagate(
     )
 
 
-def _size(relation: Relation) -> int:
-    """At most as many rows as all that is stored of it."""
-    groups, delta = relation.pins.get(Part.GROUPS), relation.pins[Part.DELTA]
-    if groups is not None and groups.through == delta.through:
-        return groups.rows
-    return sum(pin.rows for part, pin in relation.pins.items() if part is not Part.EXTENT or groups is None)
+def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:
+    """At most so many rows are read of it at a csn: its stored rows, and the changes on the way from there."""
+    hidden = plan_of(snapshot, relation).hidden if relation.kind is RelationKind.VIEW else None
+    stored = stored_as(root, relation, hidden)
+    way = Interval(min(stored.snapshot_csn, at), max(stored.snapshot_csn, at))
+    return stored.pins[stored.snapshot_part].rows + sum(file.rows for file in delta_files(stored, way))
 
 
 def _limit_above(rows: int) -> int:
-    return next((limit for limit in sorted((FEW_GROUPS, SMALL_SIDE_ROWS)) if rows <= limit), sys.maxsize)
+    return next((limit for limit in sorted((FEW_GROUPS, SMALL_SIDE_ROWS, ONE_TASK_ROWS)) if rows <= limit), sys.maxsize)

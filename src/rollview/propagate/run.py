@@ -24,6 +24,7 @@ from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import net, signed
 from rollview.store.plans import propagation_of
 from rollview.store.reader import Reader
+from rollview.store.standing import standing_query
 from rollview.store.steps import recorded
 from rollview.store.timed import delta_files
 from rollview.store.writing import collect, stage, stage_table
@@ -105,6 +106,10 @@ def view_delta(reader: Reader, step: PropagateStep) -> DataFrame:
 def _propagation(reader: Reader, step: PropagateStep, *, ahead: bool) -> DataFrame:
     plan = reader.plan(step.view)
     propagation = propagation_of(plan, step.circumstances(ahead=ahead))
+    if step.shuffles_little:
+        standing = standing_query(reader, propagation, step.interval, step.view if plan.summary else None)
+        if standing is not None:
+            return standing
     held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
     return reader.run(propagation, step.interval, held, small=step.small)
 

@@ -97,6 +97,13 @@ class DeltaFolder:
         if not places:
             return empty(spark, self.schema)
         options = _PATTERN_OPTIONS if _GLOB.search(str(self.root)) else _READ_OPTIONS
+        return self._read(spark, options, *places)
+
+    def read_folder(self, spark: SparkSession, place: Path) -> DataFrame:
+        """The rows of whatever files of this schema are in a folder."""
+        return self._read(spark, _READ_OPTIONS, parquet.uri(place))
+
+    def _read(self, spark: SparkSession, options: Mapping[str, str], *places: str) -> DataFrame:
         data = spark.read.schema(spark_schema(self.schema)).options(**options).parquet(*places)
         plain = arrow_schema(self.schema).names == list(self.schema.names)
         return data if plain else data.toDF(*self.schema.names)

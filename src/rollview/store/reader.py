@@ -127,7 +127,7 @@ class Reader:
         if small:
             inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
         known = {**inputs, **(more or {})}
-        *first, (_, last) = _prepared(propagation, tuple(known))
+        *first, (_, last) = prepared(propagation, tuple(known))
         for name, stage in first:
             with named_failures("compute a stage"), self.meter.action("stage"), phase("Spark jobs"):
                 known[name] = stage.run(self.spark, known).localCheckpoint()
@@ -148,7 +148,7 @@ class Reader:
 
 
 @lru_cache(maxsize=1024)
-def _prepared(propagation: Propagation, names: tuple[str, ...]) -> tuple[tuple[str, Prepared], ...]:
+def prepared(propagation: Propagation, names: tuple[str, ...]) -> tuple[tuple[str, Prepared], ...]:
     """The query's stages: what later ones call the result, and the text over what is known by then."""
     known, written = list(names), []
     for stage in stages(propagation.query) if propagation.written else (Stage(None, propagation.query),):

@@ -112,7 +112,7 @@ def changes(spark: SparkSession, stored: Stored, interval: Interval) -> DataFram
     _check_covered(stored, interval)
     files = delta_files(stored, interval)
     data = stored.folder("delta").read(spark, files)
-    if all(_inside(file, interval) for file in files):
+    if all(is_inside(file, interval) for file in files):
         return data
     return data.where((sf.col(CSN) > interval.after) & (sf.col(CSN) <= interval.through))
 
@@ -124,12 +124,12 @@ def snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
 
 def signed_state(spark: SparkSession, stored: Stored, at: Csn) -> DataFrame:
     """The columns with ``_count``: rows of the snapshot once each, and the signed delta between it and ``at``."""
-    way = _way(stored, at)
-    state = _signed_snapshot(spark, stored)
+    way = way_to(stored, at)
+    state = signed_snapshot(spark, stored)
     return state.unionAll(_signed_changes(spark, stored, way)) if delta_files(stored, way.interval) else state
 
 
-def _signed_snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
+def signed_snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
     """A version of a part never changes, so a session keeps how it is read: that is all but the reading itself."""
     part = stored.snapshot_part
     key = (stored.root, part, stored.pins[part].version, stored.columns)
@@ -151,7 +151,7 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
     ``key``: columns that are unique in the relation at every csn. With a key the rows that the delta deletes are
     taken to be there; without one that is proven, and the query fails if it is not so.
     """
-    way = _way(stored, at)
+    way = way_to(stored, at)
     files = delta_files(stored, way.interval)
     state = snapshot(spark, stored)
     if not files:
@@ -170,7 +170,7 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
 
 def few_rows(stored: Stored, at: Csn, most: int) -> pa.Table | None:
     """The same rows in this process, or None if more than ``most`` would be read, or Spark must tell them apart."""
-    way, part = _way(stored, at), stored.snapshot_part
+    way, part = way_to(stored, at), stored.snapshot_part
     files, changed = stored.files(part), delta_files(stored, way.interval)
     if sum(file.rows for file in (*files, *changed)) > most or not small.can_add_up(stored.columns):
         return None
@@ -187,23 +187,28 @@ def few_rows(stored: Stored, at: Csn, most: int) -> pa.Table | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class Way:
     """From the snapshot to a csn."""
 
     interval: Interval
     back: bool
 
 
-def _way(stored: Stored, at: Csn) -> _Way:
+def way_to(stored: Stored, at: Csn) -> Way:
     start = stored.snapshot_csn
     interval = Interval(min(start, at), max(start, at))
     _check_covered(stored, interval)
-    return _Way(interval, at < start)
+    return Way(interval, at < start)
 
 
-def _signed_changes(spark: SparkSession, stored: Stored, way: _Way) -> DataFrame:
-    data = changes(spark, stored, way.interval).drop(CSN)
-    return data.withColumn(COUNT, -sf.col(COUNT)) if way.back else data
+def _signed_changes(spark: SparkSession, stored: Stored, way: Way) -> DataFrame:
+    return along(changes(spark, stored, way.interval), back=way.back)
+
+
+def along(data: DataFrame, *, back: bool) -> DataFrame:
+    """Changes as signed rows: as they were, or undone."""
+    signed_rows = data.drop(CSN)
+    return signed_rows.withColumn(COUNT, -sf.col(COUNT)) if back else signed_rows
 
 
 def _gathered(data: DataFrame, size: int) -> DataFrame:
@@ -271,7 +276,7 @@ def _meets(file: DataFile, interval: Interval) -> bool:
     return last > interval.after and first <= interval.through
 
 
-def _inside(file: DataFile, interval: Interval) -> bool:
+def is_inside(file: DataFile, interval: Interval) -> bool:
     first, last = csns_of(file)
     return first > interval.after and last <= interval.through
 

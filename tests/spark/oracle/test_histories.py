@@ -54,11 +54,11 @@ class History:
         """One view or all, a random part of the way; now and then by recomputing."""
         names = list(self.model.views)
         chosen = self.random.choice([[name] for name in names] + [names])
-        to = self.random.randint(self._mark(chosen), self.model.csn)
+        first, last = self._marks(chosen)
         if self.random.random() < 0.2:
-            self.warehouse.refresh(chosen, to=to, mode="recompute")
+            self.warehouse.refresh(chosen, to=self.random.randint(last, self.model.csn), mode="recompute")
         else:
-            self.warehouse.propagate(chosen, to=to)
+            self.warehouse.propagate(chosen, to=self.random.randint(first, self.model.csn))
 
     def roll(self) -> None:
         """Some views together, forwards or back, to a csn that all of them reach."""
@@ -86,9 +86,11 @@ class History:
         relation = self.warehouse.snapshot().get(name)
         return Known(relation.name, relation.schema, relation.constraints)
 
-    def _mark(self, names: list[str]) -> int:
+    def _marks(self, names: list[str]) -> tuple[int, int]:
+        """The lowest and the highest csn up to which one of them is propagated."""
         snapshot = self.warehouse.snapshot()
-        return min(snapshot.get(name).pins[Part.DELTA].through for name in names)
+        marks = [snapshot.get(name).pins[Part.DELTA].through for name in names]
+        return min(marks), max(marks)
 
 
 def play(spark: SparkSession, root: Path, seed: int) -> None:

@@ -112,7 +112,9 @@ class FakeWarehouse:
     def drop_view(self, name: str) -> None:
         self.told("drop_view", name)
 
-    def refresh(self, select: tuple[str, ...] = (), to: Any = None, on_progress: Any = None) -> Refreshed:
+    def refresh(
+        self, select: tuple[str, ...] = (), to: Any = None, mode: str | None = None, on_progress: Any = None
+    ) -> Refreshed:
         view = ViewRefreshed(
             "sales",
             Interval(7, 9),
@@ -129,7 +131,7 @@ class FakeWarehouse:
             {"plan": 0.1, "Spark jobs": 0.3},
             (),
         )
-        return self.told("refresh", select, to) or Refreshed(9, (view,))
+        return self.told("refresh", select, to, mode) or Refreshed(9, (view,))
 
     def maintain(self, select: tuple[str, ...] = (), on_progress: Any = None, **wishes: Any) -> Maintained:
         merged = Upkeep("orders", "delta", "merge", "40 of 41 files are small", Interval(0, 9), 39, 2048)

@@ -38,9 +38,9 @@ def test_no_sql_is_wrong_usage(cli: Any, warehouse: Any) -> None:
     assert warehouse.calls == []
 
 
-def test_refresh_passes_selection_and_target(cli: Any, warehouse: Any) -> None:
-    ran = cli("refresh", "--select", "+sales", "-s", "other", "--to", "8")
-    assert warehouse.calls[0] == ("refresh", ("+sales", "other"), 8)
+def test_refresh_passes_selection_target_and_mode(cli: Any, warehouse: Any) -> None:
+    ran = cli("refresh", "--select", "+sales", "-s", "other", "--to", "8", "--mode", "incremental")
+    assert warehouse.calls[0] == ("refresh", ("+sales", "other"), 8, "incremental")
     assert "(7, 9]" in ran.out
     assert "2 KiB" in ran.out
 
@@ -53,7 +53,7 @@ def test_a_profile_shows_where_the_time_went(cli: Any, warehouse: Any) -> None:
 
 def test_refresh_goes_to_the_newest_commit_by_default(cli: Any, warehouse: Any) -> None:
     assert cli("refresh", "--output", "json").json["views"][0]["interval"] == {"after": 7, "through": 9}
-    assert warehouse.calls[0] == ("refresh", (), "latest")
+    assert warehouse.calls[0] == ("refresh", (), "latest", None)
 
 
 @pytest.mark.parametrize(("text", "asked"), [("812", 812), ("latest", "latest")])

@@ -1,0 +1,34 @@
+"""A query that Spark has analysed, to be run again without that.
+
+Law: names, types and files are looked up once; what is planned and read is planned and read anew each time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def sees_local_links(spark: SparkSession) -> bool:
+    """Whether all of this Spark runs here, so that it can be told that the files behind a query are others now."""
+    return hasattr(spark, "_jsparkSession") and (spark.sparkContext.master or "").startswith("local")
+
+
+def file_index(data: DataFrame) -> Any:
+    """What Spark remembers of the files behind a DataFrame that reads one folder; its ``refresh()`` looks again."""
+    return data._jdf.queryExecution().analyzed().collectLeaves().head().relation().location()
+
+
+class Analysed:
+    def __init__(self, data: DataFrame) -> None:
+        self._session = data.sparkSession
+        self._plan = data._jdf.queryExecution().analyzed()
+        jvm: Any = self._session._jvm
+        self._datasets = jvm.org.apache.spark.sql.classic.Dataset
+
+    def again(self) -> DataFrame:
+        from pyspark.sql import DataFrame
+
+        return DataFrame(self._datasets.ofRows(self._session._jsparkSession, self._plan), self._session)
