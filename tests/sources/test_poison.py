@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
@@ -90,7 +91,7 @@ MARIADB: list[Case] = [
     ("int unsigned", "4294967295", 2**32 - 1),
     ("decimal(38,0)", NINES, Decimal(NINES)),
     ("decimal(12,2)", "-0.01", Decimal("-0.01")),
-    ("float", "1e-38", 9.99999935045640e-39),
+    ("float", "1e-38", struct.unpack("f", struct.pack("f", 1e-38))[0]),
     ("double", "1.7976931348623157e308", 1.7976931348623157e308),
     ("double", "5e-324", 5e-324),
     ("varchar(9)", "''", ""),

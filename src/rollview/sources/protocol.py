@@ -48,16 +48,24 @@ class SourceTable:
     constraints: Constraints = field(default_factory=Constraints)
 
 
+class Spooled(Protocol):
+    """Rows that are too many for memory, as pieces with ``_count`` +1 or -1 that are their net effect."""
+
+    def pieces(self) -> Iterator[pa.Table]: ...
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Rows of one table that go and come. ``replaces``: everything that was there before the unit goes as well.
 
-    A whole ``pa.Table`` may be given only of a table that is replaced.
+    A whole ``pa.Table`` may be given only of a table that is replaced. ``spools``: more rows, on disk.
     """
 
     before: Sequence[Row] = ()
     after: Rows = ()
     replaces: bool = False
+    spools: tuple[Spooled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from rollview.sources.arrange import Entry
 from rollview.sources.held import delta_folder
 from rollview.sources.inlet import End, Inlet
 from rollview.sources.quarantine import note_quarantine, sift, tables_of
-from rollview.sources.settled import Remote, Settled, SettledEntry, replaces, settle
+from rollview.sources.settled import Remote, Settled, SettledEntry, comes_alone, settle
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.steps import recorded
@@ -154,7 +154,10 @@ class Publication:
     def _stage(self, settled: Settled, remote: Remote, place: str) -> _Written:
         relation = settled.relations[remote]
         folder = delta_folder(self._root, relation)
-        files = folder.stage(settled.tables[remote], place, sort=relation.constraints.primary_key)
+        files: tuple[DataFile, ...] = ()
+        for rows in settled.tables[remote].each():
+            # All that is in the place so far.
+            files = folder.stage(rows, place, sort=relation.constraints.primary_key)
         return _Written(relation, folder, files)
 
 
@@ -164,10 +167,10 @@ def _move(writer: CatalogWriter, ends: Ends) -> None:
 
 
 def _groups(entries: Sequence[Entry]) -> Iterable[Sequence[Entry]]:
-    """An entry that replaces a table is compared with all that came before, so it comes by itself."""
+    """An entry that is compared with all that came before, or that is very large, comes by itself."""
     group: list[Entry] = []
     for entry in entries:
-        if replaces(entry):
+        if comes_alone(entry):
             if group:
                 yield group
             yield [entry]

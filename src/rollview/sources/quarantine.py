@@ -54,7 +54,7 @@ def sift(unit: UnitOfWork, tables: Mapping[str, SourceTable]) -> UnitOfWork:
     for name, change in unit.changes.items():
         before = sift_rows(tables[name], change.before, -1, bad)
         after = change.after if isinstance(change.after, pa.Table) else sift_rows(tables[name], change.after, +1, bad)
-        changes[name] = Changes(before, after, change.replaces)
+        changes[name] = Changes(before, after, change.replaces, change.spools)
     return replace(unit, changes=changes, quarantined=tuple(bad))
 
 

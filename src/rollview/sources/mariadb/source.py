@@ -23,6 +23,7 @@ from rollview.sources.mariadb.stream import EVENTS, Stream, done_through, read_f
 from rollview.sources.mariadb.values import decoder
 from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
 from rollview.sources.quarantine import Sieve
+from rollview.sources.spool import BATCH_BYTES
 
 _PIECE = 50_000
 _NOWHERE = "0-0-0"
@@ -97,7 +98,8 @@ class MariadbSource:
         position, rows, start = after, 0, read_from(after)
         try:
             with closing(self._events(start)) as events:
-                for found in Stream(self._opening, self._server.database, start).units(events):
+                reader = Stream(self._opening, self._server.database, start)
+                for found in reader.units(events):
                     reached = found if isinstance(found, str) else found.position
                     if self.order(reached) <= self.order(after):
                         continue
@@ -105,7 +107,8 @@ class MariadbSource:
                     if isinstance(found, UnitOfWork):
                         units.append(found)
                         rows += sum(len(c.before) + len(c.after) for c in found.changes.values())
-                    if self.order(position) >= self.order(newest) or rows >= limit:
+                    enough = rows >= limit or reader.size > BATCH_BYTES
+                    if self.order(position) >= self.order(newest) or (enough and units):
                         break
         except SourceStopped:
             if not units:

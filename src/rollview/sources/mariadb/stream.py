@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,13 +25,19 @@ from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, SchemaChanged
 from rollview.sources.mariadb.ddl import UnclearError, altered
 from rollview.sources.mariadb.values import Decode, decoder
-from rollview.sources.protocol import Changes, Opening, Row, UnitOfWork
+from rollview.sources.protocol import Opening, Row, UnitOfWork
 from rollview.sources.quarantine import Sieve
+from rollview.sources.spool import Collected, told
 
 EVENTS = (MariadbGtidEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, XAPrepareEvent, QueryEvent)
 
 _INSIDE = re.compile(r"\s*(BEGIN|START TRANSACTION|SAVEPOINT|ROLLBACK\s+TO|RELEASE|XA\s+(START|END))\b", re.IGNORECASE)
 _XA_END = re.compile(r"\s*XA\s+(COMMIT|ROLLBACK)\s+X'([0-9a-f]*)',X'([0-9a-f]*)',(\d+)", re.IGNORECASE)
+_SIDES = {
+    WriteRowsEvent: (("", +1),),
+    DeleteRowsEvent: (("", -1),),
+    UpdateRowsEvent: (("before_", -1), ("after_", +1)),
+}
 _UNDONE = re.compile(r"\s*ROLLBACK\s*$", re.IGNORECASE)
 _ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD|WITH|CALL)\b", re.IGNORECASE)
 _EMPTIED = re.compile(r"\s*TRUNCATE\b", re.IGNORECASE)
@@ -54,14 +59,6 @@ def _global_id(xid: Xid) -> str:
     return xid[0].decode("utf-8", "backslashreplace")
 
 
-@dataclass(slots=True)
-class _Collected:
-    before: list[Row] = field(default_factory=list)
-    after: list[Row] = field(default_factory=list)
-    replaces: bool = False
-    bad: list[BadRow] = field(default_factory=list)
-
-
 class Stream:
     def __init__(self, opening: Opening, database: str, start: str) -> None:
         self._opening = opening
@@ -75,9 +72,11 @@ class Stream:
             remote: {name: columns[remote][name][1] for name in decoders} for remote, decoders in self._decoders.items()
         }
         self._gtid: str | None = None
-        self._collected: dict[str, _Collected] = {}
+        self._collected: dict[str, Collected] = {}
+        self.size = 0
+        """Bytes that were taken so far."""
         self._before = start
-        self._prepared: dict[Xid, tuple[str, dict[str, _Collected]]] = {}
+        self._prepared: dict[Xid, tuple[str, dict[str, Collected]]] = {}
 
     def units(self, events: Iterable[Any]) -> Iterator[UnitOfWork | str]:
         """Units of work, and the positions of transactions that changed none of our tables."""
@@ -114,9 +113,8 @@ class Stream:
         position = "@".join([gtid, *(before for before, _ in list(self._prepared.values())[:1])])
         if not self._collected:
             return position
-        changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
-        time, bad = datetime.fromtimestamp(event.timestamp, UTC), _aside(self._collected)
-        return UnitOfWork(position, gtid, time, changes, global_id, bad)
+        changes, bad = told(self._collected)
+        return UnitOfWork(position, gtid, datetime.fromtimestamp(event.timestamp, UTC), changes, global_id, bad)
 
     def _end_prepared(self, ended: re.Match[str]) -> str:
         """The rows are those that were prepared, or none if they are rolled back. Returns the global id."""
@@ -168,24 +166,20 @@ class Stream:
             raise LostPosition(self._opening.name, "a TRUNCATE in the log cannot be understood") from None
         for table in tree.find_all(exp.Table):
             if (table.db or schema) == self._database and table.name in self._decoders:
-                self._collected[table.name] = _Collected(replaces=True)
+                self._collected[table.name] = Collected(self._opening, self._opening.known[table.name], True)
 
     def _rows(self, event: Any) -> None:
         if event.schema != self._database or event.table not in self._decoders:
             return
-        collected = self._collected.setdefault(event.table, _Collected())
-        for row in self._told(event):
-            if isinstance(event, UpdateRowsEvent):
-                collected.before += self._decoded(
-                    event.table, row["before_values"], row["before_none_sources"], -1, collected.bad
-                )
-                collected.after += self._decoded(
-                    event.table, row["after_values"], row["after_none_sources"], +1, collected.bad
-                )
-            elif isinstance(event, WriteRowsEvent):
-                collected.after += self._decoded(event.table, row["values"], row["none_sources"], +1, collected.bad)
-            else:
-                collected.before += self._decoded(event.table, row["values"], row["none_sources"], -1, collected.bad)
+        if event.table not in self._collected:
+            self._collected[event.table] = Collected(self._opening, self._opening.known[event.table])
+        collected, rows = self._collected[event.table], self._told(event)
+        each = event.event_size // max(1, len(rows))
+        self.size += event.event_size
+        for row in rows:
+            for side, count in _SIDES[type(event)]:
+                image, reasons = row[f"{side}values"], row[f"{side}none_sources"]
+                collected.add(self._decoded(event.table, image, reasons, count, collected.bad), count, each)
 
     def _told(self, event: Any) -> Sequence[Any]:
         """The event's rows. Of one with a value that the driver cannot read, such as the 31st of February, none is."""
@@ -222,10 +216,6 @@ class Stream:
         if reason != "null":
             raise ValueError(f"the log holds no such value: {reason}")
         return None
-
-
-def _aside(collected: Mapping[str, _Collected]) -> tuple[BadRow, ...]:
-    return tuple(bad for one in collected.values() for bad in one.bad)
 
 
 def _decoder(recorded: Sequence[Any], column: Column) -> Decode:

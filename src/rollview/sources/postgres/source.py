@@ -35,6 +35,7 @@ from rollview.sources.protocol import (
 )
 from rollview.sources.quarantine import Sieve
 from rollview.sources.settings import size
+from rollview.sources.spool import BATCH_BYTES
 
 _PIECE = 50_000
 _LOG_ALARM = "5 GB"
@@ -164,7 +165,10 @@ class PostgresSource:
         # Whatever happens, the connection must not be left in the middle of an answer.
         with closing(messages()) as stream:
             try:
-                units.extend(reader.units(stream, after))
+                for unit in reader.units(stream, after):
+                    units.append(unit)
+                    if reader.size > BATCH_BYTES:
+                        return tuple(units), limit, None
             except SourceStopped as error:
                 return tuple(units), seen, error
             finally:

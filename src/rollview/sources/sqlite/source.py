@@ -28,6 +28,7 @@ from rollview.sources.protocol import (
 )
 from rollview.sources.quarantine import Sieve
 from rollview.sources.settings import TableSettings
+from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
 from rollview.sources.sqlite.triggers import Names
@@ -35,6 +36,7 @@ from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
+_AT_ONCE = 5_000
 
 
 class SqliteSource:
@@ -152,21 +154,22 @@ class SqliteSource:
             raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {after}")
         schema = self._opening.known[remote].schema
         slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in schema)
-        query = f"SELECT seq, count, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
-        entries = self._connection.execute(query, (after,)).fetchall()
-        if len(entries) != last - after:
+        size = " + ".join(f"coalesce(length(c{self._slot(remote, column.name)}), 0)" for column in schema)
+        query = f"SELECT seq, count, {size}, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
+        cursor, found = self._connection.execute(query, (after,)), 0
+        table = self._opening.known[remote]
+        collected = Collected(self._opening, table, bad=sieve.found)
+        while entries := cursor.fetchmany(_AT_ONCE):
+            found += len(entries)
+            for count in (-1, +1):
+                rows = [entry[3:] for entry in entries if entry[1] == count]
+                taken = sum(entry[2] for entry in entries if entry[1] == count)
+                collected.add(self._decoded(table, rows, str(last), count, sieve), count, taken)
+        if found != last - after:
             raise LostPosition(
                 self._opening.name, f"entries {after + 1} to {last} of table '{remote}' are not all there"
             )
-        if not entries:
-            return last, None
-        gone, come = (
-            self._decoded(
-                self._opening.known[remote], [e[2:] for e in entries if e[1] == count], str(last), count, sieve
-            )
-            for count in (-1, +1)
-        )
-        return last, Changes(gone, come)
+        return last, collected.changes() if found else None
 
     def _newest(self, names: Names) -> int:
         """A statement that fails half-way with OR FAIL leaves entries that SQLite's own count does not know."""
