@@ -9,7 +9,7 @@ SPARK := $(wildcard tests/spark tests/interleaving tests/faults tests/cli tests/
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-quick mutants docs install constraints
+.PHONY: help demo test check bench bench-quick soak mutants docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -38,6 +38,9 @@ bench-quick: .venv/.benchmarks ## the same on little data: minutes
 .venv/.benchmarks: .venv/.installed
 	@.venv/bin/uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --group bench
 	@touch $@
+
+soak: .venv/.installed ## the long versions of tests of sources, with the figures that are promised: an hour
+	ROLLVIEW_DDLS=40 ROLLVIEW_HUGE_MB=2048 ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 $(PYTEST) $(SOURCES)
 
 mutants: .venv/.installed ## do the tests notice small wrong changes? hours; MUTANTS=50 takes so many at random
 	@$(PYTHON) -m tests.mutants $(if $(MUTANTS),--sample $(MUTANTS))

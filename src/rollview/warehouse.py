@@ -241,12 +241,14 @@ class Warehouse:
         findings = tuple(results.SourceFinding(one.what, one.mend, one.blocks) for one in found)
         return results.SourceChecked(name, not any(one.blocks for one in findings), findings)
 
-    def add_source(self, name: str, settings: SourceSettings) -> results.SourceAdded:
+    def add_source(
+        self, name: str, settings: SourceSettings, on_progress: Callable[[results.Progress], None] | None = None
+    ) -> results.SourceAdded:
         """Capture the source's tables from now on, beginning with a copy at one position."""
         from rollview.sources import requests
 
         self._recover()
-        rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()))
+        rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()), on_progress)
         tables = tuple(results.CopiedTable(table, count) for table, count in rows.items())
         record = self.catalog.source(name)
         csn = self.snapshot().moment.csn

@@ -59,8 +59,8 @@ def add(
       rollview source add drop files inbox --table orders --format csv --type orders.id=bigint --key orders=id
     """
     settings = _settings(run, name, kind, address, table, type_, key, format_)
-    with run.warehouse() as warehouse, run.working(f"Copying {name}"):
-        added = warehouse.add_source(name, settings)
+    with run.warehouse() as warehouse, run.working(f"Copying {name}") as working:
+        added = warehouse.add_source(name, settings, working.tell)
     run.output.show(added)
 
 

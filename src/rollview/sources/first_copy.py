@@ -6,7 +6,8 @@ catalog transaction. Until then the source is ``copying``, and whoever comes nex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -31,6 +32,7 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.names import fault_in_name, same
 from rollview.core.schema import Schema
 from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
+from rollview.results import Progress
 from rollview.sources.held import delta_folder, state_folder
 from rollview.sources.protocol import FirstCopy, Source, SourceTable
 from rollview.sources.quarantine import sift_rows
@@ -55,7 +57,12 @@ class _Copied:
         return sum(file.rows for file in self.files)
 
 
-def run_first_copy(catalog: Catalog, root: Path, source: Source, record: Record) -> Mapping[str, int]:
+OnProgress = Callable[[Progress], None]
+
+
+def run_first_copy(
+    catalog: Catalog, root: Path, source: Source, record: Record, on_progress: OnProgress | None = None
+) -> Mapping[str, int]:
     """Rows by relation. Whoever runs it holds the lease ``source:NAME``."""
     settings = SourceSettings.from_json(record.settings)
     at = catalog.snapshot().moment.csn
@@ -67,8 +74,8 @@ def run_first_copy(catalog: Catalog, root: Path, source: Source, record: Record)
         folders = tuple(homes.values())
         with recorded(catalog, None, root, record.name, "copy", Interval(at, at), folders) as step:
             planned = [_planned(settings, table, homes[table.name], at) for table in tables]
-            own = (root, record.name, settings.quarantines)
-            copied = [_Copied(t, r, _stage(*own, t, r, copy)) for t, r in zip(tables, planned, strict=True)]
+            staging = _Staging(root, record.name, settings.quarantines, copy, len(tables), on_progress)
+            copied = staging.run(list(zip(tables, planned, strict=True)))
             reach("copy.computed")
             _publish(catalog, root, record, copy, copied, step)
     return {one.relation.name: one.rows for one in copied}
@@ -121,14 +128,37 @@ def pieces(
             yield piece
 
 
-def _stage(
-    root: Path, source: str, quarantines: bool, table: SourceTable, relation: Relation, copy: FirstCopy
-) -> tuple[DataFile, ...]:
-    folder = state_folder(root, relation)
-    files: list[DataFile] = []
-    for piece in pieces(source, relation.name, table, copy, quarantines=quarantines):
-        files += folder.stage(piece, DeltaFolder.new_folder(), sort=table.constraints.primary_key)
-    return tuple(files)
+@dataclass(slots=True)
+class _Staging:
+    """The tables' rows into files that nothing refers to yet, as many tables at once as the source allows."""
+
+    root: Path
+    source: str
+    quarantines: bool
+    copy: FirstCopy
+    total: int
+    on_progress: OnProgress | None
+    _done: int = 0
+
+    def run(self, planned: Sequence[tuple[SourceTable, Relation]]) -> list[_Copied]:
+        if self.copy.at_once == 1:
+            return [self._stage(table, relation) for table, relation in planned]
+        with ThreadPoolExecutor(self.copy.at_once, "rollview-copy") as pool:
+            return list(pool.map(lambda pair: self._stage(*pair), planned))
+
+    def _stage(self, table: SourceTable, relation: Relation) -> _Copied:
+        folder = state_folder(self.root, relation)
+        files: list[DataFile] = []
+        self._tell(relation, 0)
+        for piece in pieces(self.source, relation.name, table, self.copy, quarantines=self.quarantines):
+            files += folder.stage(piece, DeltaFolder.new_folder(), sort=table.constraints.primary_key)
+            self._tell(relation, sum(file.rows for file in files))
+        self._done += 1
+        return _Copied(table, relation, tuple(files))
+
+    def _tell(self, relation: Relation, rows: int) -> None:
+        if self.on_progress is not None:
+            self.on_progress(Progress("copied, now at", f"{relation.name}, row {rows}", self._done, self.total))
 
 
 def _publish(

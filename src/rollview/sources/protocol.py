@@ -108,6 +108,8 @@ class FirstCopy:
     rows: Callable[[str], Iterator[Rows]]
     memory: Mapping[str, Any]
     quarantined: list[BadRow] = field(default_factory=list)
+    at_once: int = 1
+    """So many tables may be read at the same time."""
 
 
 @dataclass(frozen=True, slots=True)

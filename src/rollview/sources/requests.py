@@ -20,7 +20,7 @@ from rollview.core.backoff import delay
 from rollview.core.faults import reach
 from rollview.core.order import Order
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SchemaChanged, SourceStopped, UsageError
-from rollview.sources.first_copy import check_tables, pieces, run_first_copy
+from rollview.sources.first_copy import OnProgress, check_tables, pieces, run_first_copy
 from rollview.sources.follow import follow, unkept
 from rollview.sources.inlet import Inlet
 from rollview.sources.kinds import new_memory, open_new, open_recorded
@@ -50,7 +50,9 @@ def check_recorded(catalog: Catalog, name: str) -> tuple[Finding, ...]:
         return source.check()
 
 
-def add(catalog: Catalog, root: Path, name: str, settings: SourceSettings) -> Copied:
+def add(
+    catalog: Catalog, root: Path, name: str, settings: SourceSettings, on_progress: OnProgress | None = None
+) -> Copied:
     """A new source, its tables copied. What a cut-off attempt with the same settings began is finished."""
     with catalog.lease("definitions", lease_name(name)):
         present = next((record for record in catalog.sources() if record.name.lower() == name.lower()), None)
@@ -59,12 +61,12 @@ def add(catalog: Catalog, root: Path, name: str, settings: SourceSettings) -> Co
         elif present.state != "copying" or present.settings != settings.to_json():
             raise AlreadyExists("source", present.name, hint="Remove it first, or give the new one another name.")
     reach("source.recorded")
-    return finish_copy(catalog, root, name)
+    return finish_copy(catalog, root, name, on_progress)
 
 
-def finish_copy(catalog: Catalog, root: Path, name: str) -> Copied:
+def finish_copy(catalog: Catalog, root: Path, name: str, on_progress: OnProgress | None = None) -> Copied:
     with catalog.lease(lease_name(name)):
-        return _copy(catalog, root, catalog.source(name))
+        return _copy(catalog, root, catalog.source(name), on_progress)
 
 
 def together(catalog: Catalog, names: Sequence[str], order: Order) -> list[tuple[str, ...]]:
@@ -237,10 +239,10 @@ def _not_ready(name: str, findings: list[Finding]) -> UsageError:
     )
 
 
-def _copy(catalog: Catalog, root: Path, record: Record) -> Copied:
+def _copy(catalog: Catalog, root: Path, record: Record, on_progress: OnProgress | None = None) -> Copied:
     try:
         with _closing(open_recorded(catalog, record)) as source, _withdrawing(source):
-            return run_first_copy(catalog, root, source, record)
+            return run_first_copy(catalog, root, source, record, on_progress)
     except RollviewError as error:
         _note(catalog, record, error)
         with catalog.write() as writer:

@@ -74,7 +74,7 @@ class DeltaSource:
         position = _position([table.version() for table in opened.values()])
         ids = {remote: str(table.metadata().id) for remote, table in opened.items()}
         memory = {**self._opening.memory, "ids": ids}
-        yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory)
+        yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, at_once=4)
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)

@@ -38,6 +38,7 @@ from rollview.sources.settings import size
 from rollview.sources.spool import BATCH_BYTES
 
 _PIECE = 50_000
+_TABLES_AT_ONCE = 4
 _LOG_ALARM = "5 GB"
 """How much of its log a server may keep for us before that is told."""
 _CHANGES = """
@@ -84,20 +85,26 @@ class PostgresSource:
             slot.publish(self._connection, self._name, self._opening.settings.remotes)
         with self._server.connected(replication="database") as replication:
             position, snapshot = slot.create(replication, self._name, two_phase=self._two_phase)
-            with self._server.connected() as reading:
-                reading.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                reading.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
-                found = self._read_tables(reading)
+            with self._at_snapshot(snapshot) as first:
+                found = self._read_tables(first)
                 tables = {table.name: table for table in self._described(found)}
-
                 sieve = Sieve(self._opening)
 
                 def rows(remote: str) -> Iterator[Sequence[Row]]:
-                    yield from self._copied(reading, tables[remote], sieve)
+                    with self._at_snapshot(snapshot) as reading:
+                        yield from self._copied(reading, tables[remote], sieve)
 
-                memory = self._memory(reading, found)
-                now = slot.read_identity(reading).time
-                yield FirstCopy(lsn_text(position), now, tuple(tables.values()), rows, memory, sieve.found)
+                memory = self._memory(first, found)
+                about = (lsn_text(position), slot.read_identity(first).time, tuple(tables.values()))
+                yield FirstCopy(*about, rows, memory, sieve.found, _TABLES_AT_ONCE)
+
+    @contextmanager
+    def _at_snapshot(self, snapshot: str) -> Iterator[Connection]:
+        """Any number of connections may look at the moment that the slot begins with."""
+        with self._server.connected() as reading:
+            reading.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            reading.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+            yield reading
 
     def read(self, after: str, limit: int) -> Batch:
         start = parse_lsn(after)
@@ -212,12 +219,14 @@ class PostgresSource:
         query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(columns, sql.Identifier(*split(table.name)))
         decoders = [decoder(column.type) for column in table.schema]
         piece: list[Row] = []
+        size = 0
         with self._server.translated(), connection.cursor() as cursor, cursor.copy(query) as copy:
             for row in copy.rows():
                 piece += self._decoded(table, decoders, row, sieve)
-                if len(piece) == _PIECE:
+                size += sum(map(len, filter(None, row)))
+                if len(piece) == _PIECE or size > BATCH_BYTES:
                     yield piece
-                    piece = []
+                    piece, size = [], 0
         yield piece
 
     def _decoded(self, table: SourceTable, decoders: Sequence[Any], row: Sequence[Any], sieve: Sieve) -> Sequence[Row]:
