@@ -66,7 +66,8 @@ warehouse: .rollview
 
 @dataclass(frozen=True, slots=True)
 class TableConfig:
-    """``name`` is what the table is called here; without it, the last part of the source's own name."""
+    """``name`` is what the table is called here; without it, the last part of the source's own name. ``columns``: those
+    that are captured; without it, all."""
 
     __pydantic_config__ = _STRICT
 
@@ -75,11 +76,13 @@ class TableConfig:
     types: dict[str, str] | None = None
     key: list[str] | None = None
     format: str | None = None
+    columns: list[str] | None = None
 
     def settings(self) -> TableSettings:
         relation = self.name or self.table.rpartition(".")[2]
         types = {column: type_.lower() for column, type_ in (self.types or {}).items()}
-        return TableSettings(relation, self.table, types, tuple(self.key or ()), self.format)
+        chosen = tuple(self.columns or ())
+        return TableSettings(relation, self.table, types, tuple(self.key or ()), self.format, chosen)
 
 
 @dataclass(frozen=True, slots=True)

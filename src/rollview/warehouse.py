@@ -302,13 +302,16 @@ class Warehouse:
         crew = Crew(self.catalog, self._data, self.order, self.refresh, self._fold, schedule, interval)
         return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
-    def resnapshot(self, name: str) -> results.SourceCaptured:
-        """Copy a source again; the difference becomes one unit of work."""
+    def resnapshot(
+        self, name: str, *, widen: bool = False, settings: SourceSettings | None = None
+    ) -> results.SourceCaptured:
+        """Copy a source again; the difference becomes one unit of work. ``widen``: take more of its columns, those that
+        ``settings`` name, or all."""
         from rollview.sources import requests
 
         self._recover()
-        progress = requests.resnapshot(self.catalog, self._data, name)
-        return results.SourceCaptured(name, progress.units, progress.rows, progress.position)
+        progress = requests.resnapshot(self.catalog, self._data, name, widen=widen, settings=settings)
+        return results.SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
 
     def remove_source(self, name: str, *, forget: bool = False) -> None:
         """Drop the source's tables and whatever capture put into the source; with ``forget`` leave the source alone."""

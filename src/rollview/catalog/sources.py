@@ -143,6 +143,9 @@ class SourceWriter:
         """``read``: the source has just answered."""
         self._update(name, health=dict(health), **({"read": self._wall_clock()} if read else {}))
 
+    def set_settings(self, name: str, settings: Mapping[str, Any]) -> None:
+        self._update(name, settings=dict(settings))
+
     def set_memory(self, name: str, memory: Mapping[str, Any]) -> None:
         self._update(name, memory=dict(memory))
 

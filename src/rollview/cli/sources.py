@@ -155,10 +155,21 @@ def release(run: Invocation, global_id: GlobalId) -> None:
 
 
 @command(app, "resnapshot")
-def resnapshot(run: Invocation, name: Name) -> None:
-    """Copy a source again, for one that lost its position; the difference becomes one commit."""
+def resnapshot(
+    run: Invocation,
+    name: Name,
+    widen: Annotated[
+        bool, typer.Option("--widen", help="Take columns as well that are there and not here yet.")
+    ] = False,
+) -> None:
+    """Copy a source again, for one that lost its position; the difference becomes one commit.
+
+    With --widen, columns that the source has gained, or that rollview.yaml names by now, are here from that commit on.
+    """
+    named = widen and name in (run.project().config.sources or {})
+    settings = run.project().source(name) if named else None
     with run.warehouse() as warehouse, run.working(f"Copying {name}"):
-        done = warehouse.resnapshot(name)
+        done = warehouse.resnapshot(name, widen=widen, settings=settings)
     run.output.show(done)
 
 

@@ -19,7 +19,7 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.sources.values import SIGNED
 from rollview.store.datafile import DataFile, safe_places
-from rollview.store.folder import DeltaFolder
+from rollview.store.folder import DeltaFolder, as_declared
 from rollview.store.types import arrow_schema
 
 
@@ -79,7 +79,7 @@ def load_rows(folder: DeltaFolder, version: int, after: int | None = None) -> pa
 
 
 def _read(place: Path, physical: pa.Schema) -> pa.Table:
-    return pq.read_table(place, columns=physical.names, partitioning=None).select(physical.names).cast(physical)
+    return as_declared(pq.read_table(place, columns=physical.names, partitioning=None), physical)
 
 
 def _reaches(file: DataFile, after: int) -> bool:

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from rollview.catalog import BadRow
 from rollview.core.schema import Constraints, Schema
-from rollview.sources.settings import SourceSettings
+from rollview.errors import NotFound
+from rollview.sources.settings import SourceSettings, TableSettings
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns: None, bool, int, float, Decimal, str, bytes, date or datetime."""
@@ -46,6 +47,19 @@ class SourceTable:
     name: str
     schema: Schema
     constraints: Constraints = field(default_factory=Constraints)
+
+
+def projected(table: SourceTable, settings: TableSettings) -> SourceTable:
+    """Only the columns that are captured, and what is promised of those alone."""
+    for name in settings.columns:
+        if table.schema.find(name) is None:
+            raise NotFound(f"column of table '{table.name}'", name)
+    names = {column.name for column in table.schema if settings.takes(column.name)}
+    promised = table.constraints
+    key = promised.primary_key if names.issuperset(promised.primary_key) else ()
+    unique = tuple(one for one in promised.unique if names.issuperset(one))
+    constraints = Constraints(key, unique, tuple(name for name in promised.not_null if name in names))
+    return SourceTable(table.name, Schema(tuple(c for c in table.schema if c.name in names)), constraints)
 
 
 class Spooled(Protocol):

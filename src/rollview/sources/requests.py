@@ -22,6 +22,7 @@ from rollview.core.order import Order
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SchemaChanged, SourceStopped, UsageError
 from rollview.sources.first_copy import OnProgress, check_tables, pieces, run_first_copy
 from rollview.sources.follow import follow, unkept
+from rollview.sources.follow import widen as widen_table
 from rollview.sources.inlet import Inlet
 from rollview.sources.kinds import new_memory, open_new, open_recorded
 from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork, Watched
@@ -174,10 +175,17 @@ def _noted(catalog: Catalog, record: Record, inlet: Inlet, outcome: Captured) ->
     return _Done(replace(outcome, notes=notes), inlet.units, inlet.rows, notes)
 
 
-def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
-    """Copy the source again; the difference from what is held becomes one unit of work."""
+def resnapshot(
+    catalog: Catalog, root: Path, name: str, *, widen: bool = False, settings: SourceSettings | None = None
+) -> Progress:
+    """Copy the source again; the difference from what is held becomes one unit of work.
+
+    ``widen``: take columns as well that are at the source and not here, those of ``settings`` if it names any.
+    """
     with catalog.lease(lease_name(name)):
         record = catalog.source(name)
+        if settings is not None:
+            record = _resettled(catalog, record, settings)
         with (
             _noting(catalog, record),
             _closing(open_recorded(catalog, record)) as source,
@@ -185,7 +193,8 @@ def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
             source.first_copy() as copy,
         ):
             _follow_copy(catalog, record, copy)
-            return _replace(catalog, root, source, record, copy)
+            notes = _widen_copy(catalog, root, record, copy) if widen else ()
+            return replace(_replace(catalog, root, source, record, copy), notes=notes)
 
 
 def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
@@ -289,6 +298,20 @@ def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
         if gone or unsure:
             what = f"columns that are gone or promise less: {', '.join((*gone, *unsure))}"
             follow(catalog, record, SchemaChanged(record.name, table.name, what, gone=gone, unsure=unsure))
+
+
+def _widen_copy(catalog: Catalog, root: Path, record: Record, copy: FirstCopy) -> tuple[str, ...]:
+    found = {table.name: widen_table(catalog, root, record, table, copy.position) for table in copy.tables}
+    return tuple(f"table '{name}' has as well: {', '.join(columns)}" for name, columns in found.items() if columns)
+
+
+def _resettled(catalog: Catalog, record: Record, settings: SourceSettings) -> Record:
+    """The same source with other columns; nothing else of it may change."""
+    before = SourceSettings.from_json(record.settings)
+    tables = tuple(replace(table, columns=settings.table(table.remote).columns) for table in before.tables)
+    with catalog.write() as writer:
+        writer.sources.set_settings(record.name, replace(before, tables=tables).to_json())
+    return catalog.source(record.name)
 
 
 def _refuse_readers(catalog: Catalog, record: Record) -> None:

@@ -27,13 +27,17 @@ _FILES = ("sqlite", "files", "delta", "debezium")
 @dataclass(frozen=True, slots=True)
 class TableSettings:
     """``remote`` is the table's name at the source. ``types``: Spark types that columns are to have; ``key``: columns
-    that are unique, where the source cannot tell."""
+    that are unique, where the source cannot tell; ``columns``: those that are captured, all if it is empty."""
 
     relation: str
     remote: str
     types: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] = ()
     format: str | None = None
+    columns: tuple[str, ...] = ()
+
+    def takes(self, column: str) -> bool:
+        return not self.columns or any(same(column, name) for name in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,10 @@ class SourceSettings:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SourceSettings:
-        tables = tuple(TableSettings(**{**table, "key": tuple(table["key"])}) for table in data["tables"])
+        tables = tuple(
+            TableSettings(**{**table, "key": tuple(table["key"]), "columns": tuple(table.get("columns", ()))})
+            for table in data["tables"]
+        )
         told = data.get("global_transactions")
         together = None if told is None else GlobalSettings(**{**told, "sources": tuple(told["sources"])})
         return cls(data["kind"], data["address"], tables, data["options"], together)

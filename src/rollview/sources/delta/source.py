@@ -28,6 +28,7 @@ from rollview.sources.protocol import (
     Rows,
     SourceTable,
     UnitOfWork,
+    projected,
 )
 from rollview.sources.values import UnfitError
 
@@ -148,7 +149,7 @@ class DeltaSource:
 
     def _described(self, remote: str, table: DeltaTable) -> SourceTable:
         with self._telling(remote):
-            return described(remote, table)
+            return projected(described(remote, table), self._opening.settings.table(remote))
 
     @contextmanager
     def _telling(self, remote: str, version: int | None = None) -> Iterator[None]:

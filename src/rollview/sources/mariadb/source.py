@@ -47,7 +47,8 @@ class MariadbSource:
 
     def tables(self) -> tuple[SourceTable, ...]:
         with self._server.translated():
-            return tuple(described(self._get(self._connection, remote)) for remote in self._opening.settings.remotes)
+            settings = self._opening.settings.tables
+            return tuple(described(self._get(self._connection, table.remote), table) for table in settings)
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
@@ -60,7 +61,7 @@ class MariadbSource:
             def rows(remote: str) -> Iterator[Sequence[Row]]:
                 yield from self._copied(reading, found[remote], sieve)
 
-            tables = tuple(map(described, found.values()))
+            tables = tuple(self._described(table) for table in found.values())
             memory = {**self._opening.memory, "columns": {remote: recorded(table) for remote, table in found.items()}}
             yield FirstCopy(position, _clock(reading), tables, rows, memory, sieve.found)
 
@@ -138,16 +139,20 @@ class MariadbSource:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
         return table
 
+    def _described(self, table: MariadbTable) -> SourceTable:
+        return described(table, self._opening.settings.table(table.remote))
+
     def _copied(self, connection: Any, table: MariadbTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
-        columns = stored(table)
-        types = {column.name: column.type for column in described(table).schema}
+        own = self._described(table)
+        types = {column.name: column.type for column in own.schema}
+        columns = [column for column in stored(table) if column.name in types]
         decoders = [(c.name, decoder(c.kind, c.length, types[c.name])) for c in columns]
         # A FLOAT is printed with six digits only.
         asked = [f"CAST({quoted(c.name)} AS DOUBLE)" if c.kind == "float" else quoted(c.name) for c in columns]
         with self._server.translated(), connection.cursor(SSCursor) as cursor:
             cursor.execute(f"SELECT {', '.join(asked)} FROM {quoted(table.remote)}")
             while piece := cursor.fetchmany(_PIECE):
-                yield [done for row in piece for done in self._decoded(described(table), decoders, row, sieve)]
+                yield [done for row in piece for done in self._decoded(own, decoders, row, sieve)]
 
     def _decoded(
         self, table: SourceTable, decoders: Sequence[tuple[str, Any]], row: Sequence[Any], sieve: Sieve

@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import Unsupported
 from rollview.sources.postgres.values import is_known, spark_type
-from rollview.sources.protocol import Finding, SourceTable
+from rollview.sources.protocol import Finding, SourceTable, projected
 from rollview.sources.settings import TableSettings
 
 _TABLE: LiteralString = """
@@ -113,8 +113,9 @@ def findings(table: PgTable | None, settings: TableSettings) -> list[Finding]:
         found.append(Finding(f"table '{remote}' can be published by its owner only"))
     if table.has_row_security:
         found.append(Finding(f"table '{remote}' has row security, so a copy may lack rows that the log has"))
-    found += [_unknown(remote, column) for column in table.columns if _type(settings, column) is None]
-    found += [_generated(remote, column) for column in table.columns if column.generated]
+    chosen = [column for column in table.columns if settings.takes(column.name)]
+    found += [_unknown(remote, column) for column in chosen if _type(settings, column) is None]
+    found += [_generated(remote, column) for column in chosen if column.generated]
     return found
 
 
@@ -130,10 +131,11 @@ def _generated(remote: str, column: PgColumn) -> Finding:
 
 
 def described(table: PgTable, settings: TableSettings) -> SourceTable:
-    columns = tuple(_column(column, settings) for column in table.columns if not column.generated)
+    chosen = (column for column in table.columns if not column.generated and settings.takes(column.name))
+    columns = tuple(_column(column, settings) for column in chosen)
     required = tuple(c.name for c in table.columns if c.not_null and not c.generated)
     key = table.key if set(table.key) <= {column.name for column in columns} else ()
-    return SourceTable(settings.remote, Schema(columns), Constraints(key, (), required))
+    return projected(SourceTable(settings.remote, Schema(columns), Constraints(key, (), required)), settings)
 
 
 def _column(column: PgColumn, settings: TableSettings) -> Column:

@@ -78,7 +78,7 @@ class SqliteSource:
             def rows(remote: str) -> Iterator[Sequence[Row]]:
                 yield from self._rows(tables[remote], sieve)
 
-            slots = {remote: list(table.schema.names) for remote, table in tables.items()}
+            slots = {remote: list(self._layout(remote).names) for remote in tables}
             memory = {**self._opening.memory, "slots": slots}
             yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, sieve.found)
 
