@@ -88,7 +88,7 @@ WITH `from_r` AS (
   JOIN `r@old` AS `n`
     ON `n`.`k` = `t`.`s.k`
 ), `terms` AS (
-  SELECT /*+ COALESCE(1) */
+  SELECT
     `r.k`,
     `r.x`,
     `s.k`,
@@ -387,7 +387,7 @@ WITH `from_a` AS (
   JOIN `r@old` AS `n`
     ON `n`.`k` = `t`.`b.g`
 ), `terms` AS (
-  SELECT /*+ COALESCE(1) */
+  SELECT
     `a.k`,
     `b.g`,
     `b.x`,
@@ -534,7 +534,7 @@ WITH `block_delta` AS (
   JOIN `block_old_2` AS `n`
     ON `n`.`k` = `t`.`b.k`
 ), `terms` AS (
-  SELECT /*+ COALESCE(1) */
+  SELECT
     `a.k`,
     `b.k`,
     `b.x`,
@@ -727,7 +727,7 @@ line`,
     AND `n`.`new
 line` IS NOT DISTINCT FROM `t`.`s.k@old`
 ), `terms` AS (
-  SELECT /*+ COALESCE(1) */
+  SELECT
     `h.do.t`,
     `h.new
 line`,

@@ -138,7 +138,7 @@ WITH `from_c` AS (
   ) AS n
     ON `n`.`pid` = `t`.`p.id`
 ), `terms` AS (
-  SELECT /*+ COALESCE(1) */
+  SELECT
     `c.pid`,
     `c.x`,
     `p.id`,

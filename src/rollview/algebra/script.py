@@ -92,11 +92,19 @@ class Script:
     def gathered_delta(self, rel: Rel) -> str:
         """The same as ``delta``, brought into one piece if all that it reads is quick to read."""
         name = self.delta(rel)
-        read = [relation for relation, what in self.inputs if what == "old"]
-        if not read or not self.small or any(self.sizes.get(one, sys.maxsize) > ONE_TASK_ROWS for one in read):
+        if not self._old_inputs or not self.reads_little:
             return name
         columns = [column(None, one) for one in (*rel.columns, COUNT, CSN)]
         return self.add("gathered", gathered(select(*columns).from_(table(name))))
+
+    @property
+    def reads_little(self) -> bool:
+        """Whether one task may read all that was asked for so far."""
+        return self.small and all(self.sizes.get(name, sys.maxsize) <= ONE_TASK_ROWS for name in self._old_inputs)
+
+    @property
+    def _old_inputs(self) -> list[str]:
+        return [relation for relation, what in self.inputs if what == "old"]
 
     def add(self, name: str, query: exp.Query) -> str:
         """Keep a subquery under a name no other has."""

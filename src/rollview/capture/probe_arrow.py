@@ -80,7 +80,7 @@ def _scanned(
     """The rows that may have a key, with what tells how they count."""
     extra = [] if rows.count is Count.ONE else [COUNT, CSN]
     physical = [names.physical(_spelled(rows, name)) for name in columns]
-    source = ds.dataset([str(place) for place in safe_places(rows.folder.root, files)], format="parquet")
+    source = ds.dataset([str(place) for place in safe_places(rows.folder.root, tuple(files))], format="parquet")
     scan = source.scanner(columns=[*physical, *extra], filter=_inside(rows))
     typed = pa.schema([*schema, *((name, pa.int64()) for name in extra)])
     values = [] if keys is None else [pc.unique(column) for column in keys.columns]

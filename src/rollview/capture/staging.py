@@ -22,6 +22,7 @@ from rollview.catalog import Relation
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
+from rollview.store import parquet
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import col, net
@@ -99,7 +100,7 @@ def load(folder: DeltaFolder, files: Sequence[DataFile], columns: Sequence[str])
     """The named columns of few rows, in this process."""
     physical = arrow_schema(Schema(tuple(c for name in columns if (c := folder.schema.find(name)) is not None)))
     tables = [
-        pq.read_table(place, columns=physical.names, partitioning=None).select(physical.names).cast(physical)
+        parquet.load(place, physical.names).select(physical.names).cast(physical)
         for place in safe_places(folder.root, tuple(files))
     ]
     whole = pa.concat_tables(tables) if tables else physical.empty_table()

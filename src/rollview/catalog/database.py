@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -26,6 +27,13 @@ _BUSY_MILLISECONDS = 30_000
 _CONNECT_SECONDS = 10
 _RETRYABLE_STATES = {"40001", "40P01", "55P03", "57014"}
 _WRITING = "rollview_writing"
+# SQLite needs some room beside the file even to read it, unless nobody else does.
+_NO_ROOM = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+}
 _SERVER_TIME = sa.func.clock_timestamp(type_=sa.DateTime(timezone=True))
 
 _engines: WeakSet[sa.Engine] = WeakSet()
@@ -57,9 +65,17 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        with self._translated(), self.engine.connect() as connection:
+        with self._translated(), self._connected() as connection:
             self._choose(connection, "REPEATABLE READ")
             yield connection
+
+    def _connected(self) -> sa.Connection:
+        try:
+            return self.engine.connect()
+        except sa.exc.OperationalError as error:
+            if getattr(error.orig, "sqlite_errorcode", None) not in _NO_ROOM:
+                raise
+            return _engine(self.address, alone=True).connect()
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
@@ -97,8 +113,11 @@ class Database:
             raise _in_our_words(error, self.address) from cause
 
 
-def _engine(address: Address) -> sa.Engine:
+def _engine(address: Address, *, alone: bool = False) -> sa.Engine:
+    """``alone``: for SQLite on a full disk. Its connections keep all others out, so none is kept for later."""
     options: dict[str, Any] = {"hide_parameters": True, "json_serializer": _to_json}
+    if alone:
+        options["poolclass"] = sa.NullPool
     if address.file is None:
         arguments = {} if "connect_timeout" in address.url.query else {"connect_timeout": _CONNECT_SECONDS}
         options |= {"pool_pre_ping": True, "connect_args": arguments}
@@ -111,7 +130,7 @@ def _engine(address: Address) -> sa.Engine:
     if address.file is None:
         sa.event.listen(engine, "connect", _prepare_postgresql)
     else:
-        sa.event.listen(engine, "connect", _prepare_sqlite)
+        sa.event.listen(engine, "connect", _prepare_alone if alone else _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
     _engines.add(engine)
     return engine
@@ -141,6 +160,13 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _prepare_alone(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute("PRAGMA query_only = ON")
 
 
 def _prepare_postgresql(connection: Any, _record: Any) -> None:

@@ -51,9 +51,10 @@ def write_notes(root: Path, notes: Notes) -> None:
         "pinned": {part: [version, noted.isoformat()] for part, (version, noted) in sorted(notes.pinned.items())},
     }
     fresh = root / f".{FILE}.new"
-    fresh.write_text(json.dumps(data, indent=0), encoding="utf-8")
-    durable.sync([fresh])
-    fresh.replace(root / FILE)
+    with durable.disk(root):
+        fresh.write_text(json.dumps(data, indent=0), encoding="utf-8")
+        durable.sync([fresh])
+        fresh.replace(root / FILE)
 
 
 def _time(text: Any) -> datetime:

@@ -17,6 +17,7 @@ from rollview.core.interval import Interval
 from rollview.maintain.notes import Notes, read_notes, write_notes
 from rollview.maintain.trim import LogTrim, plan_trim, run_trim
 from rollview.maintain.unused import Unused, find_unused, is_staged, remove
+from rollview.store import durable
 from rollview.store.steps import recorded
 
 EVERYTHING = "*"
@@ -57,12 +58,13 @@ def run_sweep(catalog: Catalog, root: Path, sweep: Sweep) -> None:
     if sweep.due or sweep.trims:
         with recorded(catalog, None, root, EVERYTHING, "sweep", Interval(csn, csn), ()) as step:
             reach("sweep.begun")
-            for path in sweep.due:
-                remove(root, path)
-                reach("sweep.removed")
-            for _, trim in sweep.trims:
-                run_trim(trim)
-                reach("sweep.trimmed")
+            with durable.disk(root):
+                for path in sweep.due:
+                    remove(root, path)
+                    reach("sweep.removed")
+                for _, trim in sweep.trims:
+                    run_trim(trim)
+                    reach("sweep.trimmed")
             with catalog.write() as writer:
                 writer.finish_step(step, "done", {"files": len(sweep.due), "bytes": sweep.bytes(sweep.due)})
     write_notes(root, sweep.notes)

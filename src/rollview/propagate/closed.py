@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rollview.algebra.script import Motion
 from rollview.catalog import Relation, RelationKind
 from rollview.core.interval import Interval
 from rollview.core.names import CSN, physical, same
 from rollview.core.schema import ForeignKey
+from rollview.store import parquet
+from rollview.store.datafile import safe_places
 from rollview.store.reader import stored_as
 from rollview.store.timed import delta_files
 
@@ -66,10 +67,8 @@ def _values(relation: Relation, column: str, root: Path, interval: Interval) -> 
     declared = relation.schema.find(column)
     assert declared is not None
     name = physical(declared.name)
-    tables = [
-        pq.read_table(stored.folder("delta").root / file.path, columns=[name, CSN])
-        for file in delta_files(stored, interval)
-    ]
+    places = safe_places(stored.folder("delta").root, delta_files(stored, interval))
+    tables = [parquet.load(place, [name, CSN]) for place in places]
     table = pa.concat_tables(tables, promote_options="permissive")
     inside = pc.and_(pc.greater(table[CSN], interval.after), pc.less_equal(table[CSN], interval.through))
     return table.filter(inside)[name]

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from rollview.errors import EnvironmentFault
+
+ADVICE = "What was published stays as it was. See that the disk works and has space, then run the command again."
+
+
+@contextmanager
+def disk(place: Path) -> Iterator[None]:
+    """Inside, no failure of the disk gets out bare."""
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentFault(f"Cannot use the disk at '{place}': {error}", hint=ADVICE, path=str(place)) from error
 
 
 def sync(paths: Iterable[Path]) -> None:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rollview.core.phases import phase
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
-from rollview.store import parquet
+from rollview.store import durable, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.log import DeltaLog
@@ -69,12 +68,10 @@ class DeltaFolder:
     ) -> tuple[DataFile, ...]:
         """Write rows below ``folder``; they are on disk when this returns, and in no version."""
         place = self._staging(folder)
-        try:
+        with durable.disk(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             parquet.write(data, place, self.schema, buckets, sort)
             return parquet.collect_staged(self.root, place, self.schema)
-        except OSError as error:
-            raise EnvironmentFault(f"Cannot write to '{self.root}': {error}", path=str(self.root)) from error
 
     @phase("commit")
     def commit(
@@ -115,7 +112,7 @@ class DeltaFolder:
     def load(self, files: Iterable[DataFile]) -> pa.Table:
         """The same rows in this process: only for files that are known to be small."""
         physical = arrow_schema(self.schema)
-        tables = [pq.read_table(place, partitioning=None) for place in safe_places(self.root, tuple(files))]
+        tables = [parquet.load(place) for place in safe_places(self.root, tuple(files))]
         typed = [as_declared(table, physical) for table in tables]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
 

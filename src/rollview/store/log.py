@@ -21,7 +21,7 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from rollview.errors import Corrupt, EngineFailed, Retryable
-from rollview.store import durable, mend
+from rollview.store import durable, mend, witness
 from rollview.store.datafile import DataFile, check_name, stats_json
 
 _ATTEMPTS = 12
@@ -55,7 +55,12 @@ class DeltaLog:
     def files(self, version: int) -> Files:
         """The live files of a version, which never change."""
         known = self._recall(version)
-        return self._remember(version, self._listed(self._open(version))) if known is None else known
+        if known is not None:
+            return known
+        with durable.disk(self._root):
+            files = self._listed(self._open(version))
+            witness.check(self._made(version), files)
+            return self._remember(version, files)
 
     def reconcile(self, target: Files, note: Mapping[str, str], keep: int | None) -> int:
         """Make ``target`` the newest version's files and return that version. Versions up to ``keep`` are pinned."""
@@ -65,7 +70,8 @@ class DeltaLog:
             wait=wait_random_exponential(multiplier=0.01, max=0.5),
         )
         try:
-            version = policy(self._attempt, target, note, -1 if keep is None else keep)
+            with durable.disk(self._root):
+                version = policy(self._attempt, target, note, -1 if keep is None else keep)
         except RetryError as error:
             raise Retryable(
                 f"Other processes kept committing to '{self._root}'.", hint="Try again later."
@@ -84,16 +90,16 @@ class DeltaLog:
 
     def withdraw(self, place: str, pinned: int) -> None:
         """A folder is about to go: if the newest version names it, the pinned version's files become the newest."""
-        newest = self._newest(pinned)
+        with durable.disk(self._root):
+            newest = self._newest(pinned)
         if newest is None or newest.version() == pinned:
             return
         if any(file.path.startswith(f"{place}/") for file in self._listed(newest)):
             self.reconcile(self.files(pinned), {"withdrawn": str(newest.version())}, pinned)
 
     def _attempt(self, target: Files, note: Mapping[str, str], keep: int) -> int:
-        properties = CommitProperties(
-            custom_metadata={f"rollview.{key}": value for key, value in note.items()}, max_commit_retries=0
-        )
+        told = {**{f"rollview.{key}": value for key, value in note.items()}, witness.KEY: witness.digest(target)}
+        properties = CommitProperties(custom_metadata=told, max_commit_retries=0)
         newest = self._newest(keep)
         if newest is None:
             return self._create(target, properties)
@@ -117,7 +123,7 @@ class DeltaLog:
         except (DeltaError, OSError) as error:
             if self._made(0).exists():
                 raise _RacedError from error
-            raise EngineFailed(f"Cannot make a Delta table in '{self._root}': {error}", path=str(self._root)) from error
+            raise self._refused(error) from error
         self._sync(0)
         durable.sync([self._root, self._root.parent])
         return 0
@@ -129,9 +135,12 @@ class DeltaLog:
         except CommitFailedError as error:
             raise _RacedError from error
         except (DeltaError, OSError) as error:
-            raise EngineFailed(f"Cannot commit to '{self._root}': {error}", path=str(self._root)) from error
+            raise self._refused(error) from error
         self._sync(version)
         return version
+
+    def _refused(self, error: Exception) -> EngineFailed:
+        return EngineFailed(f"Cannot commit to '{self._root}': {error}", hint=durable.ADVICE, path=str(self._root))
 
     @property
     def _delta_schema(self) -> DeltaSchema:
@@ -146,14 +155,17 @@ class DeltaLog:
             mend.drop_torn_commits(self._folder, keep)
             table = self._opened(None)
         if table is None and any(self._folder.glob("*.json")):
-            raise Corrupt(f"The Delta log in '{self._root}' cannot be opened.", path=str(self._root))
+            raise self._unreadable("cannot be opened")
         return table
 
     def _open(self, version: int) -> DeltaTable:
         table = self._opened(version)
         if table is None:
-            raise Corrupt(f"The Delta log in '{self._root}' has no readable version {version}.", path=str(self._root))
+            raise self._unreadable(f"has no readable version {version}")
         return table
+
+    def _unreadable(self, how: str) -> Corrupt:
+        return Corrupt(f"The Delta log in '{self._root}' {how}.", hint=witness.ADVICE, path=str(self._root))
 
     def _opened(self, version: int | None) -> DeltaTable | None:
         try:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from rollview.core import names
 from rollview.core.schema import Schema
-from rollview.errors import EngineFailed
+from rollview.errors import Corrupt, EngineFailed, EnvironmentFault
 from rollview.store import durable
 from rollview.store.buckets import BUCKET, Buckets, bucket_sql
 from rollview.store.datafile import DataFile, inspect
@@ -93,6 +93,19 @@ def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, .
     if not found:
         shutil.rmtree(place, ignore_errors=True)
     return tuple(found)
+
+
+def load(place: Path, columns: list[str] | None = None) -> pa.Table:
+    """The rows of one file in this process. It is named by a version, so it has to be there and whole."""
+    try:
+        return pq.read_table(place, columns=columns, partitioning=None)
+    except (FileNotFoundError, pa.ArrowException) as error:
+        raise Corrupt(f"The file '{place}' is missing or not whole: {error}", path=str(place)) from error
+    except OSError as error:
+        # Arrow tells a footer that makes no sense by an error of this kind, too, but without a number.
+        if error.errno is None:
+            raise Corrupt(f"The file '{place}' is not whole: {error}", path=str(place)) from error
+        raise EnvironmentFault(f"Cannot read '{place}': {error}", hint=durable.ADVICE, path=str(place)) from error
 
 
 def uri(place: Path) -> str:

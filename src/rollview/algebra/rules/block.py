@@ -150,7 +150,7 @@ def _together(script: Script, rel: Block, chains: list[_Chain], wanted: Wanted) 
     columns = [column(None, name) for name in (*names, COUNT, CSN)]
     union = bag_union([select(*columns).from_(table(chain.name)) for chain in chains])
     together = select(*columns).from_(union.subquery("u"))
-    name = script.add("terms", gathered(together) if script.small else together)
+    name = script.add("terms", gathered(together) if script.reads_little else together)
     return _Chain(name, chains[0].placed, chains[0].waiting)
 
 
