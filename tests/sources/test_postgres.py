@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -279,6 +280,28 @@ def test_writes_to_other_tables_pin_no_log(warehouse: Warehouse, bank: PostgresH
         assert behind is not None
         assert behind < 1_000_000
     assert warehouse.snapshot().moment.csn == 1
+
+
+def test_a_log_that_grows_beyond_the_cap_is_told(empty_warehouse: Warehouse, bank: PostgresHarness) -> None:
+    """Nobody reads for a while: the server keeps its log, and whoever looks is told; then it is let go."""
+    chosen = replace(bank.settings(), options={"log_alarm": "4 MB"})
+    empty_warehouse.add_source("bank", chosen)
+    assert capture(empty_warehouse).notes == ()
+    bank.connection.execute("CREATE TABLE other (v text)")
+    bank.connection.execute("INSERT INTO other SELECT repeat(md5(g::text), 30) FROM generate_series(1, 9000) g")
+    (finding,) = empty_warehouse.check_source("bank").findings
+    assert not finding.blocks
+    assert "more than 4194304" in finding.what
+    for _ in range(20):
+        capture(empty_warehouse)
+        bank.connection.execute("CHECKPOINT")
+        (source,) = empty_warehouse.sources()
+        if source.alarm is None:
+            break
+    assert source.alarm is None
+    assert source.slot == "reserved"
+    assert source.kept_bytes is not None
+    assert source.kept_bytes < 4 << 20
 
 
 def test_a_slot_that_somebody_else_moved_is_a_lost_position(warehouse: Warehouse, bank: PostgresHarness) -> None:
