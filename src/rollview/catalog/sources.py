@@ -130,6 +130,10 @@ class SourceWriter:
     def set_state(self, name: str, state: str, problem: str | None = None) -> None:
         self._update(name, state=state, problem=problem)
 
+    def hasten_layouts(self, csn: Csn) -> None:
+        """Layouts that were to hold from the next csn on hold at this one: nothing was committed with them."""
+        self._connection.execute(t.layout.update().where(t.layout.c.csn > csn).values(csn=csn))
+
     def quarantine(self, source: str, relation: str, position: str, bad: BadRow) -> None:
         about = {"source": source, "position": position, "column": bad.column, "reason": bad.reason}
         found = {"row": bad.row, "count": bad.count, "taken": self._wall_clock()}

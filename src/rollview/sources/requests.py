@@ -194,7 +194,11 @@ def resnapshot(
         ):
             _follow_copy(catalog, record, copy)
             notes = _widen_copy(catalog, root, record, copy) if widen else ()
-            return replace(_replace(catalog, root, source, record, copy), notes=notes)
+            done = _replace(catalog, root, source, record, copy)
+            if notes and not done.units:
+                with catalog.write() as writer:
+                    writer.sources.hasten_layouts(done.csn)
+            return replace(done, notes=notes)
 
 
 def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
