@@ -99,6 +99,7 @@ class Publication:
             else:
                 self._advance(ends, entries)
         self._count(settled)
+        _close_spools(entries)
 
     def _count(self, settled: Settled) -> None:
         for one in settled.entries:
@@ -159,6 +160,12 @@ class Publication:
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)
         return _Written(relation, folder, files)
+
+
+def _close_spools(entries: Sequence[Entry]) -> None:
+    for changes in (c for entry in entries for one in entry.arrived for c in one.unit.changes.values()):
+        for spool in changes.spools:
+            spool.close()
 
 
 def _move(writer: CatalogWriter, ends: Ends) -> None:

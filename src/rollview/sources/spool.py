@@ -6,10 +6,12 @@ of a transaction of any size is computed bucket by bucket, and memory does not g
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import SpooledTemporaryFile, TemporaryDirectory
+from tempfile import SpooledTemporaryFile, mkdtemp
 from typing import Any
 
 import numpy as np
@@ -42,7 +44,8 @@ class Spool:
         self._schema = table.schema
         key = table.constraints.primary_key or table.schema.names
         self._places = [table.schema.names.index(name) for name in key]
-        self._folder = TemporaryDirectory(prefix="rollview-spool-", ignore_cleanup_errors=True)
+        self._folder = Path(mkdtemp(prefix="rollview-spool-"))
+        self._take_away = weakref.finalize(self, shutil.rmtree, self._folder, True)
         self._writers: dict[int, tuple[pa.OSFile, Any]] = {}
 
     def add(self, rows: Sequence[Row], count: int) -> None:
@@ -68,10 +71,10 @@ class Spool:
 
     def close(self) -> None:
         self._finish()
-        self._folder.cleanup()
+        self._take_away()
 
     def _path(self, number: int) -> Path:
-        return Path(self._folder.name) / f"{number}.arrow"
+        return self._folder / f"{number}.arrow"
 
     def _writer(self, number: int) -> Any:
         if number not in self._writers:
