@@ -79,7 +79,9 @@ def load_rows(folder: DeltaFolder, version: int, after: int | None = None) -> pa
 
 
 def _read(place: Path, physical: pa.Schema) -> pa.Table:
-    return as_declared(pq.read_table(place, columns=physical.names, partitioning=None), physical)
+    with pq.ParquetFile(place) as file:
+        there = set(file.schema_arrow.names)
+        return as_declared(file.read(columns=[name for name in physical.names if name in there]), physical)
 
 
 def _reaches(file: DataFile, after: int) -> bool:
