@@ -432,8 +432,9 @@ class Warehouse:
 
         wanted = refresh_mode(mode) if mode is not None else None
         self._recover()
-        views = going_on(self.snapshot(), select_views(self.snapshot(), select), asked=bool(select))
-        self._refuse_whole(views, wanted)
+        snapshot = self.snapshot()
+        views = going_on(snapshot, select_views(snapshot, select), asked=bool(select))
+        self._refuse_whole(snapshot, views, wanted)
         target = None if to is None or to == "latest" else self.resolve(to, *views)
         done = refresh(self._work(on_progress), views, target, mode=wanted, apply=apply)
         now = self.snapshot()
@@ -441,12 +442,11 @@ class Warehouse:
         merge_if_many(self._data, self.catalog, touched, now)
         return done
 
-    def _refuse_whole(self, views: Sequence[str], mode: RefreshMode | None) -> None:
+    def _refuse_whole(self, snapshot: Snapshot, views: Sequence[str], mode: RefreshMode | None) -> None:
         """Before anything is done, where a view would have to be recomputed although it must not be."""
         from rollview.propagate import check_strict, mode_of
         from rollview.store.plans import plan_of
 
-        snapshot = self.snapshot()
         for view in map(snapshot.get, views):
             check_strict(view.name, plan_of(snapshot, view), mode_of(view, mode))
 

@@ -24,7 +24,7 @@ from rollview.store.datafile import safe_places
 from rollview.store.reader import stored_as
 from rollview.store.timed import delta_files
 
-BOUND = 200_000
+BOUND = 5_000_000
 """Deltas with more rows than this are not looked at."""
 
 

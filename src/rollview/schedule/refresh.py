@@ -52,10 +52,10 @@ class Refresh:
     phases: dict[str, Phases] = field(default_factory=dict)
     failures: dict[str, RollviewError] = field(default_factory=dict)
 
-    def reader(self, meter: Meter | None = None, *, small: bool = False) -> Reader:
+    def reader(self, snapshot: Snapshot, meter: Meter | None = None, *, small: bool = False) -> Reader:
         """``small``: for work on few rows, which Spark does faster with fewer preparations."""
         spark = session.for_small_work(self.spark) if small else self.spark
-        return Reader(spark, self.root, self.catalog.snapshot(), meter)
+        return Reader(spark, self.root, snapshot, meter)
 
 
 def refresh(
@@ -76,13 +76,14 @@ def refresh(
         before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
         rows = _apply(work, lease, names, csn) if apply else {}
     _raise_failures(work)
-    return Refreshed(csn, tuple(_refreshed(work, name, before[name], csn, rows) for name in names))
+    now = work.catalog.snapshot()
+    return Refreshed(csn, tuple(_refreshed(work, now, name, before[name], csn, rows) for name in names))
 
 
 def roll(work: Refresh, names: Sequence[str], target: Csn) -> Rolled:
     """Bring the extents to ``target``, forwards or back, and publish them together; propagates nothing."""
     with work.catalog.lease(*(lease_name(name) for name in names)) as lease:
-        reader = work.reader()
+        reader = work.reader(work.catalog.snapshot())
         steps = plan_apply(reader.snapshot, work.root, names, target)
         for done, step in enumerate(steps):
             work.on_progress(Progress("apply", step.view, done, len(steps)))
@@ -113,7 +114,7 @@ def _propagate(
         step = plan_propagate(snapshot, work.root, name, csn, changes, past, mode=mode, applied_next=applied_next)
         if step is not None:
             work.steps[name] = step
-            reader = work.reader(meter, small=step.shuffles_little)
+            reader = work.reader(snapshot, meter, small=step.shuffles_little)
             done = run_propagate(reader, work.catalog, lease, step, meter)
             work.added[name], work.terms[name] = done.added, done.terms
             if done.ahead is not None:
@@ -142,7 +143,7 @@ def _note_problem(work: Refresh, lease: Lease, name: str, problem: str | None) -
 
 
 def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[str, int]:
-    reader = work.reader()
+    reader = work.reader(work.catalog.snapshot())
     ready = [name for name in names if reader.snapshot.get(name).pins[Part.DELTA].through >= csn]
     ready = [name for name in ready if name not in work.failures and not _reads_stopped(work, reader, name, ready)]
     steps = plan_apply(reader.snapshot, work.root, ready, csn)
@@ -184,9 +185,9 @@ def _raise_failures(work: Refresh) -> None:
     ) from first
 
 
-def _refreshed(work: Refresh, name: str, before: Csn, csn: Csn, rows: dict[str, int]) -> ViewRefreshed:
+def _refreshed(work: Refresh, now: Snapshot, name: str, before: Csn, csn: Csn, rows: dict[str, int]) -> ViewRefreshed:
     step, usage = work.steps.get(name), work.meters.setdefault(name, Meter()).total()
-    held = work.catalog.snapshot().get(name).pins[Part.EXTENT].rows
+    held = now.get(name).pins[Part.EXTENT].rows
     mode = "whole" if step is not None and step.mode.value == "whole" else "incremental"
     return ViewRefreshed(
         name=name,

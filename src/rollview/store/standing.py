@@ -50,21 +50,30 @@ def standing_query(
     inputs = _inputs(reader, propagation, interval, groups_of)
     if inputs is None:
         return None
+    try:
+        found = _taken(reader.spark, propagation, inputs)
+    except OSError:
+        # the folders of links are gone, or there is no room for them: the ordinary way needs none
+        return None
+    return None if found is None else found.query.again()
+
+
+def _taken(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, ...]) -> Standing | None:
+    """The query over these inputs: one that stands already, or a new one."""
     key = (propagation, *(one.shape for one in inputs))
     with _lock:
-        kept = _kept.setdefault(reader.spark, OrderedDict())
+        kept = _kept.setdefault(spark, OrderedDict())
         found = kept.pop(key, None)
-    if found is None:
-        found = _analysed(reader.spark, propagation, inputs)
-        if found is None:
-            return None
-    else:
+    if found is not None:
         found.move(inputs)
-    with _lock:
-        kept[key] = found
-        if len(kept) > _MOST_KEPT:
-            kept.popitem(last=False)
-    return found.query.again()
+    else:
+        found = _analysed(spark, propagation, inputs)
+    if found is not None:
+        with _lock:
+            kept[key] = found
+            if len(kept) > _MOST_KEPT:
+                kept.popitem(last=False)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

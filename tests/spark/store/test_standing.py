@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,3 +72,15 @@ def test_files_that_hold_more_than_the_interval_are_read_the_ordinary_way(
         warehouse.refresh(to=csn)
         assert_verified(warehouse)
     assert not analysed
+
+
+def test_folders_of_links_that_were_cleaned_away_are_made_anew(warehouse: Warehouse, analysed: list[object]) -> None:
+    for number in range(4):
+        warehouse.sql(f"INSERT INTO r VALUES (2, {number})")
+        warehouse.refresh()
+        assert_verified(warehouse)
+        if number == 1:
+            homes = [links._home for kept in standing._kept.values() for one in kept.values() for links in one.links]
+            for home in homes:
+                shutil.rmtree(home)
+    assert len(analysed) == 2 * len(VIEWS)
