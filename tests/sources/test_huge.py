@@ -27,7 +27,7 @@ from tests.sources.test_shared import random_writes
 
 HUGE = int(os.environ.get("ROLLVIEW_HUGE_MB", "60"))
 SMALL = 15
-MORE = 48
+MORE = 64 + HUGE // 8
 """Megabytes that memory may grow by from the small transaction to the huge one."""
 
 PROGRAM = """

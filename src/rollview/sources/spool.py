@@ -33,7 +33,7 @@ BATCH_BYTES = 32 << 20
 """From here on no further transaction is read at once."""
 
 _BUCKETS = 64
-_PIECE = 32 << 20
+_PIECE = 8 << 20
 _LENGTH = 4
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 Decode = Callable[[Any], Any]
 
+_ZERO = datetime(1970, 1, 1)
+
 
 def decoder(kind: str, length: int | None, type_: str) -> Decode:
     """From what the driver gives, by copy or by log; ValueError where the type has no such value."""
@@ -60,7 +62,10 @@ def _time(value: timedelta) -> str:
 
 
 def _instant(value: Any) -> datetime:
+    """The log tells a timestamp of zeroes as second 0 of 1970, which is none: the first is second 1."""
     moment: datetime = _only(datetime)(value)
+    if moment == _ZERO:
+        raise ValueError("a timestamp of zeroes")
     return moment.replace(tzinfo=UTC)
 
 
