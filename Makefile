@@ -5,17 +5,17 @@ PYTEST := $(PYTHON) -m pytest
 # These folders start no Spark, so they may run side by side; the others share one session per run.
 LIGHT := $(wildcard tests/unit tests/golden tests/property)
 SOURCES := $(wildcard tests/sources)
-SPARK := $(wildcard tests/spark tests/interleaving tests/faults tests/cli tests/docs)
+SPARK := $(wildcard tests/spark tests/anywhere tests/interleaving tests/faults tests/cli tests/docs)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-quick soak mutants docs install constraints
+.PHONY: help demo test check bench bench-quick soak mutants anywhere interop docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: .venv/.installed ## see rollview work, in the terminal, in under two minutes
-	@$(PYTHON) demo/story.py
+	@$(PYTHON) -m demo.story
 
 test: .venv/.installed ## run all tests
 	$(PYTEST) $(SIDE_BY_SIDE) $(LIGHT)
@@ -42,8 +42,23 @@ bench-quick: .venv/.benchmarks ## the same on little data: minutes
 soak: .venv/.installed ## the long versions of tests of sources, with the figures that are promised: an hour
 	ROLLVIEW_DDLS=40 ROLLVIEW_HUGE_MB=2048 ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 $(PYTEST) $(SOURCES)
 
-mutants: .venv/.installed ## do the tests notice small wrong changes? hours; MUTANTS=50 takes so many at random
+mutants: .venv/.installed ## do the tests notice small wrong changes? MUTANTS=50 takes so many at random
 	@$(PYTHON) -m tests.mutants $(if $(MUTANTS),--sample $(MUTANTS))
+
+anywhere: .venv/.installed ## the demo's story on every kind of Spark session: minutes
+	@ROLLVIEW_ANYWHERE=1 $(PYTEST) tests/anywhere
+
+interop: .venv/.installed .venv-delta/.installed ## the JVM Delta library reads our tables, and we read its; takes 600 MB
+	@ROLLVIEW_DELTA_PYTHON=$(CURDIR)/.venv-delta/bin/python \
+		ROLLVIEW_DELTA_JARS=$$(echo $(CURDIR)/.venv-delta/lib/python3*/site-packages/jsoniq/jars/*.jar) \
+		$(PYTEST) tests/anywhere/test_jvm_delta.py
+
+# The package jsoniq brings the Delta library in its jar, built for this PySpark.
+.venv-delta/.installed: .venv/.installed
+	@.venv/bin/uv venv --quiet --clear --python $(PYTHON) .venv-delta
+	@.venv/bin/uv pip install --quiet --python .venv-delta/bin/python pyspark==4.0.5 'pandas<3' pyarrow
+	@.venv/bin/uv pip install --quiet --python .venv-delta/bin/python --no-deps jsoniq==3.0.2
+	@touch $@
 
 docs: .venv/.installed ## write docs/reference from the code
 	@$(PYTHON) docs/generate.py

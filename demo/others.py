@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from demo.telling import chapter, console, say, show_sql, show_table, timed
 from pyspark.sql import SparkSession
 from rich.table import Table
-from telling import chapter, console, say, show_sql, show_table, timed
 
 import rollview
 from rollview import Warehouse
@@ -118,8 +117,6 @@ def payments_in_sqlite(folder: Path) -> Iterator[tuple[Execute, SourceSettings]]
 @contextmanager
 def payments_in_postgres(_: Path) -> Iterator[tuple[Execute, SourceSettings]]:
     import psycopg
-
-    sys.path.append(str(Path(__file__).parents[1]))
     from tests.servers.postgres import running_postgres
 
     with running_postgres() as server, psycopg.connect(server.url(), autocommit=True) as bank:

@@ -11,10 +11,10 @@ import threading
 import time
 from pathlib import Path
 
-from others import second_act
+from demo.others import second_act
+from demo.telling import chapter, console, say, show_sql, show_table, timed
 from pyspark.sql import DataFrame
 from rich.table import Table
-from telling import chapter, console, say, show_sql, show_table, timed
 
 import rollview
 from rollview import Warehouse

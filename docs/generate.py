@@ -214,9 +214,10 @@ def config_page() -> str:
         _conf(session.MEANING),
         "These make small refreshes quick, in both:\n",
         _conf(session.TUNING),
-        "These are set only in a session that rollview starts itself, together with `spark.master` (`local[*]`),\n"
-        "`spark.driver.memory` (a quarter of the machine, at most 8 GiB) and `spark.sql.shuffle.partitions` (twice\n"
-        "the cores, at least 8). What `spark:` in the file says wins over all of them:\n",
+        "These are set only in a session that rollview starts itself, together with `spark.driver.memory` (a quarter\n"
+        "of the machine, at most 8 GiB) and, where no `master` is named, `spark.master` (`local[*]`),\n"
+        "`spark.driver.host` (`127.0.0.1`) and `spark.sql.shuffle.partitions` (twice the cores, at least 8). What\n"
+        "`spark:` in the file says wins over all of them:\n",
         _conf(session._OURS),
     ]
     return "\n".join(parts)
@@ -227,7 +228,8 @@ _SETTINGS = {
     "warehouse": "the folder with tables and views, relative to the file",
     "sources": "databases and folders to capture, by name: see [how to](../how-to/capture-a-source.md)",
     "catalog": "the catalog's URL: `postgresql://…` or `sqlite:///…`; embedded in the warehouse without it",
-    "spark": "settings for the Spark session, as Spark spells them",
+    "spark": "settings for the Spark session, as Spark spells them; `master` and `remote` say "
+    "[where it is](../how-to/on-your-cluster.md)",
     "retention": "how long changes are kept: `30 days`, `1000 commits`, or by name of table or view; or for ever",
     "detail": "how long they are kept commit by commit; older ones are compressed",
     "schedule": "when `rollview run` sees to sources and views, for all or by name: "
@@ -236,6 +238,7 @@ _SETTINGS = {
     "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
 }
 _VARIABLES = {
+    "SPARK_REMOTE": "the address of a Spark Connect server, where the file names no `master` or `remote`",
     "JAVA_HOME": "the Java that Spark runs on; then `java` on the PATH, then the `java` extra; at least version 17",
     "PYSPARK_PYTHON": "the Python of Spark's workers; the one that runs rollview by default",
 }

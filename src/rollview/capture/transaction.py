@@ -26,6 +26,7 @@ from rollview.capture.statements import Changes
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT
+from rollview.engine.abilities import within
 from rollview.errors import SqlError, Unsupported, UsageError
 from rollview.results import StatementResult
 from rollview.store import timed
@@ -95,9 +96,9 @@ class Transaction:
         """Rows by column name; columns that ``data`` does not have are NULL."""
         target = self.table(table)
         names = [target.schema.names[statements.place_in(target, name, exp.Star())] for name in data.columns]
-        with statement_failures(target.name):
-            rows = statements.inserted(data, target.schema, names)
-        return self._stage(Changes(target, rows), "insert", "")
+        with statement_failures(target.name), within(self.spark, data) as ours:
+            rows = statements.inserted(ours, target.schema, names)
+            return self._stage(Changes(target, rows), "insert", "")
 
     def delete(self, table: str, data: DataFrame) -> StatementResult:
         """As many copies of each row as ``data`` has; refused if one is not there."""
@@ -105,9 +106,9 @@ class Transaction:
         names = [target.schema.names[statements.place_in(target, name, exp.Star())] for name in data.columns]
         if len(set(names)) < len(target.schema):
             raise UsageError(f"Rows to delete from '{target.name}' need all of its columns.")
-        with statement_failures(target.name):
-            rows = statements.inserted(data, target.schema, names)
-        return self._stage(Changes(target, rows.withColumn(COUNT, -rows[COUNT])), "delete", "", check=True)
+        with statement_failures(target.name), within(self.spark, data) as ours:
+            rows = statements.inserted(ours, target.schema, names)
+            return self._stage(Changes(target, rows.withColumn(COUNT, -rows[COUNT])), "delete", "", check=True)
 
     def commit(self) -> Committed:
         """All or nothing. Conflict if another transaction changed the same rows first."""

@@ -8,12 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-def sees_local_links(spark: SparkSession) -> bool:
-    """Whether all of this Spark runs here, so that it can be told that the files behind a query are others now."""
-    return hasattr(spark, "_jsparkSession") and (spark.sparkContext.master or "").startswith("local")
+    from pyspark.sql import DataFrame
 
 
 def file_index(data: DataFrame) -> Any:

@@ -1,4 +1,4 @@
-"""The Spark session: one of our own, tuned for small refreshes, or the user's.
+"""The Spark session: one of our own, here, on a cluster or over Spark Connect, or one beside the user's.
 
 Law: what decides the meaning of SQL (``MEANING``) is the same in both, so a view means the same in every session.
 """
@@ -15,8 +15,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from rollview.engine import archive, java
-from rollview.errors import EnvironmentFault
+from rollview.engine import abilities, archive, java, remote
+from rollview.errors import EnvironmentFault, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,8 +51,6 @@ TUNING = {
 _OURS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.locality.wait": "0s",
     # compiled code of many views' queries is kept between their refreshes
@@ -68,6 +66,9 @@ _OURS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
+# executors elsewhere could not reach this address
+_HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
 SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
@@ -79,20 +80,30 @@ SMALL = {
 _small: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()
 _lock = Lock()
 
+_MASTER, _REMOTE = "spark.master", "spark.remote"
+_SHORT = {"master": _MASTER, "remote": _REMOTE}
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _GIB = 1024**3
 
 
 def start(conf: Mapping[str, str] | None = None, app: str = "rollview") -> SparkSession:
-    """A local session of our own; ``conf`` has the last word."""
-    with _launch_environment() as found:
+    """A session of our own; ``conf`` has the last word. It is local unless ``conf`` names a master or a server."""
+    asked = {_SHORT.get(key, key): value for key, value in (conf or {}).items()}
+    server = asked.pop(_REMOTE, None) or (None if _MASTER in asked else os.environ.get("SPARK_REMOTE"))
+    _quieten()
+    if server is not None:
+        return remote.connect(server, {**TUNING, **MEANING, **asked})
+    return _launched(asked, app)
+
+
+def _launched(conf: Mapping[str, str], app: str) -> SparkSession:
+    with _launch_environment(local=is_local(conf)) as found:
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.appName(app)
-        for key, value in plan_conf(found, conf or {}).items():
+        for key, value in plan_conf(found, conf).items():
             builder = builder.config(key, value)
-        _quieten()
         try:
             return builder.getOrCreate()
         except PySparkRuntimeError as cause:
@@ -101,40 +112,58 @@ def start(conf: Mapping[str, str] | None = None, app: str = "rollview") -> Spark
 
 def adopt(spark: SparkSession) -> SparkSession:
     """A session beside the user's own on the same Spark, with SQL's meaning fixed; theirs stays as it is."""
-    session = spark.newSession() if hasattr(spark, "newSession") else spark
+    session = abilities.fresh_beside(spark)
+    if session is None:
+        return _as_it_is(spark)
     for key, value in {**MEANING, **TUNING}.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
 
 
+def _as_it_is(spark: SparkSession) -> SparkSession:
+    """The user's own session, where none can be made beside it: only if SQL means the same in it."""
+    for key, value in MEANING.items():
+        found = spark.conf.get(key, None)
+        if found is not None and found.lower() != value.lower():
+            raise UsageError(
+                f"In the session that was given '{key}' is '{found}', and rollview needs '{value}'.",
+                hint="Set it in the session, give rollview the server's address instead, or use PySpark 4.3 or newer.",
+            )
+    return spark
+
+
 def for_small_work(spark: SparkSession) -> SparkSession:
     """A session beside this one, for queries over few rows: one piece after a shuffle, and no re-planning between."""
-    if not hasattr(spark, "_jsparkSession"):
+    if abilities.is_connect(spark):
         return spark
-    from pyspark.sql import SparkSession
-
     with _lock:
         if spark not in _small:
-            beside = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+            _small[spark] = abilities.copy_beside(spark)
             for key, value in SMALL.items():
-                beside.conf.set(key, value)
-            _small[spark] = beside
+                _small[spark].conf.set(key, value)
         return _small[spark]
+
+
+def is_local(conf: Mapping[str, str]) -> bool:
+    return conf.get(_MASTER, "local").startswith("local")
 
 
 def plan_conf(found: java.Java, conf: Mapping[str, str]) -> dict[str, str]:
     """Everything the session is started with. Java options are added up; anything else the user sets wins."""
-    cores = os.cpu_count() or 1
     sized = {
-        "spark.master": "local[*]",
+        **(_here() if is_local(conf) else {}),
         "spark.driver.memory": f"{_memory_gib()}g",
-        "spark.sql.shuffle.partitions": str(max(8, 2 * cores)),
         # Spark makes this folder, which stays empty, wherever the user happens to be
         "spark.sql.warehouse.dir": (java.cache_folder(os.environ) / "spark-warehouse").as_uri(),
     }
     options = [*_java_options(found), conf.get(_JAVA_OPTIONS, "")]
     return {**_OURS, **TUNING, **sized, **MEANING, **conf, _JAVA_OPTIONS: " ".join(filter(None, options))}
+
+
+def _here() -> dict[str, str]:
+    """What is true only where the executors are in this process."""
+    return {**_HERE, _MASTER: "local[*]", "spark.sql.shuffle.partitions": str(max(8, 2 * (os.cpu_count() or 1)))}
 
 
 def _java_options(found: java.Java) -> Iterator[str]:
@@ -162,14 +191,15 @@ def _memory_gib() -> int:
 
 
 @contextmanager
-def _launch_environment() -> Iterator[java.Java]:
+def _launch_environment(*, local: bool) -> Iterator[java.Java]:
     """What Spark's launcher reads from the environment, there only while it is launched.
 
     ``PYSPARK_PYTHON`` stays: Spark reads it whenever Python workers start.
     """
     before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP")}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         yield java.prepare()
     finally:

@@ -21,7 +21,8 @@ from rollview.algebra.view import Propagation
 from rollview.catalog import RelationKind
 from rollview.core.interval import Interval
 from rollview.core.phases import phase
-from rollview.engine.analysed import Analysed, file_index, sees_local_links
+from rollview.engine.abilities import sees_local_links
+from rollview.engine.analysed import Analysed, file_index
 from rollview.store import timed
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder

@@ -11,10 +11,10 @@ from rollview import errors
 from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
 from rollview.algebra.view import Mode, ViewPlan, outline, plan
-from rollview.catalog import Step
+from rollview.catalog import Definition, Relation, RelationKind, Step
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.propagate.choice import RefreshMode, Work, check_strict, choose, refresh_mode
+from rollview.propagate.choice import RefreshMode, Work, check_strict, choose, mode_of, refresh_mode
 
 R = Known("r", Schema((Column("k", "bigint"), Column("x", "bigint"))), Constraints())
 MUCH = Work(delta_rows=500_000, read_rows=1_000_000, csns=(7, 7))
@@ -63,6 +63,50 @@ def test_past_seconds_grow_with_the_rows() -> None:
 def test_without_a_history_of_deltas_a_change_counts_as_four_rows() -> None:
     assert chosen(Work(400_000, 1_000_000, (7, 7)), CREATED_IN_2_S) is Mode.WHOLE
     assert chosen(Work(200_000, 1_000_000, (7, 7)), CREATED_IN_2_S) is Mode.INCREMENTAL
+
+
+def test_the_quickest_of_the_past_refreshes_by_deltas_counts() -> None:
+    slow, quick = step(Mode.INCREMENTAL, 9.0, delta=500_000), step(Mode.INCREMENTAL, 1.0, delta=500_000)
+    assert chosen(MUCH, slow, quick, CREATED_IN_2_S) is chosen(MUCH, quick, slow, CREATED_IN_2_S) is Mode.INCREMENTAL
+
+
+@pytest.mark.parametrize(
+    ("by_deltas", "recomputed"),
+    [
+        pytest.param(0.5, 0.1, id="less than half a second is saved"),
+        pytest.param(1.0, 0.5, id="just half a second is saved"),
+        pytest.param(10.0, 9.0, id="not much cheaper"),
+        pytest.param(10.0, 8.0, id="just not much cheaper"),
+    ],
+)
+def test_what_saves_little_is_not_done(by_deltas: float, recomputed: float) -> None:
+    past = step(Mode.INCREMENTAL, by_deltas, delta=500_000), step(Mode.WHOLE, recomputed)
+    assert chosen(MUCH, *past) is Mode.INCREMENTAL
+
+
+def test_few_changes_are_a_fiftieth_of_what_is_read() -> None:
+    slow = step(Mode.INCREMENTAL, 40.0, delta=20_000)
+    assert chosen(Work(20_000, 1_000_000, (7, 7)), slow, CREATED_IN_2_S) is Mode.INCREMENTAL
+    assert chosen(Work(20_001, 1_000_000, (7, 7)), slow, CREATED_IN_2_S) is Mode.WHOLE
+
+
+def test_a_past_step_that_did_not_say_what_it_read_says_nothing() -> None:
+    now = datetime.now(UTC)
+    mute = Step(1, "v", "create", Interval(0, 1), "done", now, now, "me", (), {"mode": "whole", "seconds": 0.1})
+    assert chosen(MUCH, mute, step(Mode.INCREMENTAL, 9.0, delta=500_000)) is Mode.INCREMENTAL
+
+
+def test_a_view_says_its_own_mode_unless_another_is_asked_for() -> None:
+    def view(**properties: str) -> Relation:
+        named = {name.replace("__", "."): value for name, value in properties.items()}
+        definition = Definition("SELECT k, x FROM r", (), None, named, {})
+        kind = RelationKind.VIEW
+        return Relation(1, "v", kind, R.schema, Constraints(), definition, ("r",), "v-1", 0, {}, (), None)
+
+    own = view(rollview__refresh_mode="recompute")
+    assert mode_of(view(), None) is RefreshMode.AUTO
+    assert mode_of(own, None) is RefreshMode.RECOMPUTE
+    assert mode_of(own, RefreshMode.INCREMENTAL) is RefreshMode.INCREMENTAL
 
 
 def test_nothing_is_chosen_without_any_history() -> None:

@@ -1,0 +1,56 @@
+"""What a session can do, classic or over Spark Connect, and the plain way where it cannot.
+
+Law: nothing here changes a session that is given; whoever asks for a session gets one beside it, on the same Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_GLOBAL_VIEWS = "spark.sql.globalTempDatabase"
+
+
+def is_connect(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def sees_local_links(spark: SparkSession) -> bool:
+    """Whether all of this Spark runs here, so that it can be told that the files behind a query are others now."""
+    return not is_connect(spark) and (spark.sparkContext.master or "").startswith("local")
+
+
+def fresh_beside(spark: SparkSession) -> SparkSession | None:
+    """A session with settings and temporary views of its own; None over Connect before PySpark 4.3."""
+    return spark.newSession() if hasattr(spark, "newSession") else None
+
+
+def copy_beside(spark: SparkSession) -> SparkSession:
+    """A session with the same settings, to be tuned further. Only of a classic one: Connect has no cheap copy."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+
+
+@contextmanager
+def within(spark: SparkSession, data: DataFrame) -> Iterator[DataFrame]:
+    """The rows of ``data``, of whichever session of this Spark, as a DataFrame of ``spark``; inside, until its end.
+
+    What ``data`` computes keeps the meaning that it has in its own session; what is built upon it here has the
+    meaning of this one.
+    """
+    if data.sparkSession is spark:
+        yield data
+        return
+    name = f"rv_{uuid4().hex}"
+    # Names may repeat in a DataFrame, but not in a view.
+    data.toDF(*(f"c{place}" for place in range(len(data.columns)))).createGlobalTempView(name)
+    try:
+        yield spark.table(f"{spark.conf.get(_GLOBAL_VIEWS)}.{name}").toDF(*data.columns)
+    finally:
+        spark.catalog.dropGlobalTempView(name)

@@ -1,0 +1,93 @@
+"""Extents brought to a csn and back, in this process: few rows need no Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.unit.maintain.small import Small
+
+from rollview.apply.plan import ApplyStep, plan_apply
+from rollview.apply.run import _bucket_count, _count_of, _told, run_apply
+from rollview.catalog import Part
+from rollview.store.ahead import Ahead
+from rollview.store.reader import Reader
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Small:
+    """Rows come at every csn but the third, and go at the fourth."""
+    small = Small.founded(tmp_path / "w")
+    changes = [([], [(1, "a"), (1, "a")]), ([], [(2, "b")]), ([(2, "b")], [(2, "b")]), ([(1, "a")], [])]
+    for gone, come in changes:
+        small.commit(gone, come)
+        small.refresh()
+    return small
+
+
+def roll(small: Small, target: int) -> dict[str, int]:
+    catalog = small.warehouse.catalog
+    with catalog.lease("relation:v") as lease:
+        snapshot = catalog.snapshot()
+        steps = plan_apply(snapshot, small.data, ["v"], target)
+        return run_apply(Reader(None, small.data, snapshot), catalog, lease, steps, {})  # type: ignore[arg-type]
+
+
+def extent(small: Small) -> Counter[Any]:
+    return Counter(small._part("v", "extent"))
+
+
+def test_an_extent_goes_back_and_forth_by_the_views_delta(small: Small) -> None:
+    for target in (1, 4, 2, 0, 3, 4):
+        if target != small.pin("v", Part.EXTENT).through:
+            assert roll(small, target) == {"v": small.states[target].total()}
+        assert extent(small) == small.states[target]
+        pin = small.pin("v", Part.EXTENT)
+        assert (pin.through, pin.rows) == (target, small.states[target].total())
+        small.check()
+
+
+def test_where_nothing_changed_no_version_is_written(small: Small) -> None:
+    roll(small, 3)
+    before = small.pin("v", Part.EXTENT)
+    roll(small, 2)
+    after = small.pin("v", Part.EXTENT)
+    assert (after.version, after.rows) == (before.version, before.rows)
+    assert after.through == 2
+
+
+def test_an_extent_that_becomes_empty_is_a_version_like_any_other(small: Small) -> None:
+    before = small.pin("v", Part.EXTENT)
+    roll(small, 0)
+    after = small.pin("v", Part.EXTENT)
+    assert after.version > before.version
+    assert extent(small) == Counter()
+
+
+def step(after: int, change_rows: int) -> ApplyStep:
+    return ApplyStep("v", 0, after, change_rows, by_bucket=False, fold_groups=False)
+
+
+def test_what_was_told_ahead_counts_only_for_the_same_csn_and_where_something_changed() -> None:
+    told = Ahead(5, pa.table({}), pa.table({}))
+    assert _told(told, step(5, 1)) is told
+    assert _told(told, step(6, 1)) is None
+    assert _told(told, step(5, 0)) is None
+    assert _told(None, step(5, 1)) is None
+
+
+@pytest.mark.parametrize(("rows", "buckets"), [(0, 2), (100_000, 2), (200_000, 4), (399_999, 4), (400_000, 8)])
+def test_buckets_hold_about_a_hundred_thousand_rows(rows: int, buckets: int) -> None:
+    assert _bucket_count(rows) == buckets
+
+
+def test_the_number_of_buckets_is_what_the_files_say() -> None:
+    def files(*counts: int | None) -> Any:
+        return [SimpleNamespace(bucket_count=count) for count in counts]
+
+    assert _count_of(files(8, 8)) == 8
+    assert _count_of(files(None)) == 1

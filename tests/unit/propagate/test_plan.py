@@ -1,0 +1,156 @@
+"""A propagation step is planned from what the catalog says alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.propagate.world import FACTS, SUMMED, World
+
+from rollview.algebra.rules.block import SMALL_SIDE_ROWS
+from rollview.algebra.script import ONE_TASK_ROWS
+from rollview.algebra.summary import FEW_GROUPS, GROUPS
+from rollview.algebra.view import Mode
+from rollview.catalog import ChangeCount, Part
+from rollview.core.interval import Interval
+from rollview.propagate.choice import RefreshMode
+from rollview.propagate.plan import SMALL_DELTA_ROWS, PropagateStep, plan_propagate
+
+KEYED = "SELECT k FROM (SELECT k, MAX(x) AS x FROM t GROUP BY k) AS m WHERE x > 3"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path, 9)
+    world.table("t", (1, 1, 1, 3), (1, 2, 1, 5))
+    world.counts = [ChangeCount("t", 3, 1, 0, None), ChangeCount("t", 5, 1, 0, None)]
+    world.table("u")
+    world.view("v", "SELECT k, x FROM t")
+    world.view("sums", SUMMED, facts=FACTS)
+    world.view("above", "SELECT k, x FROM v", reads=("v",))
+    world.view("both", "SELECT t.k, u.x FROM t JOIN u ON t.k = u.k", reads=("t", "u"))
+    world.view("keyed", KEYED)
+    return world
+
+
+def plan(world: World, name: str, target: int = 9, **how: Any) -> PropagateStep:
+    step = plan_propagate(world.snapshot, world.root, name, target, world.changes_of, tuple, **how)
+    assert step is not None
+    return step
+
+
+def rows(world: World, count: int) -> None:
+    """So many rows changed."""
+    world.counts = [ChangeCount("t", 3, count, 0, None)]
+
+
+def test_a_view_goes_no_further_than_what_it_reads(world: World) -> None:
+    assert plan(world, "v").interval == Interval(0, 9)
+    assert plan(world, "v", 4).interval == Interval(0, 4)
+    world.pin("v", Part.DELTA, through=6)
+    assert plan(world, "above").interval == Interval(0, 6)
+    world.pin("above", Part.DELTA, through=6)
+    assert plan_propagate(world.snapshot, world.root, "above", 9, world.changes_of, tuple) is None
+    world.pin("v", Part.DELTA, through=7)
+    assert plan(world, "above").interval == Interval(6, 7)
+
+
+def test_it_moves_if_one_of_its_relations_does(world: World) -> None:
+    assert plan(world, "both").moves
+    world.counts.clear()
+    assert not plan(world, "both").moves
+
+
+def test_the_work_is_told_by_rows_and_csns(world: World) -> None:
+    work = plan(world, "both").work
+    assert (work.delta_rows, work.read_rows, work.csns) == (2, 0, (3, 5))
+    world.counts.append(ChangeCount("u", 7, 1, 0, None))
+    assert plan(world, "both").work.csns == (3, 7)
+    world.counts[:] = [ChangeCount("u", 2, 1, 0, None)]
+    assert plan(world, "both").work.csns == (2, 2)
+
+
+def test_up_to_the_limit_deltas_are_small(world: World) -> None:
+    rows(world, SMALL_DELTA_ROWS)
+    assert plan(world, "v").small
+    rows(world, SMALL_DELTA_ROWS + 1)
+    assert not plan(world, "v").small
+
+
+def test_little_is_shuffled_only_where_no_state_is_grouped_whole(world: World) -> None:
+    assert plan(world, "keyed").shuffles_little
+    assert not plan(world, "v", mode=RefreshMode.RECOMPUTE).shuffles_little
+    world.pin("t", Part.STATE, rows=SMALL_DELTA_ROWS)
+    assert not plan(world, "keyed").groups_states
+    world.pin("t", Part.STATE, rows=SMALL_DELTA_ROWS + 1)
+    assert plan(world, "keyed").groups_states
+    assert not plan(world, "keyed").shuffles_little
+    assert not plan(world, "v").groups_states
+    assert plan(world, "v").shuffles_little
+    rows(world, SMALL_DELTA_ROWS + 1)
+    assert not plan(world, "v").shuffles_little
+
+
+def test_the_state_is_told_ahead_only_for_few_groups_that_are_applied_next(world: World) -> None:
+    assert plan(world, "sums", applied_next=True).ahead
+    assert not plan(world, "sums").ahead
+    assert not plan(world, "v", applied_next=True).ahead
+    assert not plan(world, "sums", applied_next=True, mode=RefreshMode.RECOMPUTE).ahead
+    rows(world, SMALL_DELTA_ROWS)
+    assert plan(world, "sums", applied_next=True).ahead
+    rows(world, SMALL_DELTA_ROWS + 1)
+    assert not plan(world, "sums", applied_next=True).ahead
+    rows(world, 1)
+    world.pin("sums", Part.GROUPS, rows=FEW_GROUPS)
+    assert plan(world, "sums", applied_next=True).ahead
+    world.pin("sums", Part.GROUPS, rows=FEW_GROUPS + 1)
+    assert not plan(world, "sums", applied_next=True).ahead
+
+
+def test_only_what_is_asked_for_is_told_ahead(world: World) -> None:
+    step = plan(world, "sums", applied_next=True)
+    assert step.circumstances(ahead=True).ahead
+    assert not step.circumstances(ahead=False).ahead
+    assert not plan(world, "sums").circumstances(ahead=True).ahead
+
+
+def test_as_many_rows_are_read_as_are_stored_and_changed_on_the_way(world: World) -> None:
+    world.pin("t", Part.STATE, rows=5, through=4)
+    assert plan(world, "v").sizes == {"t": 6}
+    world.pin("v", Part.DELTA, through=4)
+    assert plan(world, "v").sizes == {"t": 5}
+    world.pin("v", Part.DELTA, through=8)
+    assert plan(world, "v").sizes == {"t": 6}
+
+
+def test_a_summary_is_as_large_as_its_groups_and_their_changes(world: World) -> None:
+    world.view("more", SUMMED, *[(k, 1, 1, 1, 1, 2) for k in range(3)], facts=FACTS, mark=3)
+    world.pin("more", Part.GROUPS, rows=5)
+    world.pin("more", Part.EXTENT, rows=70)
+    assert plan(world, "more").sizes == {"t": 1, GROUPS: 8}
+    world.pin("more", Part.GROUPS, through=3)
+    assert plan(world, "more").sizes[GROUPS] == 5
+
+
+@pytest.mark.parametrize(
+    ("stored", "limit"),
+    [
+        (FEW_GROUPS, FEW_GROUPS),
+        (FEW_GROUPS + 1, SMALL_SIDE_ROWS),
+        (SMALL_SIDE_ROWS, SMALL_SIDE_ROWS),
+        (SMALL_SIDE_ROWS + 1, ONE_TASK_ROWS),
+        (ONE_TASK_ROWS, ONE_TASK_ROWS),
+        (ONE_TASK_ROWS + 1, sys.maxsize),
+    ],
+)
+def test_circumstances_know_sizes_only_by_their_limits(world: World, stored: int, limit: int) -> None:
+    assert FEW_GROUPS < SMALL_SIDE_ROWS < ONE_TASK_ROWS
+    world.pin("t", Part.DELTA, rows=0)
+    world.pin("t", Part.STATE, rows=stored)
+    assert plan(world, "v").circumstances(ahead=False).sizes == {("t", limit)}
+
+
+def test_a_recomputation_looks_at_no_keys(world: World) -> None:
+    assert plan(world, "v", mode=RefreshMode.RECOMPUTE).mode is Mode.WHOLE
