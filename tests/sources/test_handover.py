@@ -10,7 +10,7 @@ import random
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
         yield made
 
 
-def executor(bank: Any) -> Callable[..., None]:
+@contextmanager
+def executor(bank: Any) -> Iterator[Callable[..., None]]:
     """A connection of its own, which runs statements as one transaction."""
     if bank.kind == "sqlite":
         own: Any = sqlite3.connect(bank.path, isolation_level=None, timeout=60, check_same_thread=False)
@@ -56,12 +57,13 @@ def executor(bank: Any) -> Callable[..., None]:
         for text in ("BEGIN IMMEDIATE" if bank.kind == "sqlite" else "BEGIN", *texts, "COMMIT"):
             run(text)
 
-    return execute
+    with closing(own):
+        yield execute
 
 
 def test_the_log_goes_on_where_the_copy_ends(bank: Any, tmp_path: Path) -> None:
-    execute = executor(bank)
-    execute(*(f"INSERT INTO account VALUES ({number}, 'w', 0)" for number in range(100, 100 + ROWS)))
+    with executor(bank) as execute:
+        execute(*(f"INSERT INTO account VALUES ({number}, 'w', 0)" for number in range(100, 100 + ROWS)))
     for run in range(RUNS):
         with Warehouse.create(tmp_path / f"w{run}") as warehouse:
             written = _hand_over(warehouse, bank, run)
@@ -78,15 +80,16 @@ def _hand_over(warehouse: Warehouse, bank: Any, seed: int) -> int:
     problems: list[BaseException] = []
 
     def work(number: int) -> None:
-        chance, execute = random.Random(f"{seed}{number}"), executor(bank)
+        chance = random.Random(f"{seed}{number}")
         try:
-            while not stop.is_set():
-                row = 100 + number * ROWS // 4 + chance.randrange(ROWS // 4)
-                execute(
-                    f"UPDATE account SET balance = balance + 1, owner = '{chance.random()}' WHERE id = {row}",
-                    f"INSERT INTO note VALUES ('{seed}.{number}.{done[number]}')",
-                )
-                done[number] += 1
+            with executor(bank) as execute:
+                while not stop.is_set():
+                    row = 100 + number * ROWS // 4 + chance.randrange(ROWS // 4)
+                    execute(
+                        f"UPDATE account SET balance = balance + 1, owner = '{chance.random()}' WHERE id = {row}",
+                        f"INSERT INTO note VALUES ('{seed}.{number}.{done[number]}')",
+                    )
+                    done[number] += 1
         except BaseException as error:
             problems.append(error)
 
