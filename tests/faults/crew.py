@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,10 +100,14 @@ class Worker:
     def wait_until_stopped(self) -> None:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            if Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T":
+            if self.is_stopped:
                 return
             time.sleep(0.02)
         raise AssertionError("the worker does not stop")
+
+    @property
+    def is_stopped(self) -> bool:
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
     def go_on(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
@@ -116,16 +121,16 @@ class Worker:
 class Crew:
     """``start``: a worker that does a task; ``run``: the same, waiting for its end."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, method: str = "forkserver") -> None:
         self._gateway = gateway
-        self._context = multiprocessing.get_context("forkserver")
+        self._context: BaseContext = multiprocessing.get_context(method)
         self._context.set_forkserver_preload([__name__, "deltalake", "pyspark.sql", "rollview.schedule", "sqlglot"])
         self._workers: list[Worker] = []
 
     def start(self, place: Place, task: Task, *arguments: Any, fault: str = "", stop: str = "") -> Worker:
         """``fault``: the step at which it is killed. ``stop``: the step at which it stops until it is told to go on."""
         mine, its = self._context.Pipe()
-        process = self._context.Process(
+        process = self._context.Process(  # type: ignore[attr-defined]
             target=_work, args=(self._gateway, place, task, arguments, fault or stop, bool(stop), its), daemon=True
         )
         process.start()
@@ -143,23 +148,23 @@ class Crew:
 
 
 @contextmanager
-def crew_on(spark: SparkSession) -> Iterator[Crew]:
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None
-    found = gateway.gateway_parameters
+def crew_on(spark: SparkSession | None, method: str = "forkserver") -> Iterator[Crew]:
+    """Without a session: for tasks that need none."""
+    root = Path(__file__).parents[2]
     with pytest.MonkeyPatch.context() as patch:
         # the process that the workers are forked from finds the modules to load by this alone
-        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, _paths())))
-        crew = Crew(Gateway(found.port, found.auth_token))
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (root / "src", root))))
+        crew = Crew(Gateway(0, "") if spark is None else _gateway(spark), method)
         try:
             yield crew
         finally:
             crew.dismiss()
 
 
-def _paths() -> tuple[Path, ...]:
-    root = Path(__file__).parents[2]
-    return root / "src", root
+def _gateway(spark: SparkSession) -> Gateway:
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    return Gateway(gateway.gateway_parameters.port, gateway.gateway_parameters.auth_token)
 
 
 def _work(
@@ -171,7 +176,7 @@ def _work(
     warehouse = place.open(None)
     warehouse._given = Attached(gateway)  # type: ignore[assignment]
     if stops:
-        faults.die = _stop_when_idle(warehouse.catalog)
+        faults.die = stop_when_idle(warehouse.catalog)
     try:
         listening = {"ears": answers} if "ears" in inspect.signature(task).parameters else {}
         answers.send(Ended(task(warehouse, *arguments, **listening)))
@@ -179,7 +184,7 @@ def _work(
         answers.send(Ended(error=error.code, message=error.message))
 
 
-def _stop_when_idle(catalog: Catalog) -> Callable[[], None]:
+def stop_when_idle(catalog: Catalog) -> Callable[[], None]:
     """Stop between two transactions: one that stops inside holds the whole catalog, which is another matter."""
 
     def stop() -> None:

@@ -83,9 +83,10 @@ class Shop:
     count: int = 0
 
     @classmethod
-    def founded(cls, place: Place, spark: SparkSession) -> Shop:
+    def founded(cls, place: Place, spark: SparkSession, first: int = 0) -> Shop:
+        """``first``: how many transactions are left out, so that others follow."""
         Warehouse.create(place.root, place.url).close()
-        shop = cls(place, spark, [{"customer": Counter(), "orders": Counter(), "visit": Counter()}])
+        shop = cls(place, spark, [{"customer": Counter(), "orders": Counter(), "visit": Counter()}], first)
         with shop.opened() as warehouse:
             warehouse.sql(*TABLES)
             values = ", ".join(f"({i}, {'NULL' if s is None else repr(s)})" for i, s in CUSTOMERS.items())
@@ -148,12 +149,13 @@ def published(root: Path, snapshot: Snapshot, names: Iterable[str] = VIEWS) -> d
     return {v.name: (v.pins[Part.EXTENT].through, bag(part(root, v, Part.EXTENT))) for v in views}
 
 
-def check_stored(shop: Shop, snapshot: Snapshot) -> None:
-    """Tables at every csn and extents at theirs, as they lie on the disk."""
+def check_stored(shop: Shop, snapshot: Snapshot, newest: int | None = None) -> None:
+    """Tables at every csn, or at so many of the newest, and extents at theirs, as they lie on the disk."""
     root = shop.place.root
     assert snapshot.moment.csn == shop.csn
     for name in shop.states[0]:
-        for csn in range(snapshot.get(name).created, shop.csn + 1):
+        oldest = max(snapshot.get(name).created, 0 if newest is None else shop.csn + 1 - newest)
+        for csn in range(oldest, shop.csn + 1):
             assert_same(table_at(root, snapshot.get(name), csn), shop.rows(name, csn), f"{name} at {csn}")
     for name, (csn, rows) in published(root, snapshot).items():
         assert_same(rows, shop.rows(name, csn), f"extent of {name} at {csn}")
@@ -217,3 +219,10 @@ def check_newest_is_pinned(shop: Shop, snapshot: Snapshot) -> None:
             named = set(newest.file_uris())
             newest.load_as_version(pin.version)
             assert named == set(newest.file_uris()), (relation.name, part)
+
+
+def check_newest_is_readable(shop: Shop, snapshot: Snapshot) -> None:
+    """Who reads the newest version of a Delta table finds its files, whether it is the published one or not."""
+    for relation in snapshot.relations.values():
+        for part in relation.pins:
+            DeltaTable(shop.place.root / "data" / relation.folder / part).to_pyarrow_table()

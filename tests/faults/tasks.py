@@ -9,9 +9,10 @@ from typing import Any
 
 from tests.faults.shop import published, statements
 
-from rollview.errors import Retryable
+from rollview.errors import Retryable, RollviewError
 from rollview.maintain import plan as planning
 from rollview.maintain import trim as trimming
+from rollview.sources import requests
 from rollview.store import fold as folding
 from rollview.warehouse import Warehouse
 
@@ -35,6 +36,13 @@ def roll(warehouse: Warehouse, names: tuple[str, ...], csn: int) -> None:
 
 def sql(warehouse: Warehouse, *texts: str) -> None:
     warehouse.sql(*texts)
+
+
+def capture(warehouse: Warehouse, name: str) -> None:
+    """One source; what went wrong is raised."""
+    done = requests.capture(warehouse.catalog, warehouse.root / "data", [name], warehouse.order)[name]
+    if isinstance(done, RollviewError):
+        raise done
 
 
 def commit_several(warehouse: Warehouse, numbers: tuple[int, ...], ears: Connection) -> list[int]:

@@ -23,6 +23,7 @@ from tests.faults.shop import (
     pinned_folders,
     published,
 )
+from tests.faults.sizes import FULL
 
 from rollview.catalog import Part
 from rollview.core.faults import STEPS
@@ -70,11 +71,13 @@ def kills() -> Iterator[Kill]:
 
 
 KILLS = tuple(kills())
+SEEDS = range(13) if FULL else range(1)
+"""Which transactions there are; 13 seeds are 500 kills."""
 
 
-@pytest.fixture(scope="module")
-def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return Shop.founded(Place(tmp_path_factory.mktemp("kills") / "shop"), spark)
+@pytest.fixture(scope="module", params=SEEDS)
+def shop(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop.founded(Place(tmp_path_factory.mktemp("kills") / "shop"), spark, first=request.param)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from tests.faults.shop import (
     published,
     table_at,
 )
+from tests.faults.sizes import FULL
 from tests.spark.oracle.bags import assert_same
 from tests.spark.oracle.model import by_csn
 
@@ -44,9 +45,12 @@ KILLS = (
 )
 
 
-@pytest.fixture(scope="module")
-def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return Shop.founded(Place(tmp_path_factory.mktemp("maintenance") / "shop"), spark)
+SEEDS = range(4) if FULL else range(1)
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def shop(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop.founded(Place(tmp_path_factory.mktemp("maintenance") / "shop"), spark, first=request.param)
 
 
 def test_every_step_of_maintenance_is_killed() -> None:

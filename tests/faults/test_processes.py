@@ -18,6 +18,7 @@ from tests.faults.shop import (
     folders,
     pinned_folders,
 )
+from tests.faults.sizes import FULL
 from tests.servers.postgres import PostgresServer
 
 from rollview import errors
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LEASE = 1.0
-ROUNDS = {"sqlite": 5, "postgresql": 3}
+ROUNDS = {"sqlite": 50, "postgresql": 50} if FULL else {"sqlite": 5, "postgresql": 3}
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rollview.capture.assignment import TOO_LONG
-from rollview.engine.failures import said
+from rollview.engine.failures import advice, said
 from rollview.errors import ConstraintViolated, EngineFailed, RollviewError, SqlError
 
 AMBIGUOUS = "rollview: several source rows"
@@ -34,7 +34,7 @@ def _told(error: Exception) -> RollviewError:
     kind = type(error).__name__
     if kind in ("AnalysisException", "ParseException") or kind in _OF_THE_DATA:
         return SqlError(f"Spark cannot run the statement: {said(error)}")
-    return EngineFailed(f"Spark could not compute the rows: {said(error)}")
+    return EngineFailed(f"Spark could not compute the rows: {said(error)}", hint=advice(error))
 
 
 def _marked(text: str, table: str) -> RollviewError | None:

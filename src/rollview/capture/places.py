@@ -6,12 +6,16 @@ what to discard.
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from rollview.catalog import Catalog, CatalogWriter, Part, Relation
 from rollview.core.interval import Csn, Interval
+from rollview.errors import RollviewError
 from rollview.store.folder import DeltaFolder
-from rollview.store.recover import discard, this_owner
+from rollview.store.recover import discard, discard_unpinned, this_owner
+
+_log = logging.getLogger(__name__)
 
 _AT_ONCE = 2
 """Most transactions write a table once, and may have to write it again at commit."""
@@ -44,11 +48,15 @@ class Places:
             writer.finish_step(step, "done")
 
     def give_up(self) -> None:
-        """Nothing was published: take everything away."""
-        self.discard_all_but(())
-        with self._catalog.write() as writer:
-            for step in self._steps:
-                writer.finish_step(step, "undone")
+        """Nothing was published: take everything away. What cannot be now is found by its step, after this process."""
+        try:
+            if self._taken:
+                discard_unpinned(self._catalog.snapshot(), self._root, self._taken.values())
+            with self._catalog.write() as writer:
+                for step in self._steps:
+                    writer.finish_step(step, "undone")
+        except RollviewError as error:
+            _log.warning("transaction not taken away: %s", error.message)
 
     def discard_all_but(self, kept: tuple[str, ...]) -> None:
         for place, path in self._taken.items():

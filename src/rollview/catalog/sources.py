@@ -154,11 +154,15 @@ class SourceWriter:
         self._update(name, memory=dict(memory))
 
     def hold(self, name: str, global_id: str, position: str, missing: Sequence[str]) -> None:
-        """The source waits for the other parts of a global transaction from now on."""
+        """The source waits for the other parts of a global transaction, from now on or as before."""
+        since = next((part.since for part in read_held(self._connection) if self._is(part, name, global_id)), None)
         self.unhold(name)
         about = {"global_id": global_id, "position": position, "missing": list(missing)}
-        row = {"source_id": self.get(name).id, "since": self._wall_clock(), **about}
+        row = {"source_id": self.get(name).id, "since": since or self._wall_clock(), **about}
         self._connection.execute(t.held.insert().values(**row))
+
+    def _is(self, part: HeldPart, name: str, global_id: str) -> bool:
+        return folded(part.source) == folded(name) and part.global_id == global_id
 
     def unhold(self, name: str) -> None:
         self._connection.execute(t.held.delete().where(t.held.c.source_id == self.get(name).id))

@@ -304,8 +304,12 @@ def _(answer: results.Decided, to: TextOutput) -> None:
 
 @_renders(answers.Ledger)
 def _(answer: answers.Ledger, to: TextOutput) -> None:
-    rows = [(e.csn, _time(e.ledger_time), e.source, e.transaction, _changes(e)) for e in answer.entries]
+    rows = [(e.csn, _time(e.ledger_time), _sources(e), e.transaction, _changes(e)) for e in answer.entries]
     to.table(("csn", "committed", "source", "transaction", "changes"), rows, ("csn",))
+
+
+def _sources(entry: Any) -> str:
+    return ", ".join(dict.fromkeys([entry.source, *(part.source for part in entry.parts)]))
 
 
 def _changes(entry: Any) -> str:

@@ -18,7 +18,7 @@ def spark_failures(doing: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
             raise
-        raise EngineFailed(f"Spark failed to {doing}: {said(error)}", hint=_hint(error)) from error
+        raise EngineFailed(f"Spark failed to {doing}: {said(error)}", hint=advice(error)) from error
 
 
 @contextmanager
@@ -45,8 +45,8 @@ def said(error: BaseException) -> str:
     return " ".join(kept)[:600] or type(error).__name__
 
 
-def _hint(error: BaseException) -> str | None:
+def advice(error: BaseException) -> str:
     text = str(error)
     if "ARITHMETIC_OVERFLOW" in text or "NUMERIC_VALUE_OUT_OF_RANGE" in text or "CAST_OVERFLOW" in text:
         return "A value no longer fits its type: widen the column or cast in the view's definition."
-    return None
+    return "What was published stays as it was. Mend what Spark names, then run the command again."

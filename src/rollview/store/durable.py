@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rollview.errors import EnvironmentFault
 
+# delta-rs draws its errors as trees for terminals.
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m|↳")
 ADVICE = "What was published stays as it was. See that the disk works and has space, then run the command again."
 
 
@@ -18,7 +21,8 @@ def disk(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise EnvironmentFault(f"Cannot use the disk at '{place}': {error}", hint=ADVICE, path=str(place)) from error
+        told = " ".join(_COLOUR.sub("", str(error)).split())
+        raise EnvironmentFault(f"Cannot use the disk at '{place}': {told}", hint=ADVICE, path=str(place)) from error
 
 
 def sync(paths: Iterable[Path]) -> None:

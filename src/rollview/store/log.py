@@ -123,6 +123,8 @@ class DeltaLog:
         except (DeltaError, OSError) as error:
             if self._made(0).exists():
                 raise _RacedError from error
+            if isinstance(error, OSError):
+                raise
             raise self._refused(error) from error
         self._sync(0)
         durable.sync([self._root, self._root.parent])
@@ -134,7 +136,7 @@ class DeltaLog:
             newest.create_write_transaction(actions, "append", newest.schema(), commit_properties=properties)
         except CommitFailedError as error:
             raise _RacedError from error
-        except (DeltaError, OSError) as error:
+        except DeltaError as error:
             raise self._refused(error) from error
         self._sync(version)
         return version

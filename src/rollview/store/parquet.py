@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from rollview.core import names
 from rollview.core.schema import Schema
+from rollview.engine.failures import advice, said
 from rollview.errors import Corrupt, EngineFailed, EnvironmentFault
 from rollview.store import durable
 from rollview.store.buckets import BUCKET, Buckets, bucket_sql
@@ -47,8 +48,8 @@ def write(
     try:
         write_frame(data, place, schema, buckets, sort)
     except PySparkException as error:
-        reason = str(error).partition("\n")[0]
-        raise negative_multiplicity(error) or EngineFailed(f"Spark could not compute the rows: {reason}") from error
+        failed = EngineFailed(f"Spark could not compute the rows: {said(error)}", hint=advice(error))
+        raise negative_multiplicity(error) or failed from error
 
 
 def write_frame(data: DataFrame, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:

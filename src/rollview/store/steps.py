@@ -44,12 +44,14 @@ def give_up(catalog: Catalog, root: Path, step_id: int) -> None:
     """What the step wrote goes, unless it was published after all."""
     try:
         # A publication whose outcome is unknown holds the clock: in here it has happened, or it never will.
-        with catalog.write() as writer:
+        with catalog.write():
             running = [step for step in catalog.steps(limit=None, status="running") if step.id == step_id]
-            for step in running:
-                writer.finish_step(step.id, "failed", step.profile)
+        # The step goes on until its files are gone: what cannot be taken away now is found by it later.
         for step in running:
             discard_unpinned(catalog.snapshot(), root, step.folders)
+        with catalog.write() as writer:
+            for step in running:
+                writer.finish_step(step.id, "failed", step.profile)
     # The failure itself matters more; once this process is gone, others clean up after it.
     except RollviewError as error:
         _log.warning("step %d not given up: %s", step_id, error.message)

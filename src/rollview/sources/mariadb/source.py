@@ -17,6 +17,7 @@ from pymysql.cursors import SSCursor
 from pymysqlreplication import BinLogStreamReader
 
 from rollview.errors import LostPosition, SchemaChanged, SourceStopped
+from rollview.sources.mariadb.collations import collation_findings
 from rollview.sources.mariadb.layout import MariadbTable, described, findings, quoted, read_table, recorded, stored
 from rollview.sources.mariadb.server import Server, server_findings
 from rollview.sources.mariadb.stream import EVENTS, Stream, done_through, read_from
@@ -43,6 +44,7 @@ class MariadbSource:
             found = server_findings(self._connection)
             for table in self._opening.settings.tables:
                 found += findings(self._find(self._connection, table.remote), table)
+                found += collation_findings(self._connection, self._server.database, table.remote)
             return tuple(found)
 
     def tables(self) -> tuple[SourceTable, ...]:
