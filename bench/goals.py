@@ -5,11 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 Round = dict[str, dict[str, float]]
 """Seconds by view and side."""
 Rounds = dict[str, list[Round]]
 """By scenario."""
+Figures = dict[str, dict[str, float]]
+"""By kind of source: what ``bench.capture`` measures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,8 @@ class Verdict:
     """None: not measured."""
 
 
-def verdicts(found: Rounds) -> list[Verdict]:
-    return [_verdict(found, *goal) for goal in _GOALS]
+def verdicts(found: Rounds, captured: Figures | None = None) -> list[Verdict]:
+    return [_verdict(found, *goal) for goal in _GOALS] + [_verdict(captured or {}, *goal) for goal in _CAPTURE_GOALS]
 
 
 def ratio(found: Rounds, scenario: str, view: str, slow: str, fast: str) -> float:
@@ -34,11 +37,10 @@ def median(found: Rounds, scenario: str, view: str, side: str) -> float:
     return statistics.median(measured[view][side] for measured in found[scenario])
 
 
-Figures = Iterable[tuple[str, float, Callable[[float], bool]]]
-Goal = Callable[[Rounds], Figures]
+Judged = Iterable[tuple[str, float, Callable[[float], bool]]]
 
 
-def _verdict(found: Rounds, number: str, goal: str, measure: Goal) -> Verdict:
+def _verdict(found: Any, number: str, goal: str, measure: Callable[[Any], Judged]) -> Verdict:
     try:
         figures = list(measure(found))
     except KeyError:
@@ -55,51 +57,61 @@ def _most(bound: float) -> Callable[[float], bool]:
     return lambda figure: figure <= bound
 
 
-def _p1(found: Rounds) -> Figures:
+def _p1(found: Rounds) -> Judged:
     yield "× Spark", ratio(found, "sf1 keys 0.1%", "v1", "Spark full", "rollview"), _least(12)
     yield "× PostgreSQL", ratio(found, "sf1 keys 0.1%", "v1", "PostgreSQL REFRESH", "rollview"), _least(8)
 
 
-def _p2(found: Rounds) -> Figures:
+def _p2(found: Rounds) -> Judged:
     yield "× Spark", ratio(found, "sf1 plain 0.1%", "v1", "Spark full", "rollview"), _least(6)
 
 
-def _p3(found: Rounds) -> Figures:
+def _p3(found: Rounds) -> Judged:
     yield "× Spark", ratio(found, "sf5 keys 1000", "v1", "Spark full", "rollview"), _least(40)
     yield "× DuckDB", ratio(found, "sf5 keys 1000", "v1", "DuckDB full", "rollview"), _least(5)
 
 
-def _p4(found: Rounds) -> Figures:
+def _p4(found: Rounds) -> Judged:
     for keys, bound in (("keys", 1.3), ("plain", 2.0)):
         large, small = (median(found, f"sf{scale} {keys} 1000", "v1", "rollview") for scale in (5, 1))
         yield keys, large / small, _most(bound)
 
 
-def _p5(found: Rounds) -> Figures:
+def _p5(found: Rounds) -> Judged:
     for view in ("v1", "v2", "v3", "v4"):
         yield view, ratio(found, "sf1 keys 0.1%", view, "rollview", "hand-written Spark"), _most(1.2)
 
 
-def _p6(found: Rounds) -> Figures:
+def _p6(found: Rounds) -> Judged:
     for scenario in ("sf1 keys 0.1%", "sf1 keys 1%", "sf1 keys 10%"):
         worst = max(ratio(found, scenario, view, "rollview", "Spark full") for view in ("v1", "v2", "v3", "v4"))
         yield scenario.rsplit(" ", 1)[1], worst, _most(1.1)
 
 
-def _p7(found: Rounds) -> Figures:
+def _p7(found: Rounds) -> Judged:
     yield "× tiny", ratio(found, "sf1 keys 10", "v1", "rollview", "tiny query"), _most(2.5)
 
 
-def _p8(found: Rounds) -> Figures:
+def _p8(found: Rounds) -> Judged:
     yield "× pg_ivm", ratio(found, "sf1 keys 1%", "v1", "pg_ivm", "rollview"), _least(10)
 
 
-def _p9(found: Rounds) -> Figures:
+def _p9(found: Rounds) -> Judged:
     yield "roll ×", ratio(found, "sf1 keys 0.1%", "v1", "Spark full", "roll to the past"), _least(10)
     yield "read ×", ratio(found, "sf1 keys 0.1%", "v1", "read the past", "read now"), _most(2)
 
 
-_GOALS: tuple[tuple[str, str, Goal], ...] = (
+def _c1(captured: Figures) -> Judged:
+    for kind, bound in (("postgres", 0.3), ("sqlite", 0.3), ("mariadb", 0.5)):
+        yield kind, captured[kind]["captured"] / captured[kind]["raw"], _least(bound)
+
+
+def _c2(captured: Figures) -> Judged:
+    for kind, bound in (("postgres", 0.95), ("mariadb", 0.95), ("sqlite", 0.0)):
+        yield kind, captured[kind]["beside"] / captured[kind]["without"], _least(bound)
+
+
+_GOALS: tuple[tuple[str, str, Callable[[Rounds], Judged]], ...] = (
     ("P1", "V1, 0.1 %, SF1, declared keys: ≥ 12× Spark full, ≥ 8× PostgreSQL REFRESH", _p1),
     ("P2", "the same without declared keys: ≥ 6× Spark full", _p2),
     ("P3", "V1, k=1,000, SF5: ≥ 40× Spark full, ≥ 5× DuckDB full", _p3),
@@ -109,4 +121,8 @@ _GOALS: tuple[tuple[str, str, Goal], ...] = (
     ("P7", "V1, k=10: ≤ 2.5× a tiny query", _p7),
     ("P8", "V1, 1 %: ≥ 10× cheaper than what pg_ivm adds to the writers", _p8),
     ("P9", "roll to the past ≥ 10× faster than recompute; read the past ≤ 2× read now", _p9),
+)
+_CAPTURE_GOALS: tuple[tuple[str, str, Callable[[Figures], Judged]], ...] = (
+    ("C1", "captured rows per second ÷ the driver's raw reader: PostgreSQL and SQLite ≥ 0.3, MariaDB ≥ 0.5", _c1),
+    ("C2", "writers' commits per second, captured ÷ not: ≥ 0.95; SQLite's triggers cost what they cost", _c2),
 )

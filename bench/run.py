@@ -25,8 +25,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench import picture
-from bench.goals import Rounds, median, ratio, verdicts
+from bench import capture, picture
+from bench.goals import Figures, Rounds, median, ratio, verdicts
 from bench.scenarios import FULL, QUICK, Scenario
 from bench.sides import Side
 from bench.sides.duck import Duck
@@ -53,7 +53,11 @@ def main() -> None:
         if scenario.name not in found or len(found[scenario.name]["rounds"]) < options.rounds:
             found[scenario.name] = measure(spark, scenario, options)
             kept.write_text(json.dumps(report(found), indent=1) + "\n")
-    show(found)
+    captured = RESULTS / ("capture-quick.json" if options.quick else "capture.json")
+    if options.again or not captured.exists():
+        rows, seconds = (20_000, 1.0) if options.quick else (200_000, 5.0)
+        captured.write_text(json.dumps(capture.measure(rows, seconds), indent=1) + "\n")
+    show(found, json.loads(captured.read_text()))
     picture.draw({name: facts["rounds"] for name, facts in found.items()}, kept.with_suffix(".svg"))
     console.print(f"written to {kept} and {kept.with_suffix('.svg').name} beside it")
 
@@ -187,7 +191,7 @@ def report(found: dict[str, Any]) -> dict[str, Any]:
     return {"python": platform.python_version(), "cpus": os.cpu_count(), "scenarios": found}
 
 
-def show(found: dict[str, Any]) -> None:
+def show(found: dict[str, Any], captured: Figures) -> None:
     measured: Rounds = {name: facts["rounds"] for name, facts in found.items()}
     for name, seconds in measured.items():
         heading = Table("view", *seconds[0]["v1"], "Spark full ÷ rollview", "jobs", "files read", "files written")
@@ -201,8 +205,9 @@ def show(found: dict[str, Any]) -> None:
             times = f"{ratio(measured, name, view, 'Spark full', 'rollview'):.1f}"
             heading.add_row(view, *sides, times, *(str(facts[k]) for k in ("jobs", "files_read", "files_written")))
         console.print(heading)
+    capture.show(captured, console)
     goals = Table("goal", "what", "figure", "met", title="Goals")
-    for verdict in verdicts(measured):
+    for verdict in verdicts(measured, captured):
         met = "–" if verdict.met is None else "yes" if verdict.met else "no"
         goals.add_row(verdict.number, verdict.goal, verdict.figure, met)
     console.print(goals)

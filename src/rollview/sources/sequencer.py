@@ -29,12 +29,14 @@ _MOST_ROWS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one source gave: units of work with a csn, their signed rows, and where it stands."""
+    """What one source gave: units of work with a csn, their signed rows, and where it stands; ``notes``: what a user
+    should know of it."""
 
     units: int
     rows: int
     position: str
     csn: Csn
+    notes: tuple[str, ...] = ()
 
 
 class Sequencer:
@@ -151,8 +153,8 @@ class Sequencer:
 
     def _hold(self, arranged: Arranged) -> None:
         """What keeps each source waiting is in the catalog, for whoever has to decide."""
-        held = {part.source: part.global_id for part in self._catalog.held()}
-        now = {name: blocked.global_id for name, blocked in arranged.blocked.items()}
+        held = {part.source: (part.global_id, part.missing) for part in self._catalog.held()}
+        now = {name: (blocked.global_id, blocked.missing) for name, blocked in arranged.blocked.items()}
         if {name: held[name] for name in self._inlets if name in held} == now:
             return
         with self._catalog.write() as writer:
@@ -160,7 +162,7 @@ class Sequencer:
                 blocked = arranged.blocked.get(name)
                 if blocked is None:
                     writer.sources.unhold(name)
-                elif held.get(name) != blocked.global_id:
+                elif held.get(name) != now[name]:
                     writer.sources.hold(name, blocked.global_id, blocked.arrived.unit.position, blocked.missing)
 
     def _acknowledge(self, readings: Mapping[str, Reading]) -> None:

@@ -109,6 +109,9 @@ def test_what_waits_and_what_was_decided(ledger: Catalog) -> None:
     (part,) = ledger.held()
     assert (part.source, part.global_id, part.missing, part.decision) == (A, "g", ("stock",), None)
     with ledger.write() as writer:
+        writer.sources.hold(A, "g", "p9", ("third",))
+    assert [(one.since, one.missing) for one in ledger.held()] == [(part.since, ("third",))]
+    with ledger.write() as writer:
         writer.sources.decide("g", "wait", "me")
         writer.sources.decide("g", "release", "me")
     assert (ledger.held()[0].decision, ledger.released()) == ("release", {"g"})

@@ -21,6 +21,7 @@ _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _OID = struct.Struct(">I")
 _COLUMN = struct.Struct(">Ii")
+_TEXT, _NULL, _UNCHANGED = b"tnu"
 
 
 class Unchanged:
@@ -190,23 +191,22 @@ def _relation(data: bytes) -> RelationMessage:
 
 
 def _tuple(data: bytes, at: int) -> tuple[Image, int]:
+    """Every row comes through here: where all letters are of one byte, values are cut out of one text."""
     (count,) = _INT16.unpack_from(data, at)
     at += 2
     values: list[Value] = []
+    text = str(data, "latin-1") if data.isascii() else None
     for _ in range(count):
         kind = data[at]
-        at += 1
-        if kind == 0x74:
-            (size,) = _INT32.unpack_from(data, at)
-            at += 4
-            values.append(data[at : at + size].decode("utf-8"))
-            at += size
-        elif kind == 0x6E:
-            values.append(None)
-        elif kind == 0x75:
-            values.append(UNCHANGED)
-        else:
+        if kind == _TEXT:
+            begin = at + 5
+            at = begin + _INT32.unpack_from(data, at + 1)[0]
+            values.append(str(data[begin:at], "utf-8") if text is None else text[begin:at])
+            continue
+        if kind != _NULL and kind != _UNCHANGED:
             raise UnknownMessageError(f"pgoutput sent a value of kind {bytes([kind])!r}")
+        values.append(None if kind == _NULL else UNCHANGED)
+        at += 1
     return tuple(values), at
 
 
