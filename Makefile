@@ -15,7 +15,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: .venv/.installed ## see rollview work, in the terminal, in under two minutes
-	@$(PYTHON) demo/story.py
+	@$(PYTHON) -m demo.story
 
 test: .venv/.installed ## run all tests
 	$(PYTEST) $(SIDE_BY_SIDE) $(LIGHT)
@@ -45,7 +45,8 @@ faults: .venv/.installed ## kills, failing calls, full disks, stopped processes 
 	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/spark/oracle/test_arithmetic.py
 
 soak: .venv/.installed ## the long versions of tests of sources, with the figures that are promised: an hour
-	ROLLVIEW_BANK=2000 ROLLVIEW_BANK_KILLS=40 ROLLVIEW_BANK_VIEWS=1 \
+	ROLLVIEW_BANK=2000 ROLLVIEW_BANK_KILLS=40 ROLLVIEW_BANK_VIEWS=1 ROLLVIEW_DDLS=40 ROLLVIEW_HUGE_MB=2048 \
+		ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 \
 		$(PYTEST) $(SOURCES)
 
 mutants: .venv/.installed ## do the tests notice small wrong changes? MUTANTS=50 takes so many at random

@@ -9,15 +9,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from demo.others import second_act
+from demo.telling import chapter, console, say, show_sql, show_table, timed
 from pyspark.sql import DataFrame
-from rich.console import Console
-from rich.panel import Panel
-from rich.syntax import Syntax
 from rich.table import Table
 
 import rollview
@@ -52,8 +48,6 @@ SELECT state, COUNT(*) AS sales, MAX(amount) AS largest FROM sales GROUP BY stat
 """,
 )
 
-console = Console(width=min(100, Console().width))
-
 
 def main() -> None:
     began = time.perf_counter()
@@ -71,6 +65,7 @@ def main() -> None:
             roll_back_in_time(wh)
             die_and_recover(wh, root)
             prove_it(wh)
+        second_act(Path(folder), spark)
     console.print(
         f"\n[bold green]That took {time.perf_counter() - began:.0f} seconds.[/] Now try it: rollview init shop"
     )
@@ -244,38 +239,6 @@ def prove_it(wh: Warehouse) -> None:
         if not answer.equal:
             raise SystemExit(f"{view.name} differs: {answer.missing} {answer.surplus}")
     console.print(table)
-
-
-def chapter(title: str) -> None:
-    console.print()
-    console.print(Panel(f"[bold]{title}[/]", border_style="cyan"))
-
-
-def say(text: str) -> None:
-    console.print(f"  {text}")
-
-
-def show_sql(text: str) -> None:
-    console.print(Syntax(text, "sql", theme="ansi_dark", background_color="default", word_wrap=True))
-
-
-def show_table(data: DataFrame, title: str) -> None:
-    table = Table(*data.columns, title=title)
-    for row in data.limit(12).collect():
-        table.add_row(*(spelled(value) for value in row))
-    console.print(table)
-
-
-def spelled(value: Any) -> str:
-    return "NULL" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-@contextmanager
-def timed(what: str) -> Iterator[None]:
-    """Prints what was done and how long it took."""
-    began = time.perf_counter()
-    yield
-    console.print(f"  [dim]{time.perf_counter() - began:6.2f} s[/]  {what}")
 
 
 if __name__ == "__main__":

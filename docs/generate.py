@@ -232,6 +232,8 @@ _SETTINGS = {
     "[where it is](../how-to/on-your-cluster.md)",
     "retention": "how long changes are kept: `30 days`, `1000 commits`, or by name of table or view; or for ever",
     "detail": "how long they are kept commit by commit; older ones are compressed",
+    "schedule": "when `rollview run` sees to sources and views, for all or by name: "
+    "see [how to](../how-to/capture-a-source.md#run-it-all)",
     "order": "`arrival` or `commit_time`: the order of commits of several sources",
     "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
 }

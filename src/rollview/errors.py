@@ -193,13 +193,21 @@ class LostPosition(SourceStopped):
 class SchemaChanged(SourceStopped):
     code = "schema_changed"
 
-    def __init__(self, source: str, table: str, reason: str) -> None:
+    def __init__(
+        self, source: str, table: str, reason: str, *, gone: tuple[str, ...] = (), unsure: tuple[str, ...] = ()
+    ) -> None:
+        """``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat
+        now. With neither the table cannot be read at all."""
         super().__init__(
             f"Table '{table}' of source '{source}' is not what it was: {reason}.",
             hint="Its views stay at their last good csn. Undo the change there, or remove the source and add it.",
             source=source,
             table=table,
         )
+        self.table = table
+        self.reason = reason
+        self.gone = gone
+        self.unsure = unsure
 
 
 class BadValue(SourceStopped):

@@ -42,6 +42,10 @@ warehouse: .rollview
 # retention: 30 days
 # detail: 7 days
 
+# When 'rollview run' captures sources and refreshes views: every 10 seconds, cron 0 * * * *, within 5 minutes,
+# continuous or manual; one for all, or by name.
+# schedule: {default: every 10 seconds, bank: continuous}
+
 # Databases and folders whose tables are captured; add each with 'rollview source add NAME'.
 # sources:
 #   bank:
@@ -62,7 +66,8 @@ warehouse: .rollview
 
 @dataclass(frozen=True, slots=True)
 class TableConfig:
-    """``name`` is what the table is called here; without it, the last part of the source's own name."""
+    """``name`` is what the table is called here; without it, the last part of the source's own name. ``columns``: those
+    that are captured; without it, all."""
 
     __pydantic_config__ = _STRICT
 
@@ -71,11 +76,13 @@ class TableConfig:
     types: dict[str, str] | None = None
     key: list[str] | None = None
     format: str | None = None
+    columns: list[str] | None = None
 
     def settings(self) -> TableSettings:
         relation = self.name or self.table.rpartition(".")[2]
         types = {column: type_.lower() for column, type_ in (self.types or {}).items()}
-        return TableSettings(relation, self.table, types, tuple(self.key or ()), self.format)
+        chosen = tuple(self.columns or ())
+        return TableSettings(relation, self.table, types, tuple(self.key or ()), self.format, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,7 @@ class Config:
     retention: str | dict[str, str] | None = None
     detail: str | dict[str, str] | None = None
     sources: dict[str, SourceConfig] | None = None
+    schedule: str | dict[str, str] | None = None
     order: Literal["arrival", "commit_time"] = "arrival"
     delay: str = "5 minutes"
 

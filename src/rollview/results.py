@@ -194,7 +194,10 @@ class TableStatus(Result):
 
 @dataclass(frozen=True, slots=True)
 class ViewStatus(Result):
-    """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet."""
+    """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
+
+    ``state``: ok, stopped (told in ``problem``), schema_changed, or degraded where something is in quarantine.
+    """
 
     name: str
     csn: Csn
@@ -206,6 +209,7 @@ class ViewStatus(Result):
     last_refresh: datetime | None
     last_mode: str | None
     problem: str | None
+    state: str = "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +245,7 @@ class SourceAdded(Result):
 
 @dataclass(frozen=True, slots=True)
 class SourceCaptured(Result):
-    """Units of work and signed rows that came, or the problem that kept them away."""
+    """Units of work and signed rows that came, or the problem that kept them away; ``notes``: what else happened."""
 
     name: str
     units: int
@@ -249,12 +253,46 @@ class SourceCaptured(Result):
     position: str | None
     problem: str | None = None
     retryable: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Captured(Result):
     csn: Csn
     sources: tuple[SourceCaptured, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedRow(Result):
+    """A row that came (``count`` +1) or went (-1) at a position, and has a value that cannot be represented."""
+
+    table: str
+    position: str
+    column: str
+    reason: str
+    row: str
+    count: int
+    taken: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuarantine(Result):
+    """``missing``: how many rows of the source the warehouse does not have now."""
+
+    name: str
+    missing: int
+    rows: tuple[QuarantinedRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout(Result):
+    """The columns, as ``name type``, by which a table's commits are read after ``position``, and why."""
+
+    table: str
+    csn: Csn
+    position: str
+    columns: tuple[str, ...]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +321,11 @@ class Decided(Result):
 @dataclass(frozen=True, slots=True)
 class SourceStatus(Result):
     """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read; ``known``:
-    everything that it committed by then, by its own clock, is here."""
+    everything that it committed by then, by its own clock, is here.
+
+    ``behind_bytes``, ``kept_bytes``, ``slot``: how much of its log was not read and how much it keeps for us, as it was
+    last seen; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again.
+    """
 
     name: str
     kind: str
@@ -293,6 +335,13 @@ class SourceStatus(Result):
     read: datetime | None
     tables: tuple[str, ...]
     problem: str | None
+    layouts: tuple[TableLayout, ...] = ()
+    staleness_seconds: float | None = None
+    behind_bytes: int | None = None
+    kept_bytes: int | None = None
+    slot: str | None = None
+    alarm: str | None = None
+    retry_at: datetime | None = None
     known: datetime | None = None
 
 

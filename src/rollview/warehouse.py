@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rollview.capture import Transaction
     from rollview.propagate import RefreshMode
     from rollview.schedule import Refresh
+    from rollview.schedule.cadence import Words
     from rollview.sources import SourceSettings
-    from rollview.sources.sequencer import Progress
     from rollview.store.reader import Reader
 
 CATALOG_FILE = "catalog.db"
@@ -241,12 +241,14 @@ class Warehouse:
         findings = tuple(results.SourceFinding(one.what, one.mend, one.blocks) for one in found)
         return results.SourceChecked(name, not any(one.blocks for one in findings), findings)
 
-    def add_source(self, name: str, settings: SourceSettings) -> results.SourceAdded:
+    def add_source(
+        self, name: str, settings: SourceSettings, on_progress: Callable[[results.Progress], None] | None = None
+    ) -> results.SourceAdded:
         """Capture the source's tables from now on, beginning with a copy at one position."""
         from rollview.sources import requests
 
         self._recover()
-        rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()))
+        rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()), on_progress)
         tables = tuple(results.CopiedTable(table, count) for table, count in rows.items())
         record = self.catalog.source(name)
         csn = self.snapshot().moment.csn
@@ -257,15 +259,20 @@ class Warehouse:
 
         return sources(self.catalog)
 
+    def quarantine(self, name: str) -> results.SourceQuarantine:
+        """Rows of a source that have no representation here."""
+        from rollview.query.status import quarantine
+
+        return quarantine(self.catalog, name)
+
     def capture(self, names: Sequence[str] = ()) -> results.Captured:
         """Take in what the sources have committed; all of them without names. One that fails stops no other."""
-        from rollview.sources import requests
+        from rollview.schedule.crew import capture_all
 
         self._recover()
         known = [self.catalog.source(name).name for name in names] or [s.name for s in self.catalog.sources()]
-        groups = requests.together(self.catalog, tuple(dict.fromkeys(known)), self.order)
-        done = [one for group in groups for one in self._capture(group)]
-        return results.Captured(self.snapshot().moment.csn, tuple(done))
+        done = capture_all(self.catalog, self._data, tuple(dict.fromkeys(known)), self.order)
+        return results.Captured(self.snapshot().moment.csn, done)
 
     def held(self) -> tuple[results.HeldTransaction, ...]:
         """Global transactions whose parts have not all come, oldest first."""
@@ -281,30 +288,30 @@ class Warehouse:
         return results.Decided(global_id, choice, part.missing)
 
     def run(
-        self, interval: float, stop: threading.Event, rounds: int | None = None
-    ) -> Iterator[tuple[results.Captured | None, results.Refreshed | None, RollviewError | None]]:
-        """Capture and refresh, round after round, until ``stop`` is set; what each round did or what stopped it."""
-        from rollview.schedule.daemon import paced
+        self, interval: float, stop: threading.Event, rounds: int | None = None, schedule: Words = None
+    ) -> Iterator[results.Captured | results.Refreshed | RollviewError]:
+        """Capture and refresh as each source and view asks until ``stop`` is set; what was done, and what went wrong.
 
-        for _ in paced(interval, stop, rounds):
-            captured = refreshed = None
-            try:
-                captured = self.capture()
-                if any(view.staleness_commits for view in self.status().views):
-                    refreshed = self.refresh()
-                    self._fold()
-            except RollviewError as error:
-                yield captured, refreshed, error
-            else:
-                yield captured, refreshed, None
+        ``schedule``: their cadences in words, for one or by name; ``interval``: seconds, for those that have none.
+        ``rounds``: everything so many times, whatever its cadence.
+        """
+        from rollview.schedule.crew import Crew, run_rounds
+        from rollview.schedule.daemon import work
 
-    def resnapshot(self, name: str) -> results.SourceCaptured:
-        """Copy a source again; the difference becomes one unit of work."""
+        self._recover()
+        crew = Crew(self.catalog, self._data, self.order, self.refresh, self._fold, schedule, interval)
+        return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
+
+    def resnapshot(
+        self, name: str, *, widen: bool = False, settings: SourceSettings | None = None
+    ) -> results.SourceCaptured:
+        """Copy a source again; the difference becomes one unit of work. ``widen``: take more of its columns, those that
+        ``settings`` name, or all."""
         from rollview.sources import requests
 
         self._recover()
-        progress = requests.resnapshot(self.catalog, self._data, name)
-        return results.SourceCaptured(name, progress.units, progress.rows, progress.position)
+        progress = requests.resnapshot(self.catalog, self._data, name, widen=widen, settings=settings)
+        return results.SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
 
     def remove_source(self, name: str, *, forget: bool = False) -> None:
         """Drop the source's tables and whatever capture put into the source; with ``forget`` leave the source alone."""
@@ -380,20 +387,6 @@ class Warehouse:
     def _data(self) -> Path:
         return self.root / DATA_FOLDER
 
-    def _capture(self, names: Sequence[str]) -> list[results.SourceCaptured]:
-        from rollview.sources import requests
-
-        try:
-            done = requests.capture(self.catalog, self._data, names, self.order)
-        except RollviewError as error:
-            done = dict.fromkeys(names, error)
-        return [self._captured(name, done[name]) for name in names]
-
-    def _captured(self, name: str, done: Progress | RollviewError) -> results.SourceCaptured:
-        if isinstance(done, RollviewError):
-            return results.SourceCaptured(name, 0, 0, self.catalog.source(name).position, done.message, done.retryable)
-        return results.SourceCaptured(name, done.units, done.rows, done.position)
-
     def _fold(self) -> None:
         """States of captured tables move forward where that pays; capture itself starts no Spark."""
         from rollview.store.fold import fold_if_it_pays
@@ -434,13 +427,13 @@ class Warehouse:
         apply: bool,
     ) -> results.Refreshed:
         from rollview.propagate import refresh_mode
-        from rollview.schedule import refresh, select_views, views_below
+        from rollview.schedule import going_on, refresh, select_views, views_below
         from rollview.store.merge import merge_if_many
 
         wanted = refresh_mode(mode) if mode is not None else None
         self._recover()
         snapshot = self.snapshot()
-        views = select_views(snapshot, select)
+        views = going_on(snapshot, select_views(snapshot, select), asked=bool(select))
         self._refuse_whole(snapshot, views, wanted)
         target = None if to is None or to == "latest" else self.resolve(to, *views)
         done = refresh(self._work(on_progress), views, target, mode=wanted, apply=apply)

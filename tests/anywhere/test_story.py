@@ -53,7 +53,6 @@ def test_a_session_that_the_user_gives_stays_as_it_is(tmp_path: Path) -> None:
     check_with_others(tmp_path / "w")
 
 
-@with_servers
 def test_spark_connect_by_its_address_and_by_a_session_of_the_users(tmp_path: Path) -> None:
     with connect_server(tmp_path) as address:
         configured(tmp_path, remote=address, spark__sql__shuffle__partitions="3")

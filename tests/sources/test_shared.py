@@ -135,7 +135,7 @@ def test_random_histories(warehouse: Warehouse, harness: Harness, seed: int) -> 
     exact = Capability.TRANSACTIONS in harness.capabilities
     for _ in range(60):
         before = harness.rows("account")
-        harness.write(*_random_writes(chance, before))
+        harness.write(*random_writes(chance, before))
         if chance.random() < 0.4 or not exact:
             capture(warehouse)
             history[warehouse.snapshot().moment.csn] = harness.rows("account")
@@ -145,7 +145,7 @@ def test_random_histories(warehouse: Warehouse, harness: Harness, seed: int) -> 
         assert stored(warehouse, "account", csn) == bag
 
 
-def _random_writes(chance: random.Random, rows: Counter[Row]) -> list[Write]:
+def random_writes(chance: random.Random, rows: Counter[Row]) -> list[Write]:
     present = {row[0]: row for row in rows}
     writes = []
     for _ in range(chance.randint(1, 6)):

@@ -7,18 +7,23 @@ from rollview.catalog.catalog import Catalog
 from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
 from rollview.catalog.values import (
+    DEGRADED,
+    SCHEMA_CHANGED,
+    BadRow,
     CapturedTable,
     Change,
     ChangeCount,
     Choice,
     Definition,
     HeldPart,
+    Layout,
     LeaseInfo,
     LedgerEntry,
     Moment,
     NewUnit,
     Part,
     Pin,
+    Quarantined,
     Relation,
     RelationKind,
     Snapshot,
@@ -32,6 +37,9 @@ from rollview.catalog.values import (
 from rollview.catalog.writer import CatalogWriter
 
 __all__ = [
+    "DEGRADED",
+    "SCHEMA_CHANGED",
+    "BadRow",
     "CapturedTable",
     "Catalog",
     "CatalogWriter",
@@ -40,6 +48,7 @@ __all__ = [
     "Choice",
     "Definition",
     "HeldPart",
+    "Layout",
     "Lease",
     "LeaseInfo",
     "LedgerEntry",
@@ -48,6 +57,7 @@ __all__ = [
     "Part",
     "Pin",
     "Process",
+    "Quarantined",
     "Relation",
     "RelationKind",
     "Snapshot",

@@ -20,6 +20,7 @@ from rollview.catalog.values import (
     HeldPart,
     LeaseInfo,
     LedgerEntry,
+    Quarantined,
     Snapshot,
     Source,
     SourcePosition,
@@ -112,6 +113,11 @@ class Catalog:
             found = reading.read_snapshot(connection).get(relation)
             return reading.read_changes(connection, found.id, interval)
 
+    def oldest_change(self, relations: Iterable[str], interval: Interval) -> datetime | None:
+        """When the first commit of the interval that changed one of the relations was made."""
+        with self._database.read() as connection:
+            return reading.read_oldest_change(connection, relations, interval)
+
     def steps(
         self, relation: str | None = None, limit: int | None = 20, status: StepStatus | None = None
     ) -> tuple[Step, ...]:
@@ -141,6 +147,11 @@ class Catalog:
     def source(self, name: str) -> Source:
         with self._database.read() as connection:
             return sources.get_source(connection, name)
+
+    def quarantine(self) -> tuple[Quarantined, ...]:
+        """Rows of sources that have no representation here, the oldest first."""
+        with self._database.read() as connection:
+            return sources.read_quarantine(connection)
 
     def held(self) -> tuple[HeldPart, ...]:
         """Parts of global transactions that keep their sources waiting, oldest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from rollview.catalog import tables as t
 from rollview.catalog.values import (
     ChangeCount,
     Definition,
+    Layout,
     LedgerEntry,
     Moment,
     Part,
@@ -37,6 +38,7 @@ _RELATIONS = (
     .order_by(t.relation.c.id)
 )
 _PINS = sa.select(t.pin)
+_LAYOUTS = sa.select(t.layout).order_by(t.layout.c.id)
 _DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.dependency.c.place)
 _CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
 _CHANGES = sa.select(t.change, t.relation.c.name).join(t.relation).order_by(t.change.c.csn, t.relation.c.id)
@@ -52,9 +54,11 @@ def read_moment(connection: sa.Connection, *, lock: bool = False) -> Moment:
 def read_snapshot(connection: sa.Connection) -> Snapshot:
     moment = read_moment(connection)
     rows = connection.execute(_RELATIONS).all()
-    pins, reads = _pins(connection), _reads(connection)
+    pins, reads, layouts = _pins(connection), _reads(connection), _layouts(connection)
     names = {row.id: row.name for row in rows}
-    relations = (_relation(row, pins[row.id], tuple(names[i] for i in reads[row.id])) for row in rows)
+    relations = (
+        _relation(row, pins[row.id], tuple(names[i] for i in reads[row.id]), tuple(layouts[row.id])) for row in rows
+    )
     return Snapshot(moment, {relation.name: relation for relation in relations})
 
 
@@ -77,6 +81,17 @@ def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int
 def read_changes(connection: sa.Connection, relation_id: int, interval: Interval) -> tuple[ChangeCount, ...]:
     of_relation = _CHANGES.where(t.change.c.relation_id == relation_id)
     return _counts(connection, of_relation.where(t.change.c.csn > interval.after, t.change.c.csn <= interval.through))
+
+
+def read_oldest_change(connection: sa.Connection, relations: Iterable[str], interval: Interval) -> datetime | None:
+    query = (
+        sa.select(sa.func.min(t.ledger.c.ledger_time, type_=t.Instant))
+        .join(t.change, t.change.c.csn == t.ledger.c.csn)
+        .join(t.relation, t.relation.c.id == t.change.c.relation_id)
+        .where(t.relation.c.folded.in_([folded(name) for name in relations]))
+        .where(t.ledger.c.csn > interval.after, t.ledger.c.csn <= interval.through)
+    )
+    return connection.execute(query).scalar()
 
 
 def read_steps(
@@ -137,13 +152,22 @@ def _reads(connection: sa.Connection) -> Mapping[int, list[int]]:
     return reads
 
 
+def _layouts(connection: sa.Connection) -> Mapping[int, list[Layout]]:
+    layouts: dict[int, list[Layout]] = defaultdict(list)
+    for row in connection.execute(_LAYOUTS):
+        layouts[row.relation_id].append(Layout(row.csn, row.position, Schema.from_json(row.columns), row.reason))
+    return layouts
+
+
 def _counts(connection: sa.Connection, query: sa.Select[Any]) -> tuple[ChangeCount, ...]:
     return tuple(
         ChangeCount(row.name, row.csn, row.inserted, row.deleted, row.updated) for row in connection.execute(query)
     )
 
 
-def _relation(row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...]) -> Relation:
+def _relation(
+    row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...], layouts: tuple[Layout, ...]
+) -> Relation:
     return Relation(
         id=row.id,
         name=row.name,
@@ -158,6 +182,8 @@ def _relation(row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...]
         coarse=tuple(Interval(after, through) for after, through in row.coarse),
         problem=row.problem,
         source=row.source,
+        state=row.state,
+        layouts=layouts,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +17,10 @@ import sqlalchemy as sa
 from rollview import errors
 from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
-from rollview.catalog.values import CapturedTable, Choice, HeldPart, Source, folded
+from rollview.catalog.values import BadRow, CapturedTable, Choice, HeldPart, Quarantined, Source, folded
 from rollview.core import names
+from rollview.core.interval import Csn
+from rollview.core.schema import Constraints, Schema
 
 _SOURCES = sa.select(t.source).order_by(t.source.c.id)
 _TABLES = (
@@ -39,6 +42,13 @@ def get_source(connection: sa.Connection, name: str) -> Source:
     if found is None:
         raise errors.NotFound("source", name, hint="See 'rollview source list'.")
     return found
+
+
+def read_quarantine(connection: sa.Connection) -> tuple[Quarantined, ...]:
+    """Of all sources, the oldest first."""
+    kept = [t.quarantine.c[field.name] for field in fields(Quarantined) if field.name != "relation"]
+    query = sa.select(t.relation.c.name.label("relation"), *kept).join(t.relation).order_by(t.quarantine.c.id)
+    return tuple(Quarantined(**row._mapping) for row in connection.execute(query))
 
 
 def read_held(connection: sa.Connection) -> tuple[HeldPart, ...]:
@@ -81,10 +91,18 @@ class SourceWriter:
 
     def attach(self, name: str, relation: str, remote: str) -> None:
         """The relation's rows come from the source from now on."""
-        query = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(relation))
-        relation_id = self._connection.execute(query).scalar_one()
-        row = {"relation_id": relation_id, "source_id": self.get(name).id, "remote": remote}
+        row = {"relation_id": self._relation_id(relation), "source_id": self.get(name).id, "remote": remote}
         self._connection.execute(t.source_table.insert().values(**row))
+
+    def set_layout(
+        self, relation: str, schema: Schema, constraints: Constraints, position: str, csn: Csn, reason: str
+    ) -> None:
+        """What the source did after ``position`` is read by this layout; nothing of it has a csn before ``csn``."""
+        relation_id = self._relation_id(relation)
+        described = {"columns": schema.to_json(), "constraints": constraints.to_json()}
+        self._connection.execute(t.relation.update().where(t.relation.c.id == relation_id).values(**described))
+        row = {"relation_id": relation_id, "csn": csn, "position": position, "columns": schema.to_json()}
+        self._connection.execute(t.layout.insert().values(**row, reason=reason))
 
     def advance(
         self,
@@ -111,6 +129,26 @@ class SourceWriter:
 
     def set_state(self, name: str, state: str, problem: str | None = None) -> None:
         self._update(name, state=state, problem=problem)
+
+    def hasten_layouts(self, csn: Csn) -> None:
+        """Layouts that were to hold from the next csn on hold at this one: nothing was committed with them."""
+        self._connection.execute(t.layout.update().where(t.layout.c.csn > csn).values(csn=csn))
+
+    def quarantine(self, source: str, relation: str, position: str, bad: BadRow) -> None:
+        about = {"source": source, "position": position, "column": bad.column, "reason": bad.reason}
+        found = {"row": bad.row, "count": bad.count, "taken": self._wall_clock()}
+        insert = t.quarantine.insert().values(relation_id=self._relation_id(relation), **about, **found)
+        self._connection.execute(insert)
+
+    def clear_quarantine(self, relation: str) -> None:
+        self._connection.execute(t.quarantine.delete().where(t.quarantine.c.relation_id == self._relation_id(relation)))
+
+    def set_health(self, name: str, health: Mapping[str, Any], *, read: bool = False) -> None:
+        """``read``: the source has just answered."""
+        self._update(name, health=dict(health), **({"read": self._wall_clock()} if read else {}))
+
+    def set_settings(self, name: str, settings: Mapping[str, Any]) -> None:
+        self._update(name, settings=dict(settings))
 
     def set_memory(self, name: str, memory: Mapping[str, Any]) -> None:
         self._update(name, memory=dict(memory))
@@ -140,6 +178,10 @@ class SourceWriter:
         self.unhold(name)
         self._connection.execute(t.source.delete().where(t.source.c.id == self.get(name).id))
 
+    def _relation_id(self, name: str) -> int:
+        query = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(name))
+        return int(self._connection.execute(query).scalar_one())
+
     def _update(self, name: str, **values: Any) -> None:
         self._connection.execute(t.source.update().where(t.source.c.id == self.get(name).id).values(**values))
 
@@ -156,6 +198,7 @@ def _source(row: sa.Row[Any], tables: list[CapturedTable]) -> Source:
         problem=row.problem,
         read=row.read,
         tables=tuple(tables),
+        health=row.health or {},
         known=row.known,
         latest=row.latest,
     )

@@ -3,7 +3,8 @@
 Laws: the clock has one row, and the ledger one row per csn, 1, 2, 3 and so on. A relation that is dropped keeps its
 row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
 row is never deleted, so its token never goes back. A source's row holds the position up to which its units of work are
-in the ledger. A unit of work with parts from several sources has the first in the ledger and the others in ``part``.
+in the ledger. A captured table has one layout row for each layout it has had, from the csn of the first row read by it.
+A unit of work with parts from several sources has the first in the ledger and the others in ``part``.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -17,7 +18,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0003"
+HEAD = "0004"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -87,6 +88,7 @@ relation = sa.Table(
     sa.Column("dropped", sa.BigInteger),
     sa.Column("coarse", sa.JSON, nullable=False),
     sa.Column("problem", FreeText),
+    sa.Column("state", sa.Text),
 )
 
 dependency = sa.Table(
@@ -189,6 +191,7 @@ source = sa.Table(
     sa.Column("read", Instant),
     sa.Column("known", Instant),
     sa.Column("latest", Instant),
+    sa.Column("health", sa.JSON(none_as_null=True)),
 )
 
 source_table = sa.Table(
@@ -197,6 +200,31 @@ source_table = sa.Table(
     _relation_id(primary_key=True),
     sa.Column("source_id", sa.Integer, sa.ForeignKey(f"{PREFIX}source.id"), nullable=False, index=True),
     sa.Column("remote", FreeText, nullable=False),
+)
+
+layout = sa.Table(
+    f"{PREFIX}layout",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    _relation_id(nullable=False, index=True),
+    sa.Column("csn", sa.BigInteger, nullable=False),
+    sa.Column("position", FreeText, nullable=False),
+    sa.Column("columns", sa.JSON, nullable=False),
+    sa.Column("reason", FreeText, nullable=False),
+)
+
+quarantine = sa.Table(
+    f"{PREFIX}quarantine",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    _relation_id(nullable=False, index=True),
+    sa.Column("source", FreeText, nullable=False),
+    sa.Column("position", FreeText, nullable=False),
+    sa.Column("column", FreeText, nullable=False),
+    sa.Column("reason", FreeText, nullable=False),
+    sa.Column("row", FreeText, nullable=False),
+    sa.Column("count", sa.BigInteger, nullable=False),
+    sa.Column("taken", Instant, nullable=False),
 )
 
 held = sa.Table(

@@ -6,7 +6,7 @@ Law: a ``Snapshot`` is one moment of the whole catalog; two things read from it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -32,6 +32,10 @@ StepKind = Literal[
     "copy",
     "capture",
 ]
+SCHEMA_CHANGED = "schema_changed"
+DEGRADED = "degraded"
+"""States of a view."""
+
 StepStatus = Literal["running", "done", "undone", "failed"]
 
 
@@ -73,10 +77,22 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns that a captured table has here for what its source did after ``position``, and why these."""
+
+    csn: Csn
+    position: str
+    schema: Schema
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A base table or a view. It cannot be read strictly inside a ``coarse`` interval; a ``problem`` stops it.
 
-    ``source``: the name of the source that a table is captured from; None for a local one.
+    ``source``: the name of the source that a table is captured from; None for a local one. ``layouts``: all that it has
+    had, the oldest first. ``state``: ``schema_changed`` for a view whose columns are gone at a source, ``degraded`` for
+    one that lacks what is in quarantine.
     """
 
     id: int
@@ -92,6 +108,12 @@ class Relation:
     coarse: tuple[Interval, ...]
     problem: str | None
     source: str | None = None
+    state: str | None = None
+    layouts: tuple[Layout, ...] = ()
+
+    def schema_at(self, csn: Csn) -> Schema:
+        """The columns that the relation had for whoever worked at that csn."""
+        return next((layout.schema for layout in reversed(self.layouts) if layout.csn <= csn), self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +200,40 @@ class CapturedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row of a source's table that came (``count`` +1) or went (-1) and has no representation here.
+
+    ``row`` is what identifies it.
+    """
+
+    table: str
+    column: str
+    reason: str
+    row: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A bad row where it is kept, under the relation's name and with the position at which it came or went."""
+
+    source: str
+    relation: str
+    position: str
+    column: str
+    reason: str
+    row: str
+    count: int
+    taken: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """An outside database. Every unit of work up to ``position`` is in the ledger, and none after it.
 
     ``state`` is copying, active or removing, or the code of the error that stopped it, told in ``problem``.
     ``memory`` is what its kind has to know at that position; ``settings`` hold references to secrets, never secrets.
+    ``health`` is what was last seen of it: how far behind it is, and when it is tried again.
     ``known``: everything that it committed by then is in the ledger; ``latest``: when its newest unit of work counts as
     committed.
     """
@@ -199,6 +250,7 @@ class Source:
     tables: tuple[CapturedTable, ...]
     known: datetime | None = None
     latest: datetime | None = None
+    health: Mapping[str, Any] = field(default_factory=dict)
 
 
 Choice = Literal["wait", "release"]
@@ -284,6 +336,12 @@ class Snapshot:
         """The views whose definitions name this relation."""
         own = self.get(name).name
         return tuple(r for r in self.relations.values() if own in r.depends_on)
+
+    def tables_below(self, view: Relation) -> frozenset[str]:
+        """The base tables that a view rests on, at any depth."""
+        reads = [self.get(name) for name in view.depends_on]
+        below = (self.tables_below(r) if r.kind is RelationKind.VIEW else frozenset({r.name}) for r in reads)
+        return frozenset().union(*below)
 
     def _close_to(self, name: str) -> str | None:
         known = {folded(own): own for own in self.relations}

@@ -119,7 +119,7 @@ class CatalogWriter:
         if constraints is not None:
             values["constraints"] = constraints.to_json()
         if folder != view.folder:
-            values |= {"folder": folder, "created": self._moment.csn, "coarse": [], "problem": None}
+            values |= {"folder": folder, "created": self._moment.csn, "coarse": [], "problem": None, "state": None}
             self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == view.id))
         self._update(view, **values)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == view.id))
@@ -134,11 +134,16 @@ class CatalogWriter:
             raise errors.InUse(str(relation.kind), relation.name, users)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == relation.id))
         self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == relation.id))
-        self._connection.execute(t.source_table.delete().where(t.source_table.c.relation_id == relation.id))
+        for table in (t.source_table, t.layout, t.quarantine):
+            self._connection.execute(table.delete().where(table.c.relation_id == relation.id))
         self._update(relation, folded=None, dropped=self._moment.csn)
 
     def set_problem(self, name: str, text: str | None) -> None:
         self._update(self.snapshot().get(name), problem=text)
+
+    def set_state(self, name: str, state: str | None, problem: str | None = None) -> None:
+        """``schema_changed`` stops a view for good; ``degraded`` only says what it lacks."""
+        self._update(self.snapshot().get(name), state=state, problem=problem)
 
     def add_coarse(self, name: str, interval: Interval) -> None:
         relation = self.snapshot().get(name)

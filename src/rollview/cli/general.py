@@ -15,8 +15,8 @@ from rollview.cli.files import read_text
 from rollview.cli.invocation import Invocation, command
 from rollview.cli.statements import split_statements
 from rollview.core.interval import Interval
-from rollview.errors import UsageError
-from rollview.results import Profile, StatementResult
+from rollview.errors import RollviewError, UsageError
+from rollview.results import Captured, Profile, Refreshed, StatementResult
 
 if TYPE_CHECKING:
     from rollview.warehouse import Warehouse
@@ -111,22 +111,32 @@ def run_(
     interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds from one round to the next.")] = 10.0,
     rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after so many rounds; 0 goes on.")] = 0,
 ) -> None:
-    """Capture the sources and refresh the views, round after round, until SIGTERM or Ctrl-C.
+    """Capture the sources and refresh the views, each as it asks, until SIGTERM or Ctrl-C.
 
-    A round that has begun is finished first. What fails is told and tried again in the next round.
+    What says nothing else has its turn every --interval seconds. 'schedule' in rollview.yaml and the view property
+    'rollview.schedule' say: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual. What has begun
+    is finished before it stops. What fails is told, and tried again after longer and longer. Several may run at once.
     """
     from rollview.schedule.daemon import stopping
 
+    schedule = run.project().config.schedule
     with run.warehouse() as warehouse, stopping() as stop:
-        for captured, refreshed, problem in warehouse.run(interval, stop, rounds or None):
-            told = [source for source in captured.sources if source.units or source.problem] if captured else []
-            if captured and told:
-                run.output.show(replace(captured, sources=tuple(told)))
-            if refreshed is not None and refreshed.views:
-                run.output.show(refreshed)
-            if problem is not None:
-                run.output.error(problem)
+        for event in warehouse.run(interval, stop, rounds or None, schedule):
+            show_event(run, event)
             sys.stdout.flush()
+
+
+def show_event(run: Invocation, event: Captured | Refreshed | RollviewError) -> None:
+    """Only what is worth a line."""
+    match event:
+        case RollviewError():
+            run.output.error(event)
+        case Refreshed() if event.views:
+            run.output.show(event)
+        case Captured():
+            told = tuple(one for one in event.sources if one.units or one.problem or one.notes)
+            if told:
+                run.output.show(replace(event, sources=told))
 
 
 @command(app, "refresh")

@@ -186,7 +186,9 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
     stale = f"{_count(view.staleness_commits, 'commit')}, {_duration(view.staleness_seconds)}"
     last = f"{_time(view.last_refresh)} {view.last_mode or ''}".strip() if view.last_refresh else "never"
     shown = stale if view.staleness_commits else "fresh"
-    return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, view.problem or "")
+    problem = view.problem or ""
+    told = problem if view.state in ("ok", "stopped") else f"{view.state}: {problem}"
+    return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, told)
 
 
 @_renders(results.SourceAdded)
@@ -211,11 +213,38 @@ def _(answer: results.Captured, to: TextOutput) -> None:
         return
     rows = [(s.name, s.units, s.rows, s.position or "–", s.problem or "") for s in answer.sources]
     to.table(("source", "commits", "rows", "position", "problem"), rows, ("commits", "rows"))
+    for source in answer.sources:
+        for note in source.notes:
+            to.note(f"{source.name}: {note}")
 
 
 @_renders(results.SourceCaptured)
 def _(answer: results.SourceCaptured, to: TextOutput) -> None:
     to.say(f"Source '{answer.name}': {_rows(answer.rows)} changed, at position {answer.position}.")
+
+
+@_renders(results.SourceQuarantine)
+def _(answer: results.SourceQuarantine, to: TextOutput) -> None:
+    to.say(f"{_rows(answer.missing)} of source '{answer.name}' in quarantine.")
+    if answer.rows:
+        rows = [(r.table, r.position, f"{r.count:+d}", r.row, r.column, r.reason) for r in answer.rows]
+        to.table(("table", "position", "count", "row", "column", "reason"), rows, ("count",))
+
+
+@_renders(results.SourceStatus)
+def _(answer: results.SourceStatus, to: TextOutput) -> None:
+    facts = {"kind": answer.kind, "address": answer.address, "state": answer.state, "position": answer.position or "–"}
+    facts |= {"last read": _time(answer.read) if answer.read else "never", "problem": answer.problem or "none"}
+    if answer.kept_bytes is not None:
+        facts["log"] = f"{_size(answer.kept_bytes)} kept, {_size(answer.behind_bytes or 0)} not read, {answer.slot}"
+    facts |= {"alarm": answer.alarm} if answer.alarm else {}
+    facts |= {"tried again": _time(answer.retry_at)} if answer.retry_at else {}
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        to.say(f"{name.ljust(width)}   {value}")
+    to.say("")
+    rows = [(one.table, one.csn, one.position, ", ".join(one.columns), one.reason) for one in answer.layouts]
+    to.table(("table", "from csn", "after position", "columns", "because"), rows, ("from csn",))
 
 
 @_renders(answers.SourceList)
@@ -229,8 +258,8 @@ def _(answer: answers.SourceList, to: TextOutput) -> None:
 
 def _source_line(source: results.SourceStatus) -> tuple[Any, ...]:
     read = _time(source.read) if source.read else "never"
-    tables = ", ".join(source.tables)
-    return (source.name, source.kind, source.state, source.position or "–", read, tables, source.problem or "")
+    tables, told = ", ".join(source.tables), source.problem or source.alarm or ""
+    return (source.name, source.kind, source.state, source.position or "–", read, tables, told)
 
 
 @_renders(answers.Positions)

@@ -59,8 +59,8 @@ def add(
       rollview source add drop files inbox --table orders --format csv --type orders.id=bigint --key orders=id
     """
     settings = _settings(run, name, kind, address, table, type_, key, format_)
-    with run.warehouse() as warehouse, run.working(f"Copying {name}"):
-        added = warehouse.add_source(name, settings)
+    with run.warehouse() as warehouse, run.working(f"Copying {name}") as working:
+        added = warehouse.add_source(name, settings, working.tell)
     run.output.show(added)
 
 
@@ -105,6 +105,16 @@ def show(run: Invocation, name: Name) -> None:
     run.output.show(found)
 
 
+@command(app, "quarantine")
+def quarantine(run: Invocation, name: Name) -> None:
+    """List the rows of a source that have a value that cannot be represented, with their positions.
+
+    They are put aside where the source's options say 'on_bad_value: quarantine'; without it the first one stops it.
+    """
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.quarantine(name))
+
+
 @command(app, "positions")
 def positions(
     run: Invocation,
@@ -145,10 +155,21 @@ def release(run: Invocation, global_id: GlobalId) -> None:
 
 
 @command(app, "resnapshot")
-def resnapshot(run: Invocation, name: Name) -> None:
-    """Copy a source again, for one that lost its position; the difference becomes one commit."""
+def resnapshot(
+    run: Invocation,
+    name: Name,
+    widen: Annotated[
+        bool, typer.Option("--widen", help="Take columns as well that are there and not here yet.")
+    ] = False,
+) -> None:
+    """Copy a source again, for one that lost its position; the difference becomes one commit.
+
+    With --widen, columns that the source has gained, or that rollview.yaml names by now, are here from that commit on.
+    """
+    named = widen and name in (run.project().config.sources or {})
+    settings = run.project().source(name) if named else None
     with run.warehouse() as warehouse, run.working(f"Copying {name}"):
-        done = warehouse.resnapshot(name)
+        done = warehouse.resnapshot(name, widen=widen, settings=settings)
     run.output.show(done)
 
 

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from rollview.catalog import Catalog, HeldPart, Part, Relation, Snapshot, Source, Step
+from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, Source, Step
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
-from rollview.results import HeldTransaction, SourceStatus, Status, TableStatus, ViewStatus
+from rollview.results import (
+    HeldTransaction,
+    QuarantinedRow,
+    SourceQuarantine,
+    SourceStatus,
+    Status,
+    TableLayout,
+    TableStatus,
+    ViewStatus,
+)
 
 
 def status(catalog: Catalog) -> Status:
     snapshot = catalog.snapshot()
     steps = catalog.last_steps()
+    lacking = missing(catalog.quarantine())
     return Status(
         snapshot.moment.csn,
         snapshot.moment.time,
         tuple(_table(snapshot, table) for table in snapshot.tables()),
-        tuple(_view(catalog, snapshot, view, steps.get(view.name)) for view in snapshot.views()),
+        tuple(_view(catalog, snapshot, view, steps.get(view.name), lacking) for view in snapshot.views()),
         sources(catalog),
         held(catalog),
     )
 
 
 def sources(catalog: Catalog) -> tuple[SourceStatus, ...]:
-    return tuple(_source(source) for source in catalog.sources())
+    snapshot = catalog.snapshot()
+    return tuple(_source(snapshot, source) for source in catalog.sources())
 
 
-def _source(source: Source) -> SourceStatus:
+def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
+    health, now = source.health, datetime.now(UTC)
     return SourceStatus(
         name=source.name,
         kind=source.kind,
@@ -38,6 +52,22 @@ def _source(source: Source) -> SourceStatus:
         tables=tuple(table.relation for table in source.tables),
         problem=source.problem,
         known=source.known,
+        layouts=tuple(layout for table in source.tables for layout in _layouts(snapshot.find(table.relation))),
+        staleness_seconds=max(0.0, (now - source.read).total_seconds()) if source.read else None,
+        behind_bytes=health.get("behind_bytes"),
+        kept_bytes=health.get("kept_bytes"),
+        slot=health.get("slot"),
+        alarm=health.get("alarm"),
+        retry_at=datetime.fromisoformat(health["retry_at"]) if "retry_at" in health else None,
+    )
+
+
+def _layouts(table: Relation | None) -> tuple[TableLayout, ...]:
+    if table is None:
+        return ()
+    return tuple(
+        TableLayout(table.name, one.csn, one.position, tuple(f"{c.name} {c.type}" for c in one.schema), one.reason)
+        for one in table.layouts
     )
 
 
@@ -62,7 +92,9 @@ def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
     )
 
 
-def _view(catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None) -> ViewStatus:
+def _view(
+    catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None, lacking: Mapping[str, int]
+) -> ViewStatus:
     extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
     missed = _missed_commits(
         catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn))
@@ -77,8 +109,38 @@ def _view(catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | Non
         rows=extent.rows,
         last_refresh=step.finished if step is not None else None,
         last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
-        problem=view.problem,
+        problem=view.problem or _lack(snapshot, view, lacking),
+        state=_state(snapshot, view, lacking),
     )
+
+
+def _state(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str:
+    if view.state is not None or view.problem is not None:
+        return view.state or "stopped"
+    return "ok" if _lack(snapshot, view, lacking) is None else DEGRADED
+
+
+def _lack(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str | None:
+    found = [f"{lacking[table]} of '{table}'" for table in sorted(snapshot.tables_below(view)) if table in lacking]
+    return f"rows in quarantine: {', '.join(found)}" if found else None
+
+
+def quarantine(catalog: Catalog, name: str) -> SourceQuarantine:
+    source = catalog.source(name).name
+    kept = [one for one in catalog.quarantine() if one.source == source]
+    rows = (QuarantinedRow(q.relation, q.position, q.column, q.reason, q.row, q.count, q.taken) for q in kept)
+    return SourceQuarantine(source, sum(missing(kept).values()), tuple(rows))
+
+
+def missing(kept: Iterable[Quarantined]) -> dict[str, int]:
+    """How many rows each table lacks: what came and did not go again."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for one in kept:
+        sums[one.relation, one.row] += one.count
+    lacking: Counter[str] = Counter()
+    for (relation, _), count in sums.items():
+        lacking[relation] += max(0, count)
+    return dict(+lacking)
 
 
 def _policy(view: Relation) -> str:
@@ -89,14 +151,6 @@ def _missed_commits(catalog: Catalog, snapshot: Snapshot, view: Relation, interv
     """Commits to the base tables below the view that its extent does not show yet, with their times."""
     if not interval:
         return {}
-    tables = _tables_below(snapshot, view)
+    tables = snapshot.tables_below(view)
     entries = catalog.ledger(interval)
     return {e.csn: e.ledger_time for e in entries if any(change.relation in tables for change in e.changes)}
-
-
-def _tables_below(snapshot: Snapshot, view: Relation) -> set[str]:
-    below: set[str] = set()
-    for name in view.depends_on:
-        relation = snapshot.get(name)
-        below |= {relation.name} if relation.definition is None else _tables_below(snapshot, relation)
-    return below

@@ -1,7 +1,8 @@
-"""Rounds of work until somebody says stop.
+"""Work until somebody says stop.
 
-Law: a round that has begun is finished; nothing begins after the stop. Whatever a kill leaves is recovered by whoever
-works next, so a stop is a courtesy and not a need.
+Law: sources are read beside each other and beside the refresh, so none waits for another that is slow or down. What has
+begun is finished; nothing begins after the stop. Whatever a kill leaves is recovered by whoever works next, so a stop
+is a courtesy and not a need. Several processes may do this at once: what another is at is left to it.
 """
 
 from __future__ import annotations
@@ -9,22 +10,104 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import count
 from types import FrameType
+from typing import Any, Protocol
+
+from rollview.errors import Busy, RollviewError
+from rollview.results import Captured, Refreshed
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SOURCES_AT_ONCE = 8
+_TICK = 0.2
+
+Event = Captured | Refreshed | RollviewError
+
+Group = tuple[str, ...]
+"""Sources that are captured together, because they wait for each other; mostly one."""
 
 
-def paced(interval: float, stop: threading.Event, rounds: int | None) -> Iterator[int]:
+class Crew(Protocol):
+    """Whoever knows what is due, and does it."""
+
+    def due_sources(self) -> Sequence[Group]: ...
+    def due_views(self) -> Sequence[str]: ...
+    def capture(self, names: Group) -> Captured: ...
+    def refresh(self, names: Sequence[str]) -> Refreshed: ...
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is under way. The two pools keep slow sources from holding up the views, and the other way round."""
+
+    crew: Crew
+    capturing: ThreadPoolExecutor
+    refreshing: ThreadPoolExecutor
+    sources: dict[Group, Future[Captured]] = field(default_factory=dict)
+    views: Future[Refreshed] | None = None
+
+    def begin(self) -> None:
+        for group in self.crew.due_sources():
+            if group not in self.sources:
+                self.sources[group] = self.capturing.submit(self.crew.capture, group)
+        if self.views is None and (views := self.crew.due_views()):
+            self.views = self.refreshing.submit(self.crew.refresh, views)
+
+    def is_idle(self) -> bool:
+        return not self.sources and self.views is None
+
+    def finished(self, seconds: float) -> Iterator[Event]:
+        """What ends within so many seconds."""
+        running: list[Future[Any]] = [*self.sources.values(), *([self.views] if self.views else [])]
+        done = wait(running, seconds, FIRST_COMPLETED).done
+        for names in [names for names, future in self.sources.items() if future in done]:
+            yield from _outcome(self.sources.pop(names))
+        if self.views is not None and self.views in done:
+            ended, self.views = self.views, None
+            yield from _outcome(ended)
+
+
+def work(crew: Crew, stop: threading.Event) -> Iterator[Event]:
+    """What was done, as it is done, until ``stop`` is set and all that had begun has ended."""
+    with (
+        ThreadPoolExecutor(_SOURCES_AT_ONCE, "rollview-capture") as capturing,
+        ThreadPoolExecutor(1, "rollview-refresh") as refreshing,
+    ):
+        under_way = _Work(crew, capturing, refreshing)
+        while not (stop.is_set() and under_way.is_idle()):
+            if not stop.is_set():
+                try:
+                    under_way.begin()
+                except RollviewError as error:
+                    yield error
+                    stop.wait(1.0)
+            yield from under_way.finished(_TICK)
+            if under_way.is_idle():
+                stop.wait(_TICK)
+
+
+def _outcome(ended: Future[Captured] | Future[Refreshed]) -> Iterator[Event]:
+    try:
+        yield ended.result()
+    # Another process is at it.
+    except Busy:
+        return
+    except RollviewError as error:
+        yield error
+
+
+def paced(interval: float, stop: threading.Event, rounds: int) -> Iterator[int]:
     """The numbers of the rounds, each ``interval`` seconds after the last began, or at once if that took longer."""
     for number in count(1):
-        if stop.is_set() or (rounds is not None and number > rounds):
+        if stop.is_set() or number > rounds:
             return
         began = time.monotonic()
         yield number
-        if rounds is None or number < rounds:
+        if number < rounds:
             stop.wait(max(0.0, interval - (time.monotonic() - began)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rollview.catalog import Relation, RelationKind, Snapshot
+from rollview.catalog import SCHEMA_CHANGED, Part, Relation, RelationKind, Snapshot
 from rollview.errors import UsageError
 
 
@@ -17,6 +17,19 @@ def select_views(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]
     for pattern in patterns:
         chosen |= _matches(snapshot, pattern)
     return tuple(name for name in ordered if name in chosen)
+
+
+def going_on(snapshot: Snapshot, names: Sequence[str], *, asked: bool) -> tuple[str, ...]:
+    """Those that a change at a source has not stopped; to ask for one of the others is an error."""
+    stopped = [name for name in names if snapshot.get(name).state == SCHEMA_CHANGED]
+    if stopped and asked:
+        view = snapshot.get(stopped[0])
+        raise UsageError(
+            f"View '{view.name}' is stopped at csn {view.pins[Part.EXTENT].through}: {view.problem}",
+            hint="It can be read as it is. Create it again with CREATE OR REPLACE, without what is gone.",
+            views=stopped,
+        )
+    return tuple(name for name in names if name not in stopped)
 
 
 def select_relations(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]:

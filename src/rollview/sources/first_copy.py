@@ -6,7 +6,8 @@ catalog transaction. Until then the source is ``copying``, and whoever comes nex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -31,8 +32,10 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.names import fault_in_name, same
 from rollview.core.schema import Schema
 from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
+from rollview.results import Progress
 from rollview.sources.held import delta_folder, state_folder
 from rollview.sources.protocol import FirstCopy, Source, SourceTable
+from rollview.sources.quarantine import sift_rows
 from rollview.sources.settings import SourceSettings
 from rollview.sources.values import UnfitError, as_table
 from rollview.store.datafile import DataFile
@@ -54,7 +57,12 @@ class _Copied:
         return sum(file.rows for file in self.files)
 
 
-def run_first_copy(catalog: Catalog, root: Path, source: Source, record: Record) -> Mapping[str, int]:
+OnProgress = Callable[[Progress], None]
+
+
+def run_first_copy(
+    catalog: Catalog, root: Path, source: Source, record: Record, on_progress: OnProgress | None = None
+) -> Mapping[str, int]:
     """Rows by relation. Whoever runs it holds the lease ``source:NAME``."""
     settings = SourceSettings.from_json(record.settings)
     at = catalog.snapshot().moment.csn
@@ -66,9 +74,8 @@ def run_first_copy(catalog: Catalog, root: Path, source: Source, record: Record)
         folders = tuple(homes.values())
         with recorded(catalog, None, root, record.name, "copy", Interval(at, at), folders) as step:
             planned = [_planned(settings, table, homes[table.name], at) for table in tables]
-            copied = [
-                _Copied(t, r, _stage(root, record.name, t, r, copy)) for t, r in zip(tables, planned, strict=True)
-            ]
+            staging = _Staging(root, record.name, settings.quarantines, copy, len(tables), on_progress)
+            copied = staging.run(list(zip(tables, planned, strict=True)))
             reach("copy.computed")
             _publish(catalog, root, record, copy, copied, step)
     return {one.relation.name: one.rows for one in copied}
@@ -107,8 +114,12 @@ def _planned(settings: SourceSettings, table: SourceTable, home: str, at: Csn) -
     return Relation(0, name, kind, table.schema, table.constraints, None, (), home, at, {}, (), None)
 
 
-def pieces(source: str, relation: str, table: SourceTable, copy: FirstCopy) -> Iterator[pa.Table]:
+def pieces(
+    source: str, relation: str, table: SourceTable, copy: FirstCopy, *, quarantines: bool = False
+) -> Iterator[pa.Table]:
     for rows in copy.rows(table.name):
+        if quarantines and not isinstance(rows, pa.Table):
+            rows = sift_rows(table, rows, +1, copy.quarantined)
         try:
             piece = as_table(rows, table.schema)
         except UnfitError as error:
@@ -117,12 +128,37 @@ def pieces(source: str, relation: str, table: SourceTable, copy: FirstCopy) -> I
             yield piece
 
 
-def _stage(root: Path, source: str, table: SourceTable, relation: Relation, copy: FirstCopy) -> tuple[DataFile, ...]:
-    folder = state_folder(root, relation)
-    files: list[DataFile] = []
-    for piece in pieces(source, relation.name, table, copy):
-        files += folder.stage(piece, DeltaFolder.new_folder(), sort=table.constraints.primary_key)
-    return tuple(files)
+@dataclass(slots=True)
+class _Staging:
+    """The tables' rows into files that nothing refers to yet, as many tables at once as the source allows."""
+
+    root: Path
+    source: str
+    quarantines: bool
+    copy: FirstCopy
+    total: int
+    on_progress: OnProgress | None
+    _done: int = 0
+
+    def run(self, planned: Sequence[tuple[SourceTable, Relation]]) -> list[_Copied]:
+        if self.copy.at_once == 1:
+            return [self._stage(table, relation) for table, relation in planned]
+        with ThreadPoolExecutor(self.copy.at_once, "rollview-copy") as pool:
+            return list(pool.map(lambda pair: self._stage(*pair), planned))
+
+    def _stage(self, table: SourceTable, relation: Relation) -> _Copied:
+        folder = state_folder(self.root, relation)
+        files: list[DataFile] = []
+        self._tell(relation, 0)
+        for piece in pieces(self.source, relation.name, table, self.copy, quarantines=self.quarantines):
+            files += folder.stage(piece, DeltaFolder.new_folder(), sort=table.constraints.primary_key)
+            self._tell(relation, sum(file.rows for file in files))
+        self._done += 1
+        return _Copied(table, relation, tuple(files))
+
+    def _tell(self, relation: Relation, rows: int) -> None:
+        if self.on_progress is not None:
+            self.on_progress(Progress("copied, now at", f"{relation.name}, row {rows}", self._done, self.total))
 
 
 def _publish(
@@ -137,10 +173,15 @@ def _publish(
                 about = (one.relation.schema, one.relation.constraints)
                 writer.add_relation(one.relation.name, RelationKind.TABLE, *about, None, (), one.relation.folder)
                 writer.sources.attach(record.name, one.relation.name, one.table.name)
+                at = writer.snapshot().moment.csn + 1
+                writer.sources.set_layout(one.relation.name, *about, copy.position, at, TRANSACTION)
             moment = _first_unit(writer, record.name, copy, copied)
             for one, (state, delta) in zip(copied, versions, strict=True):
                 writer.pin(one.relation.name, Pin(Part.STATE, state, moment.csn, moment.csn, one.rows))
                 writer.pin(one.relation.name, Pin(Part.DELTA, delta, moment.csn, moment.csn, 0))
+            relations = {one.table.name: one.relation.name for one in copied}
+            for bad in copy.quarantined:
+                writer.sources.quarantine(record.name, relations[bad.table], copy.position, bad)
             times = {"known": copy.time, "latest": copy.time}
             writer.sources.advance(record.name, None, copy.position, copy.memory, **times)
             writer.sources.set_state(record.name, "active")

@@ -19,7 +19,7 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.sources.values import SIGNED
 from rollview.store.datafile import DataFile, safe_places
-from rollview.store.folder import DeltaFolder
+from rollview.store.folder import DeltaFolder, as_declared
 from rollview.store.types import arrow_schema
 
 
@@ -46,10 +46,11 @@ def difference(root: Path, relation: Relation, new: pa.Table) -> pa.Table:
     come = new.select(list(schema.names)).append_column(COUNT, pa.array(np.ones(new.num_rows, dtype=np.int64)))
     gone = held(root, relation)
     gone = gone.set_column(gone.num_columns - 1, COUNT, pc.negate(gone[COUNT]))
-    return _net(pa.concat_tables([gone, come.cast(gone.schema)]), schema)
+    return net_rows(pa.concat_tables([gone, come.cast(gone.schema)]), schema)
 
 
-def _net(rows: pa.Table, schema: Schema) -> pa.Table:
+def net_rows(rows: pa.Table, schema: Schema) -> pa.Table:
+    """Rows with ``_count`` +1 or -1 that add up to the same, none of them both."""
     keys = [f"k{place}" for place in range(len(schema))]
     grouped = _comparable(rows.rename_columns([*keys, COUNT])).append_column("at", pa.array(np.arange(rows.num_rows)))
     summed = grouped.group_by(keys).aggregate([(COUNT, "sum"), ("at", "min")])
@@ -78,7 +79,9 @@ def load_rows(folder: DeltaFolder, version: int, after: int | None = None) -> pa
 
 
 def _read(place: Path, physical: pa.Schema) -> pa.Table:
-    return pq.read_table(place, columns=physical.names, partitioning=None).select(physical.names).cast(physical)
+    with pq.ParquetFile(place) as file:
+        there = set(file.schema_arrow.names)
+        return as_declared(file.read(columns=[name for name in physical.names if name in there]), physical)
 
 
 def _reaches(file: DataFile, after: int) -> bool:

@@ -78,6 +78,7 @@ class Inlet:
         self.relations = {table.remote: table.relation for table in record.tables}
         self._columns = {table.remote: snapshot.get(table.relation).schema.names for table in record.tables}
         self.settings = SourceSettings.from_json(record.settings).global_transactions
+        self.quarantines = SourceSettings.from_json(record.settings).quarantines
         self.units = 0
         self.rows = 0
 

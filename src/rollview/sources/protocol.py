@@ -12,12 +12,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
+from rollview.catalog import BadRow
 from rollview.core.schema import Constraints, Schema
-from rollview.sources.settings import SourceSettings
+from rollview.errors import NotFound
+from rollview.sources.settings import SourceSettings, TableSettings
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns: None, bool, int, float, Decimal, str, bytes, date or datetime."""
@@ -47,28 +49,51 @@ class SourceTable:
     constraints: Constraints = field(default_factory=Constraints)
 
 
+def projected(table: SourceTable, settings: TableSettings) -> SourceTable:
+    """Only the columns that are captured, and what is promised of those alone."""
+    for name in settings.columns:
+        if table.schema.find(name) is None:
+            raise NotFound(f"column of table '{table.name}'", name)
+    names = {column.name for column in table.schema if settings.takes(column.name)}
+    promised = table.constraints
+    key = promised.primary_key if names.issuperset(promised.primary_key) else ()
+    unique = tuple(one for one in promised.unique if names.issuperset(one))
+    constraints = Constraints(key, unique, tuple(name for name in promised.not_null if name in names))
+    return SourceTable(table.name, Schema(tuple(c for c in table.schema if c.name in names)), constraints)
+
+
+class Spooled(Protocol):
+    """Rows that are too many for memory, as pieces with ``_count`` +1 or -1 that are their net effect."""
+
+    def pieces(self) -> Iterator[pa.Table]: ...
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Rows of one table that go and come. ``replaces``: everything that was there before the unit goes as well.
 
-    A whole ``pa.Table`` may be given only of a table that is replaced.
+    A whole ``pa.Table`` may be given only of a table that is replaced. ``spools``: more rows, on disk.
     """
 
     before: Sequence[Row] = ()
     after: Rows = ()
     replaces: bool = False
+    spools: tuple[Spooled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class UnitOfWork:
     """One committed transaction. ``changes`` by the source's own names of its tables. ``global_id``: what the parts
-    of one transaction at several sources have in common."""
+    of one transaction at several sources have in common. ``quarantined``: rows of it that have no representation, where
+    that does not stop the source."""
 
     position: str
     transaction: str
     time: datetime
     changes: Mapping[str, Changes]
     global_id: str | None = None
+    quarantined: tuple[BadRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +113,17 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class FirstCopy:
-    """The tables as they were at one position and time; ``rows`` yields those of a table in pieces."""
+    """The tables as they were at one position and time; ``rows`` yields those of a table in pieces, and puts aside into
+    ``quarantined`` what has no representation, where that does not stop the source."""
 
     position: str
     time: datetime
     tables: tuple[SourceTable, ...]
     rows: Callable[[str], Iterator[Rows]]
     memory: Mapping[str, Any]
+    quarantined: list[BadRow] = field(default_factory=list)
+    at_once: int = 1
+    """So many tables may be read at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +144,24 @@ class Opening:
     address: str = field(repr=False)
     memory: Mapping[str, Any]
     known: Mapping[str, SourceTable]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a source fares: bytes of its log that were not read yet, bytes that it keeps for us, and what the server says
+    of that; ``alarm``: what somebody should look at."""
+
+    behind_bytes: int | None = None
+    kept_bytes: int | None = None
+    slot: str | None = None
+    alarm: str | None = None
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A source that keeps something for us, and can tell how much."""
+
+    def health(self) -> Health: ...
 
 
 class Source(Protocol):

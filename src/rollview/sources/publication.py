@@ -8,7 +8,7 @@ not published is read again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Pin, Relation, UnitPart
@@ -18,7 +18,8 @@ from rollview.errors import BadValue
 from rollview.sources.arrange import Entry
 from rollview.sources.held import delta_folder
 from rollview.sources.inlet import End, Inlet
-from rollview.sources.settled import Remote, Settled, SettledEntry, replaces, settle
+from rollview.sources.quarantine import note_quarantine, sift, tables_of
+from rollview.sources.settled import Remote, Settled, SettledEntry, comes_alone, settle
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.steps import recorded
@@ -91,12 +92,14 @@ class Publication:
             snapshot = self._catalog.snapshot()
             relations = {remote: snapshot.get(name) for remote, name in names.items()}
             after = snapshot.moment.csn
+            entries = [self._sifted(entry, relations) for entry in entries]
             settled = settle(self._root, relations, entries, after + 1)
             if settled.entries:
-                self._write(lease, settled, Interval(after, after + len(settled.entries)), ends)
+                self._write(lease, settled, Interval(after, after + len(settled.entries)), ends, entries)
             else:
-                self._advance(ends)
+                self._advance(ends, entries)
         self._count(settled)
+        _close_spools(entries)
 
     def _count(self, settled: Settled) -> None:
         for one in settled.entries:
@@ -105,8 +108,24 @@ class Publication:
         for (source, _), rows in settled.tables.items():
             self._inlets[source].rows += rows.num_rows
 
-    def _advance(self, ends: Ends) -> None:
+    def _sifted(self, entry: Entry, relations: Mapping[Remote, Relation]) -> Entry:
+        """Without the rows that have no representation, where a source puts those aside."""
+        arrived = []
+        for one in entry.arrived:
+            if self._inlets[one.source].quarantines:
+                own = {remote: relation for (source, remote), relation in relations.items() if source == one.source}
+                one = replace(one, unit=sift(one.unit, tables_of(own)))
+            arrived.append(one)
+        return replace(entry, arrived=tuple(arrived))
+
+    def _quarantine(self, writer: CatalogWriter, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            for one in entry.arrived:
+                note_quarantine(writer, one.source, self._inlets[one.source].relations, [one.unit])
+
+    def _advance(self, ends: Ends, entries: Sequence[Entry] = ()) -> None:
         with self._catalog.write() as writer:
+            self._quarantine(writer, entries)
             _move(writer, ends)
         self._moved(ends)
 
@@ -114,7 +133,7 @@ class Publication:
         for name, end in ends.items():
             self._inlets[name].moved(end)
 
-    def _write(self, lease: Lease, settled: Settled, interval: Interval, ends: Ends) -> None:
+    def _write(self, lease: Lease, settled: Settled, interval: Interval, ends: Ends, entries: Sequence[Entry]) -> None:
         places = {remote: DeltaFolder.new_folder() for remote in settled.tables}
         relations = {remote: settled.relations[remote] for remote in settled.tables}
         paths = [f"{relations[remote].folder}/{Part.DELTA}/{place}" for remote, place in places.items()]
@@ -127,6 +146,7 @@ class Publication:
                 writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
                 for one, pin in zip(written, pins, strict=True):
                     writer.pin(one.relation.name, pin)
+                self._quarantine(writer, entries)
                 _move(writer, ends)
                 writer.finish_step(step, "done", {"units": len(settled.entries), "rows": settled.rows})
             self._moved(ends)
@@ -135,8 +155,17 @@ class Publication:
     def _stage(self, settled: Settled, remote: Remote, place: str) -> _Written:
         relation = settled.relations[remote]
         folder = delta_folder(self._root, relation)
-        files = folder.stage(settled.tables[remote], place, sort=relation.constraints.primary_key)
+        files: tuple[DataFile, ...] = ()
+        for rows in settled.tables[remote].each():
+            # All that is in the place so far.
+            files = folder.stage(rows, place, sort=relation.constraints.primary_key)
         return _Written(relation, folder, files)
+
+
+def _close_spools(entries: Sequence[Entry]) -> None:
+    for changes in (c for entry in entries for one in entry.arrived for c in one.unit.changes.values()):
+        for spool in changes.spools:
+            spool.close()
 
 
 def _move(writer: CatalogWriter, ends: Ends) -> None:
@@ -145,10 +174,10 @@ def _move(writer: CatalogWriter, ends: Ends) -> None:
 
 
 def _groups(entries: Sequence[Entry]) -> Iterable[Sequence[Entry]]:
-    """An entry that replaces a table is compared with all that came before, so it comes by itself."""
+    """An entry that is compared with all that came before, or that is very large, comes by itself."""
     group: list[Entry] = []
     for entry in entries:
-        if replaces(entry):
+        if comes_alone(entry):
             if group:
                 yield group
             yield [entry]

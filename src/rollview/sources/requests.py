@@ -8,25 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 
 from rollview.catalog import Catalog, Choice, HeldPart, this_process
 from rollview.catalog import Source as Record
+from rollview.core.backoff import delay
 from rollview.core.faults import reach
 from rollview.core.order import Order
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SchemaChanged, SourceStopped, UsageError
-from rollview.sources.first_copy import check_tables, pieces, run_first_copy
+from rollview.sources.first_copy import OnProgress, check_tables, pieces, run_first_copy
+from rollview.sources.follow import follow, unkept
+from rollview.sources.follow import widen as widen_table
 from rollview.sources.inlet import Inlet
 from rollview.sources.kinds import new_memory, open_new, open_recorded
-from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork
+from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork, Watched
 from rollview.sources.sequencer import Progress, Sequencer
 from rollview.sources.settings import SourceSettings
 from rollview.store.steps import drop, take_away
 
 Copied = Mapping[str, int]
 Captured = Progress | RollviewError
+
+_SIGN_OF_LIFE = timedelta(seconds=5)
 
 
 def lease_name(source: str) -> str:
@@ -44,7 +51,9 @@ def check_recorded(catalog: Catalog, name: str) -> tuple[Finding, ...]:
         return source.check()
 
 
-def add(catalog: Catalog, root: Path, name: str, settings: SourceSettings) -> Copied:
+def add(
+    catalog: Catalog, root: Path, name: str, settings: SourceSettings, on_progress: OnProgress | None = None
+) -> Copied:
     """A new source, its tables copied. What a cut-off attempt with the same settings began is finished."""
     with catalog.lease("definitions", lease_name(name)):
         present = next((record for record in catalog.sources() if record.name.lower() == name.lower()), None)
@@ -53,12 +62,12 @@ def add(catalog: Catalog, root: Path, name: str, settings: SourceSettings) -> Co
         elif present.state != "copying" or present.settings != settings.to_json():
             raise AlreadyExists("source", present.name, hint="Remove it first, or give the new one another name.")
     reach("source.recorded")
-    return finish_copy(catalog, root, name)
+    return finish_copy(catalog, root, name, on_progress)
 
 
-def finish_copy(catalog: Catalog, root: Path, name: str) -> Copied:
+def finish_copy(catalog: Catalog, root: Path, name: str, on_progress: OnProgress | None = None) -> Copied:
     with catalog.lease(lease_name(name)):
-        return _copy(catalog, root, catalog.source(name))
+        return _copy(catalog, root, catalog.source(name), on_progress)
 
 
 def together(catalog: Catalog, names: Sequence[str], order: Order) -> list[tuple[str, ...]]:
@@ -69,23 +78,66 @@ def together(catalog: Catalog, names: Sequence[str], order: Order) -> list[tuple
     return [*groups, tuple(shared)] if any(name in shared for name in names) else groups
 
 
-def capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> Mapping[str, Captured]:
-    """Everything that these sources have committed by now, one ledger order for all. One that fails stops no other."""
+def capture(
+    catalog: Catalog, root: Path, names: Sequence[str], order: Order, wait: float = 30.0
+) -> Mapping[str, Captured]:
+    """Everything that these sources have committed by now, one ledger order for all. One that fails stops no other.
+
+    Busy if another process is at one of them for longer than ``wait``.
+    """
+    with catalog.lease(*map(lease_name, names), wait=wait):
+        done = _capture(catalog, root, names, order)
+        # Each change of a layout that is followed leaves fewer columns, so there are not many.
+        while followed := _follow_changes(catalog, done):
+            again = _capture(catalog, root, names, order)
+            done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
+        return {name: one.outcome for name, one in done.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What came of one source, and what was published of it whether or not it failed then."""
+
+    outcome: Captured
+    units: int = 0
+    rows: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def _added(before: _Done, then: _Done, note: str | None) -> _Done:
+    units, rows = before.units + then.units, before.rows + then.rows
+    notes = (*before.notes, *([note] if note else []), *then.notes)
+    outcome = then.outcome
+    if isinstance(outcome, Progress):
+        outcome = replace(outcome, units=units, rows=rows, notes=notes)
+    return _Done(outcome, units, rows, notes)
+
+
+def _follow_changes(catalog: Catalog, done: Mapping[str, _Done]) -> Mapping[str, str]:
+    """What was said of each source whose table can be read on without what is gone."""
+    told: dict[str, str] = {}
+    for name, one in done.items():
+        if isinstance(one.outcome, SchemaChanged) and (one.outcome.gone or one.outcome.unsure):
+            with suppress(SchemaChanged):
+                told[name] = follow(catalog, catalog.source(name), one.outcome)
+    return told
+
+
+def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> Mapping[str, _Done]:
     with ExitStack() as stack:
-        stack.enter_context(catalog.lease(*map(lease_name, names)))
-        done: dict[str, Captured] = {}
+        done: dict[str, _Done] = {}
         inlets: list[Inlet] = []
         for record in map(catalog.source, names):
             try:
                 inlet = _inlet(catalog, root, record, stack)
             except RollviewError as error:
                 _note(catalog, record, error)
-                done[record.name] = error
+                done[record.name] = _Done(error)
             else:
                 if isinstance(inlet, Inlet):
                     inlets.append(inlet)
                 else:
-                    done[record.name] = inlet
+                    done[record.name] = _Done(inlet, inlet.units, inlet.rows)
         return {**done, **_captured(catalog, root, inlets, order)}
 
 
@@ -98,34 +150,55 @@ def _inlet(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> In
     return Inlet(source, record, catalog.snapshot())
 
 
-def _captured(catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order) -> Mapping[str, Captured]:
+def _captured(catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order) -> Mapping[str, _Done]:
     if not inlets:
         return {}
     records = {inlet.name: catalog.source(inlet.name) for inlet in inlets}
     sequencer = Sequencer(catalog, root, inlets, order)
     try:
-        done: Mapping[str, Captured] = sequencer.run()
+        found: Mapping[str, Captured] = sequencer.run()
     except RollviewError as error:
-        done = dict.fromkeys(records, error)
-    done = {**done, **sequencer.failed}
-    for name, record in records.items():
-        found = done[name]
-        _note(catalog, record, found if isinstance(found, RollviewError) else None)
-    return done
+        found = dict.fromkeys(records, error)
+    found = {**found, **sequencer.failed}
+    return {inlet.name: _noted(catalog, records[inlet.name], inlet, found[inlet.name]) for inlet in inlets}
 
 
-def resnapshot(catalog: Catalog, root: Path, name: str) -> Progress:
-    """Copy the source again; the difference from what is held becomes one unit of work."""
+def _noted(catalog: Catalog, record: Record, inlet: Inlet, outcome: Captured) -> _Done:
+    if isinstance(outcome, RollviewError):
+        _note(catalog, record, outcome)
+        return _Done(outcome, inlet.units, inlet.rows)
+    notes: tuple[str, ...] = ()
+    # It has just answered; if it does not tell how it fares, it is asked again the next time.
+    with suppress(RollviewError):
+        notes = _note_health(catalog, record, inlet.source)
+    _note(catalog, record, None)
+    return _Done(replace(outcome, notes=notes), inlet.units, inlet.rows, notes)
+
+
+def resnapshot(
+    catalog: Catalog, root: Path, name: str, *, widen: bool = False, settings: SourceSettings | None = None
+) -> Progress:
+    """Copy the source again; the difference from what is held becomes one unit of work.
+
+    ``widen``: take columns as well that are at the source and not here, those of ``settings`` if it names any.
+    """
     with catalog.lease(lease_name(name)):
         record = catalog.source(name)
+        if settings is not None:
+            record = _resettled(catalog, record, settings)
         with (
             _noting(catalog, record),
             _closing(open_recorded(catalog, record)) as source,
             _withdrawing(source),
             source.first_copy() as copy,
         ):
-            _check_schemas(catalog, record, copy)
-            return _replace(catalog, root, source, record, copy)
+            _follow_copy(catalog, record, copy)
+            notes = _widen_copy(catalog, root, record, copy) if widen else ()
+            done = _replace(catalog, root, source, record, copy)
+            if notes and not done.units:
+                with catalog.write() as writer:
+                    writer.sources.hasten_layouts(done.csn)
+            return replace(done, notes=notes)
 
 
 def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
@@ -179,11 +252,12 @@ def _not_ready(name: str, findings: list[Finding]) -> UsageError:
     )
 
 
-def _copy(catalog: Catalog, root: Path, record: Record) -> Copied:
+def _copy(catalog: Catalog, root: Path, record: Record, on_progress: OnProgress | None = None) -> Copied:
     try:
         with _closing(open_recorded(catalog, record)) as source, _withdrawing(source):
-            return run_first_copy(catalog, root, source, record)
+            return run_first_copy(catalog, root, source, record, on_progress)
     except RollviewError as error:
+        _note(catalog, record, error)
         with catalog.write() as writer:
             writer.sources.set_state(record.name, "copying", error.message)
         raise
@@ -209,19 +283,39 @@ def _captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
 def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
     names = {table.remote: table.relation for table in record.tables}
     changes = {}
+    quarantines = SourceSettings.from_json(record.settings).quarantines
     for table in copy.tables:
-        found = list(pieces(record.name, names[table.name], table, copy))
+        found = list(pieces(record.name, names[table.name], table, copy, quarantines=quarantines))
         changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
-    unit = UnitOfWork(copy.position, "copied again", copy.time, changes)
+    unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
     return Sequencer(catalog, root, [Inlet(source, record, catalog.snapshot())]).replace(unit, copy.memory)
 
 
-def _check_schemas(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
+def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
+    """Columns that the copy does not have, or not as they were, are left out from here on."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     for table in copy.tables:
-        if table.schema != relations[table.name].schema:
-            raise SchemaChanged(record.name, table.name, "its columns are not the recorded ones")
+        relation = relations[table.name]
+        gone = tuple(c.name for c in relation.schema if table.schema.find(c.name) != c)
+        unsure = unkept(relation.constraints, table.constraints)
+        if gone or unsure:
+            what = f"columns that are gone or promise less: {', '.join((*gone, *unsure))}"
+            follow(catalog, record, SchemaChanged(record.name, table.name, what, gone=gone, unsure=unsure))
+
+
+def _widen_copy(catalog: Catalog, root: Path, record: Record, copy: FirstCopy) -> tuple[str, ...]:
+    found = {table.name: widen_table(catalog, root, record, table, copy.position) for table in copy.tables}
+    return tuple(f"table '{name}' has as well: {', '.join(columns)}" for name, columns in found.items() if columns)
+
+
+def _resettled(catalog: Catalog, record: Record, settings: SourceSettings) -> Record:
+    """The same source with other columns; nothing else of it may change."""
+    before = SourceSettings.from_json(record.settings)
+    tables = tuple(replace(table, columns=settings.table(table.remote).columns) for table in before.tables)
+    with catalog.write() as writer:
+        writer.sources.set_settings(record.name, replace(before, tables=tables).to_json())
+    return catalog.source(record.name)
 
 
 def _refuse_readers(catalog: Catalog, record: Record) -> None:
@@ -244,11 +338,33 @@ def _noting(catalog: Catalog, record: Record) -> Iterator[None]:
 
 
 def _note(catalog: Catalog, record: Record, error: RollviewError | None) -> None:
-    state = "active" if error is None else error.code if isinstance(error, SourceStopped) else record.state
-    problem = None if error is None else error.message
-    if (state, problem) != (record.state, record.problem):
+    """A source that must be tried again waits longer each time, so that it costs nobody anything."""
+    if error is not None:
+        failures = int(record.health.get("failures", 0)) + 1
+        retry_at = datetime.now(UTC) + delay(failures)
         with catalog.write() as writer:
-            writer.sources.set_state(record.name, state, problem)
+            writer.sources.set_state(record.name, _state(record, error), error.message)
+            health = {**record.health, "failures": failures, "retry_at": retry_at.isoformat()}
+            writer.sources.set_health(record.name, health)
+    elif record.state != "active" or record.problem is not None:
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, "active")
+
+
+def _state(record: Record, error: RollviewError) -> str:
+    if isinstance(error, SourceStopped):
+        return error.code
+    return "retrying" if error.retryable and record.state == "active" else record.state
+
+
+def _note_health(catalog: Catalog, record: Record, source: Source) -> tuple[str, ...]:
+    """Written when it says something new, and from time to time as a sign of life. An alarm that is new is told."""
+    seen = asdict(source.health()) if isinstance(source, Watched) else {}
+    if seen != dict(record.health) or record.read is None or datetime.now(UTC) - record.read > _SIGN_OF_LIFE:
+        with catalog.write() as writer:
+            writer.sources.set_health(record.name, seen, read=True)
+    alarm = seen.get("alarm")
+    return (alarm,) if alarm and not record.health.get("alarm") else ()
 
 
 @contextmanager

@@ -29,12 +29,14 @@ _MOST_ROWS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one source gave: units of work with a csn, their signed rows, and where it stands."""
+    """What one source gave: units of work with a csn, their signed rows, and where it stands; ``notes``: what a user
+    should know of it."""
 
     units: int
     rows: int
     position: str
     csn: Csn
+    notes: tuple[str, ...] = ()
 
 
 class Sequencer:

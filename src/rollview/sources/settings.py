@@ -17,20 +17,27 @@ from rollview.core.names import same
 from rollview.core.references import anchored, is_reference
 from rollview.errors import UsageError
 
+ON_BAD_VALUE = "on_bad_value"
+
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _FILES = ("sqlite", "files", "delta", "debezium")
 
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
     """``remote`` is the table's name at the source. ``types``: Spark types that columns are to have; ``key``: columns
-    that are unique, where the source cannot tell."""
+    that are unique, where the source cannot tell; ``columns``: those that are captured, all if it is empty."""
 
     relation: str
     remote: str
     types: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] = ()
     format: str | None = None
+    columns: tuple[str, ...] = ()
+
+    def takes(self, column: str) -> bool:
+        return not self.columns or any(same(column, name) for name in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,8 @@ class SourceSettings:
             )
         if not self.tables:
             raise UsageError("The source has no tables.", hint="Name at least one.")
+        if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
+            raise UsageError(f"{ON_BAD_VALUE} is '{self.options[ON_BAD_VALUE]}'.", hint="It is stop or quarantine.")
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -81,6 +90,11 @@ class SourceSettings:
                 raise UsageError(
                     f"Two tables would be called '{table.relation}'.", hint="Give one of them another name: NAME=TABLE."
                 )
+
+    @property
+    def quarantines(self) -> bool:
+        """Whether a row that has no representation is put aside rather than stopping the source."""
+        return self.options.get(ON_BAD_VALUE, "stop") == "quarantine"
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)
@@ -105,10 +119,21 @@ class SourceSettings:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SourceSettings:
-        tables = tuple(TableSettings(**{**table, "key": tuple(table["key"])}) for table in data["tables"])
+        tables = tuple(
+            TableSettings(**{**table, "key": tuple(table["key"]), "columns": tuple(table.get("columns", ()))})
+            for table in data["tables"]
+        )
         told = data.get("global_transactions")
         together = None if told is None else GlobalSettings(**{**told, "sources": tuple(told["sources"])})
         return cls(data["kind"], data["address"], tables, data["options"], together)
+
+
+def size(text: str) -> int:
+    """``500 MB`` in bytes."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{text!r} is not a size.", hint="Write for example '500 MB' or '10 GB'.")
+    return int(found[1]) << 10 * ("", "k", "m", "g", "t").index(found[2].lower())
 
 
 def table_named(text: str) -> TableSettings:

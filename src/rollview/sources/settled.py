@@ -6,7 +6,7 @@ there. A unit whose net effect is nothing has no csn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,11 +34,19 @@ class SettledEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Pieces:
+    """Rows that need not all be in memory."""
+
+    each: Callable[[], Iterable[pa.Table]]
+    num_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """``tables``: signed rows with csns."""
 
     entries: tuple[SettledEntry, ...]
-    tables: Mapping[Remote, pa.Table]
+    tables: Mapping[Remote, Pieces]
     relations: Mapping[Remote, Relation]
 
     @property
@@ -62,16 +70,16 @@ class _Signed:
         self.positions.extend([position] * len(rows))
 
 
-def replaces(entry: Entry) -> bool:
-    """Whether a table is compared with all that came before."""
-    return any(changes.replaces for one in entry.arrived for changes in one.unit.changes.values())
+def comes_alone(entry: Entry) -> bool:
+    """Whether a table is compared with all that came before, or changed by more rows than fit into memory."""
+    return any(c.replaces or c.spools for one in entry.arrived for c in one.unit.changes.values())
 
 
 def settle(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[Entry], first: Csn) -> Settled:
     """``first``: the csn of the first entry that changes something."""
-    if any(map(replaces, entries)):
+    if any(map(comes_alone, entries)):
         (entry,) = entries
-        return _replacing(root, relations, entry, first)
+        return _alone(root, relations, entry, first)
     signed = {remote: _Signed([], [], [], []) for remote in relations}
     kept: list[SettledEntry] = []
     for entry in entries:
@@ -79,7 +87,11 @@ def settle(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[E
         if counts:
             kept.append(SettledEntry(entry, counts))
     tables = {remote: _table(remote[0], relations[remote], one) for remote, one in signed.items() if one.rows}
-    return Settled(tuple(kept), tables, relations)
+    return Settled(tuple(kept), {remote: _in_memory(table) for remote, table in tables.items()}, relations)
+
+
+def _in_memory(table: pa.Table) -> Pieces:
+    return Pieces(lambda: (table,), table.num_rows)
 
 
 def _changes(entry: Entry) -> Mapping[Remote, tuple[Changes, str]]:
@@ -98,7 +110,8 @@ def _both(first: Changes, then: Changes) -> Changes:
         return then
     assert not isinstance(first.after, pa.Table)
     assert not isinstance(then.after, pa.Table)
-    return Changes([*first.before, *then.before], [*first.after, *then.after], first.replaces)
+    spools = (*first.spools, *then.spools)
+    return Changes([*first.before, *then.before], [*first.after, *then.after], first.replaces, spools)
 
 
 def _take(
@@ -117,14 +130,47 @@ def _take(
     return tuple(counts)
 
 
-def _replacing(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: Csn) -> Settled:
-    tables: dict[Remote, pa.Table] = {}
+def _alone(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: Csn) -> Settled:
+    tables: dict[Remote, Pieces] = {}
+    counts: list[Change] = []
     for remote, (changes, position) in _changes(entry).items():
-        rows = _replaced(root, remote[0], relations[remote], changes, position)
-        if rows.num_rows:
-            tables[remote] = rows.append_column(CSN, pa.array(np.full(rows.num_rows, csn, dtype=np.int64)))
-    counts = tuple(_counted(relations[remote], rows) for remote, rows in tables.items())
-    return Settled((SettledEntry(entry, counts),) if counts else (), tables, relations)
+        relation = relations[remote]
+
+        def pieces(
+            source: str = remote[0], relation: Relation = relation, changes: Changes = changes, at: str = position
+        ) -> Iterator[pa.Table]:
+            for rows in _signed_pieces(root, source, relation, changes, at):
+                yield rows.append_column(CSN, pa.array(np.full(rows.num_rows, csn, dtype=np.int64)))
+
+        if not changes.spools or changes.replaces:
+            rows = next(pieces())
+            found, whole = [_counted(relation, rows)], _in_memory(rows)
+        else:
+            # Equal keys are in one piece, so what the pieces count adds up.
+            found = [_counted(relation, rows) for rows in pieces()]
+            whole = Pieces(pieces, sum(one.inserted + one.deleted for one in found))
+        if whole.num_rows:
+            tables[remote] = whole
+            counts.append(_sum(relation, found))
+    return Settled((SettledEntry(entry, tuple(counts)),) if counts else (), tables, relations)
+
+
+def _signed_pieces(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> Iterator[pa.Table]:
+    if changes.replaces and changes.spools:
+        come = [rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT]) for s in changes.spools for rows in s.pieces()]
+        assert not isinstance(changes.after, pa.Table)
+        whole = pa.concat_tables([as_table(changes.after, relation.schema), *come])
+        changes = Changes(after=whole, replaces=True)
+    if changes.replaces or changes.before or changes.after or not changes.spools:
+        yield _replaced(root, source, relation, changes, position)
+    for spool in changes.spools:
+        yield from spool.pieces()
+
+
+def _sum(relation: Relation, counts: Sequence[Change]) -> Change:
+    inserted, deleted = sum(one.inserted for one in counts), sum(one.deleted for one in counts)
+    updated = sum(one.updated or 0 for one in counts) if relation.constraints.primary_key else None
+    return Change(relation.name, inserted, deleted, updated)
 
 
 def _replaced(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> pa.Table:

@@ -55,6 +55,22 @@ def _array(column: Column, values: Sequence[Any]) -> pa.Array:
         raise
 
 
+def unfit_places(rows: Sequence[Row], schema: Schema) -> dict[int, tuple[str, str]]:
+    """Column and reason by place, for each row that has a value that its column cannot hold."""
+    found: dict[int, tuple[str, str]] = {}
+    for column, values in zip(schema, zip(*rows, strict=True), strict=bool(rows)):
+        type_ = arrow_type(column.type, column.name)
+        try:
+            pa.array(values, type_)
+        except _REFUSALS:
+            for place, value in enumerate(values):
+                try:
+                    pa.array([value], type_)
+                except _REFUSALS as error:
+                    found.setdefault(place, (column.name, _reason(error, value, column)))
+    return found
+
+
 def _reason(error: Exception, value: Any, column: Column) -> str:
     shown = repr(value)
     cut = shown if len(shown) <= 60 else f"{shown[:57]}…"

@@ -16,7 +16,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from rollview.core.phases import phase
-from rollview.core.schema import Schema
+from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
 from rollview.store import durable, parquet
 from rollview.store.buckets import Buckets
@@ -84,6 +84,10 @@ class DeltaFolder:
         target.update({file.path: file for file in add})
         return self._log.reconcile(tuple(target.values()), note, base)
 
+    def declare(self, columns: Iterable[Column]) -> None:
+        """Other programs that read the table see these columns from its next version on, NULL in files without them."""
+        self._log.declare(arrow_schema(Schema(tuple(columns))))
+
     def withdraw(self, place: str, pinned: int) -> None:
         """Before a staging folder is discarded: whoever reads the newest version must not look for it."""
         self._log.withdraw(place, pinned)
@@ -109,7 +113,7 @@ class DeltaFolder:
         """The same rows in this process: only for files that are known to be small."""
         physical = arrow_schema(self.schema)
         tables = [parquet.load(place) for place in safe_places(self.root, tuple(files))]
-        typed = [table.select(physical.names).cast(physical) for table in tables]
+        typed = [as_declared(table, physical) for table in tables]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
 
     def discard(self, folder: str) -> None:
@@ -120,6 +124,13 @@ class DeltaFolder:
         if not _FOLDER.fullmatch(folder):
             raise ValueError(f"not a staging folder: {folder!r}")
         return self.root / folder
+
+
+def as_declared(table: pa.Table, physical: pa.Schema) -> pa.Table:
+    """A file's rows in exactly these columns; one that came after the file was written is NULL in it."""
+    there = set(table.column_names)
+    columns = [table[field.name] if field.name in there else pa.nulls(table.num_rows, field.type) for field in physical]
+    return pa.Table.from_arrays(columns, names=physical.names).cast(physical)
 
 
 def frame(spark: SparkSession, rows: pa.Table, schema: Schema) -> DataFrame:

@@ -79,6 +79,15 @@ class DeltaLog:
         self._remember(version, target)
         return version
 
+    def declare(self, columns: pa.Schema) -> None:
+        """Columns that files may have from now on; may be said again."""
+        table = DeltaTable(self._root.as_uri())
+        present = {field.name for field in table.schema().fields}
+        new = [field for field in DeltaSchema.from_arrow(columns).fields if field.name not in present]
+        if new:
+            table.alter.add_columns(new)
+            self._sync(table.version())
+
     def withdraw(self, place: str, pinned: int) -> None:
         """A folder is about to go: if the newest version names it, the pinned version's files become the newest."""
         with durable.disk(self._root):

@@ -10,8 +10,9 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.view import Propagation, ViewPlan, outline, plan
-from rollview.catalog import Part, Relation, RelationKind, Snapshot
+from rollview.catalog import SCHEMA_CHANGED, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
+from rollview.core.schema import Schema
 from rollview.errors import OutOfReach
 from rollview.store.writing import BOUND
 
@@ -31,7 +32,7 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
     """The view's plan, from its definition and the types that Spark told when it was created."""
     definition = relation.definition
     assert definition is not None
-    known = tuple(known_as(snapshot.get(name)) for name in relation.depends_on)
+    known = tuple(_known_to(relation, snapshot.get(name)) for name in relation.depends_on)
     return _plan(
         relation.name, definition.query, definition.columns, known, json.dumps(definition.facts, sort_keys=True)
     )
@@ -58,6 +59,17 @@ def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
 
 def known_as(relation: Relation) -> Known:
     return Known(relation.name, relation.schema, relation.constraints)
+
+
+def _known_to(view: Relation, relation: Relation) -> Known:
+    """A column that a source gained later is not there for a view; for one that is stopped, the lost ones are."""
+    if not relation.layouts:
+        return known_as(relation)
+    if view.state == SCHEMA_CHANGED:
+        return Known(relation.name, relation.schema_at(view.pins[Part.DELTA].through), relation.constraints)
+    then = relation.schema_at(view.created)
+    kept = tuple(column for column in then if column in relation.schema.columns)
+    return Known(relation.name, Schema(kept), relation.constraints)
 
 
 def high_water_mark(snapshot: Snapshot, relation: Relation) -> Csn:

@@ -31,8 +31,6 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = by_request
-
 MOST = 10**38 - 1
 STATEFUL = {
     "distinct_": "SELECT DISTINCT x FROM t",
@@ -74,6 +72,7 @@ def retract(warehouse: Warehouse, view: str, value: int, times: int) -> None:
         writer.pin(view, Pin(Part.DELTA, version, pin.after, pin.through, pin.rows + times))
 
 
+@by_request
 def test_41_nan_is_nan_and_minus_zero_is_zero_in_every_stateful_operator(spark: SparkSession, tmp_path: Path) -> None:
     table = Known("t", Schema((Column("id", "int"), Column("x", "double"))), Constraints())
     warehouse, model = fresh(spark, tmp_path / "warehouse"), Model(spark, (table,))
@@ -102,6 +101,7 @@ def test_41_nan_is_nan_and_minus_zero_is_zero_in_every_stateful_operator(spark: 
         check_view(warehouse, model, name)
 
 
+@by_request
 def test_42_a_sum_beyond_38_digits_stops_its_view_and_comes_back(spark: SparkSession, tmp_path: Path) -> None:
     """±(10^38 - 1): exact at the edge, never NULL beyond it, and exact again when what was too much is deleted."""
     warehouse = fresh(spark, tmp_path / "warehouse")

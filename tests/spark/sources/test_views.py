@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rollview.errors import UsageError
+from rollview.results import Captured, Refreshed
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 
@@ -56,10 +57,9 @@ def test_a_view_over_two_sources_is_right_at_every_csn(spark: SparkSession, tmp_
         shop.execute("DELETE FROM orders WHERE id = 1")
         warehouse.capture()
         (places / "b.csv").unlink()
-        ((captured, refreshed, problem),) = warehouse.run(0.1, threading.Event(), 1)
-        assert problem is None
-        assert captured is not None
-        assert refreshed is not None
+        *captured, refreshed = warehouse.run(0.1, threading.Event(), 1)
+        assert all(isinstance(one, Captured) for one in captured)
+        assert isinstance(refreshed, Refreshed)
         last = warehouse.snapshot().moment.csn
         assert last == 6
         for csn in range(2, last + 1):
@@ -68,3 +68,49 @@ def test_a_view_over_two_sources_is_right_at_every_csn(spark: SparkSession, tmp_
         assert {(region, str(amount), count) for region, amount, count in rows} == {("north", "7.50", 1)}
         with pytest.raises(UsageError, match="captured from source 'shop'"):
             warehouse.sql("INSERT INTO orders VALUES (9, 'CA', 1)")
+
+
+def test_a_change_of_columns_stops_only_the_views_that_name_them(spark: SparkSession, tmp_path: Path) -> None:
+    with (
+        closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None)) as shop,
+        Warehouse.create(tmp_path / "w") as made,
+    ):
+        shop.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, amount DECIMAL(12,2), note TEXT)")
+        shop.execute("INSERT INTO orders VALUES (1, 'CA', 9.90, 'x'), (2, 'WI', 5.00, 'y')")
+        warehouse = Warehouse.open(made.root, spark=spark)
+        orders = TableSettings("orders", "orders")
+        warehouse.add_source("shop", SourceSettings("sqlite", str(tmp_path / "shop.db"), (orders,)))
+        warehouse.create_view(
+            "CREATE MATERIALIZED VIEW by_state AS SELECT state, SUM(amount) AS s FROM orders GROUP BY state"
+        )
+        warehouse.create_view("CREATE MATERIALIZED VIEW states AS SELECT state, s * 2 AS d FROM by_state")
+        warehouse.create_view("CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n, SUM(amount) AS s FROM orders")
+        shop.execute("ALTER TABLE orders RENAME COLUMN note TO remark")
+        shop.execute("UPDATE orders SET amount = 1 WHERE id = 1")
+        (captured,) = warehouse.capture().sources
+        assert "no view is affected" in captured.notes[0]
+        warehouse.refresh()
+        shop.execute("ALTER TABLE orders RENAME COLUMN state TO region")
+        shop.execute("INSERT INTO orders VALUES (3, 'NY', 7, 'z')")
+        (captured,) = warehouse.capture().sources
+        assert "stopped: by_state, states" in captured.notes[0]
+        warehouse.refresh()
+        states = {view.name: (view.state, view.csn) for view in warehouse.status().views}
+        assert states == {"by_state": ("schema_changed", 2), "states": ("schema_changed", 2), "counted": ("ok", 3)}
+        assert {(row.state, str(row.s)) for row in warehouse.read("by_state").collect()} == {
+            ("CA", "1.00"),
+            ("WI", "5.00"),
+        }
+        assert len(warehouse.read("by_state", as_of=1).collect()) == 2
+        assert warehouse.verify("counted").equal
+        assert warehouse.verify("counted", at=1).equal
+        with pytest.raises(UsageError, match="'by_state' is stopped at csn 2"):
+            warehouse.refresh(("by_state",))
+        warehouse.drop_view("states")
+        query = "SELECT id % 2 AS odd, SUM(amount) AS s FROM orders GROUP BY id % 2"
+        warehouse.create_view(f"CREATE OR REPLACE MATERIALIZED VIEW by_state AS {query}")
+        shop.execute("DELETE FROM orders WHERE id = 1")
+        warehouse.capture()
+        warehouse.refresh()
+        assert warehouse.verify("by_state").equal
+        assert all(view.state == "ok" for view in warehouse.status().views)

@@ -28,6 +28,7 @@ from rollview.sources.protocol import (
     Rows,
     SourceTable,
     UnitOfWork,
+    projected,
 )
 from rollview.sources.values import UnfitError
 
@@ -74,7 +75,7 @@ class DeltaSource:
         position = _position([table.version() for table in opened.values()])
         ids = {remote: str(table.metadata().id) for remote, table in opened.items()}
         memory = {**self._opening.memory, "ids": ids}
-        yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory)
+        yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, at_once=4)
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
@@ -85,8 +86,15 @@ class DeltaSource:
             while seen[place] < newest.version():
                 if rows >= limit:
                     return Batch(tuple(units), _position(seen), complete=False)
-                seen[place] += 1
-                unit = self._unit(remote, seen[place], _position(seen))
+                reached = [*seen[:place], seen[place] + 1, *seen[place + 1 :]]
+                try:
+                    unit = self._unit(remote, reached[place], _position(reached))
+                except SchemaChanged:
+                    # What came before it is whole, and read by the layout that it had.
+                    if not units:
+                        raise
+                    return Batch(tuple(units), _position(seen), complete=False)
+                seen = reached
                 rows += sum(len(change.before) + len(change.after) for change in unit.changes.values())
                 units.append(unit)
         return Batch(tuple(units), _position(seen), known=now)
@@ -129,8 +137,10 @@ class DeltaSource:
         old, new = self._at(remote, version - 1), self._at(remote, version)
         schema = self._opening.known[remote].schema
         now = self._described(remote, new).schema
-        if any(now.find(column.name) != column for column in schema):
-            raise SchemaChanged(self._opening.name, remote, f"its columns changed in version {version}")
+        lost = tuple(column.name for column in schema if now.find(column.name) != column)
+        if lost:
+            what = f"columns that are gone or have another type in version {version}: {', '.join(lost)}"
+            raise SchemaChanged(self._opening.name, remote, what, gone=lost)
         before, after = added_files(old), added_files(new)
         with self._telling(remote, version):
             gone = rows_of(old, [file for path, file in before.items() if path not in after], schema)
@@ -139,7 +149,7 @@ class DeltaSource:
 
     def _described(self, remote: str, table: DeltaTable) -> SourceTable:
         with self._telling(remote):
-            return described(remote, table)
+            return projected(described(remote, table), self._opening.settings.table(remote))
 
     @contextmanager
     def _telling(self, remote: str, version: int | None = None) -> Iterator[None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import Unsupported
-from rollview.sources.protocol import Finding, SourceTable
+from rollview.sources.protocol import Finding, SourceTable, projected
 from rollview.sources.settings import TableSettings
 
 _COLUMNS = """
@@ -108,7 +108,7 @@ def findings(table: MariadbTable | None, settings: TableSettings) -> list[Findin
     elif table.engine != "InnoDB":
         what = f"table '{remote}' is kept by {table.engine}, which knows no transactions"
         found.append(Finding(what, f"ALTER TABLE {quoted(remote)} ENGINE = InnoDB;"))
-    for column in table.columns:
+    for column in (column for column in table.columns if settings.takes(column.name)):
         if column.virtual:
             what = f"column '{column.name}' of table '{remote}' is computed and not in the log; it is left out"
             found.append(Finding(what, blocks=False))
@@ -120,15 +120,21 @@ def findings(table: MariadbTable | None, settings: TableSettings) -> list[Findin
     return found
 
 
-def described(table: MariadbTable) -> SourceTable:
+def described(table: MariadbTable, settings: TableSettings) -> SourceTable:
     columns = []
-    for column in stored(table):
+    for column in (column for column in stored(table) if settings.takes(column.name)):
         type_ = spark_type(column)
         if type_ is None:
             raise Unsupported(f"Column '{column.name}' of table '{table.remote}' is {column.spelled}.")
         columns.append(Column(column.name, type_))
     required = tuple(column.name for column in stored(table) if not column.nullable)
-    return SourceTable(table.remote, Schema(tuple(columns)), Constraints(table.key, (), required))
+    whole = SourceTable(table.remote, Schema(tuple(columns)), Constraints(table.key, (), required))
+    return projected(whole, settings)
+
+
+def recorded(table: MariadbTable) -> dict[str, list[Any]]:
+    """What is remembered of the columns: the log does not tell their types as exactly."""
+    return {column.name: [column.kind, column.spelled, column.length] for column in stored(table)}
 
 
 def stored(table: MariadbTable) -> tuple[MariadbColumn, ...]:

@@ -16,13 +16,15 @@ from typing import Any, ClassVar
 from pymysql.cursors import SSCursor
 from pymysqlreplication import BinLogStreamReader
 
-from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceStopped
+from rollview.errors import LostPosition, SchemaChanged, SourceStopped
 from rollview.sources.mariadb.collations import collation_findings
-from rollview.sources.mariadb.layout import MariadbTable, described, findings, quoted, read_table, stored
+from rollview.sources.mariadb.layout import MariadbTable, described, findings, quoted, read_table, recorded, stored
 from rollview.sources.mariadb.server import Server, server_findings
 from rollview.sources.mariadb.stream import EVENTS, Stream, done_through, read_from
 from rollview.sources.mariadb.values import decoder
 from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+from rollview.sources.quarantine import Sieve
+from rollview.sources.spool import BATCH_BYTES
 
 _PIECE = 50_000
 _NOWHERE = "0-0-0"
@@ -47,7 +49,8 @@ class MariadbSource:
 
     def tables(self) -> tuple[SourceTable, ...]:
         with self._server.translated():
-            return tuple(described(self._get(self._connection, remote)) for remote in self._opening.settings.remotes)
+            settings = self._opening.settings.tables
+            return tuple(described(self._get(self._connection, table.remote), table) for table in settings)
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
@@ -55,11 +58,14 @@ class MariadbSource:
             position = _snapshot(reading)
             found = {remote: self._get(reading, remote) for remote in self._opening.settings.remotes}
 
-            def rows(remote: str) -> Iterator[Sequence[Row]]:
-                yield from self._copied(reading, found[remote])
+            sieve = Sieve(self._opening)
 
-            tables = tuple(map(described, found.values()))
-            yield FirstCopy(position, _clock(reading), tables, rows, self._opening.memory)
+            def rows(remote: str) -> Iterator[Sequence[Row]]:
+                yield from self._copied(reading, found[remote], sieve)
+
+            tables = tuple(self._described(table) for table in found.values())
+            memory = {**self._opening.memory, "columns": {remote: recorded(table) for remote, table in found.items()}}
+            yield FirstCopy(position, _clock(reading), tables, rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():
@@ -68,8 +74,7 @@ class MariadbSource:
                 raise LostPosition(self._opening.name, f"the server's log ends at {newest}, before {after}")
             if self.order(newest) == self.order(after):
                 return Batch((), after, known=now)
-            tables = {remote: self._checked(remote) for remote in self._opening.settings.remotes}
-            batch = self._batch(tables, after, newest, limit)
+            batch = self._batch(after, newest, limit)
             return replace(batch, known=now) if batch.complete else batch
 
     def acknowledge(self, position: str) -> None:
@@ -91,12 +96,13 @@ class MariadbSource:
             self._used = self._server.connect()
         return self._used
 
-    def _batch(self, tables: dict[str, MariadbTable], after: str, newest: str, limit: int) -> Batch:
+    def _batch(self, after: str, newest: str, limit: int) -> Batch:
         units: list[UnitOfWork] = []
         position, rows, start = after, 0, read_from(after)
         try:
             with closing(self._events(start)) as events:
-                for found in Stream(self._opening, self._server.database, tables, start).units(events):
+                reader = Stream(self._opening, self._server.database, start)
+                for found in reader.units(events):
                     reached = found if isinstance(found, str) else found.position
                     if self.order(reached) <= self.order(after):
                         continue
@@ -104,7 +110,8 @@ class MariadbSource:
                     if isinstance(found, UnitOfWork):
                         units.append(found)
                         rows += sum(len(c.before) + len(c.after) for c in found.changes.values())
-                    if self.order(position) >= self.order(newest) or rows >= limit:
+                    enough = rows >= limit or reader.size > BATCH_BYTES
+                    if self.order(position) >= self.order(newest) or (enough and units):
                         break
         except SourceStopped:
             if not units:
@@ -134,34 +141,32 @@ class MariadbSource:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
         return table
 
-    def _checked(self, remote: str) -> MariadbTable:
-        """The table as it is now; a column that was added later is not asked for."""
-        table = self._get(self._connection, remote)
-        now = {column.name: column.type for column in described(table).schema}
-        for column in self._opening.known[remote].schema:
-            if now.get(column.name) != column.type:
-                raise SchemaChanged(self._opening.name, remote, f"column '{column.name}' is gone or has another type")
-        return table
+    def _described(self, table: MariadbTable) -> SourceTable:
+        return described(table, self._opening.settings.table(table.remote))
 
-    def _copied(self, connection: Any, table: MariadbTable) -> Iterator[Sequence[Row]]:
-        columns = stored(table)
-        types = {column.name: column.type for column in described(table).schema}
-        decoders = [(column.name, decoder(column, types[column.name])) for column in columns]
+    def _copied(self, connection: Any, table: MariadbTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
+        own = self._described(table)
+        types = {column.name: column.type for column in own.schema}
+        columns = [column for column in stored(table) if column.name in types]
+        decoders = [(c.name, decoder(c.kind, c.length, types[c.name])) for c in columns]
         # A FLOAT is printed with six digits only.
         asked = [f"CAST({quoted(c.name)} AS DOUBLE)" if c.kind == "float" else quoted(c.name) for c in columns]
         with self._server.translated(), connection.cursor(SSCursor) as cursor:
             cursor.execute(f"SELECT {', '.join(asked)} FROM {quoted(table.remote)}")
             while piece := cursor.fetchmany(_PIECE):
-                yield [self._decoded(table.remote, decoders, row) for row in piece]
+                yield [done for row in piece for done in self._decoded(own, decoders, row, sieve)]
 
-    def _decoded(self, table: str, decoders: Sequence[tuple[str, Any]], row: Sequence[Any]) -> Row:
+    def _decoded(
+        self, table: SourceTable, decoders: Sequence[tuple[str, Any]], row: Sequence[Any], sieve: Sieve
+    ) -> Sequence[Row]:
         values: list[Any] = []
         for value, (column, decode) in zip(row, decoders, strict=True):
             try:
                 values.append(None if value is None else decode(value))
             except (ValueError, ArithmeticError) as error:
-                raise BadValue(self._opening.name, table, column, str(error)) from None
-        return tuple(values)
+                sieve.refuse(table, column, str(error), None, dict(zip(table.schema.names, row, strict=True)), +1)
+                return ()
+        return (tuple(values),)
 
 
 def _clock(connection: Any) -> datetime:

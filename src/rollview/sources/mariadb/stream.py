@@ -2,15 +2,15 @@
 
 Law: a unit of work is what one global transaction id covers, and the id's number is its place. Every row is whole in
 the log, column by column by name, or the source stops. A change that was logged as a statement instead of its rows is
-seen, and stops it too. The rows of an XA transaction are in the log where it was prepared, and it is a unit of work
-where it is committed; until then the log is read again from before them, which a position tells as ``GTID@GTID``.
+seen, and stops it too; so is a statement that changes the layout. The rows of an XA transaction are in the log where it
+was prepared, and it is a unit of work where it is committed; until then the log is read again from before them, which a
+position tells as ``GTID@GTID``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,15 +19,25 @@ from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, Write
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from rollview.catalog import BadRow
+from rollview.core.names import same
+from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, SchemaChanged
-from rollview.sources.mariadb.layout import MariadbTable, stored
+from rollview.sources.mariadb.ddl import UnclearError, altered
 from rollview.sources.mariadb.values import Decode, decoder
-from rollview.sources.protocol import Changes, Opening, Row, UnitOfWork
+from rollview.sources.protocol import Opening, Row, UnitOfWork
+from rollview.sources.quarantine import Sieve
+from rollview.sources.spool import Collected, told
 
 EVENTS = (MariadbGtidEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, XAPrepareEvent, QueryEvent)
 
 _INSIDE = re.compile(r"\s*(BEGIN|START TRANSACTION|SAVEPOINT|ROLLBACK\s+TO|RELEASE|XA\s+(START|END))\b", re.IGNORECASE)
 _XA_END = re.compile(r"\s*XA\s+(COMMIT|ROLLBACK)\s+X'([0-9a-f]*)',X'([0-9a-f]*)',(\d+)", re.IGNORECASE)
+_SIDES = {
+    WriteRowsEvent: (("", +1),),
+    DeleteRowsEvent: (("", -1),),
+    UpdateRowsEvent: (("before_", -1), ("after_", +1)),
+}
 _UNDONE = re.compile(r"\s*ROLLBACK\s*$", re.IGNORECASE)
 _ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD|WITH|CALL)\b", re.IGNORECASE)
 _EMPTIED = re.compile(r"\s*TRUNCATE\b", re.IGNORECASE)
@@ -49,26 +59,24 @@ def _global_id(xid: Xid) -> str:
     return xid[0].decode("utf-8", "backslashreplace")
 
 
-@dataclass(slots=True)
-class _Collected:
-    before: list[Row] = field(default_factory=list)
-    after: list[Row] = field(default_factory=list)
-    replaces: bool = False
-
-
 class Stream:
-    def __init__(self, opening: Opening, database: str, tables: Mapping[str, MariadbTable], start: str) -> None:
+    def __init__(self, opening: Opening, database: str, start: str) -> None:
         self._opening = opening
         self._database = database
-        columns = {remote: {c.name: c for c in stored(table)} for remote, table in tables.items()}
+        columns: Mapping[str, Any] = opening.memory["columns"]
         self._decoders: dict[str, dict[str, Decode]] = {
-            remote: {c.name: decoder(columns[remote][c.name], c.type) for c in opening.known[remote].schema}
-            for remote in tables
+            remote: {c.name: _decoder(columns[remote][c.name], c) for c in table.schema}
+            for remote, table in opening.known.items()
+        }
+        self._spelled = {
+            remote: {name: columns[remote][name][1] for name in decoders} for remote, decoders in self._decoders.items()
         }
         self._gtid: str | None = None
-        self._collected: dict[str, _Collected] = {}
+        self._collected: dict[str, Collected] = {}
+        self.size = 0
+        """Bytes that were taken so far."""
         self._before = start
-        self._prepared: dict[Xid, tuple[str, dict[str, _Collected]]] = {}
+        self._prepared: dict[Xid, tuple[str, dict[str, Collected]]] = {}
 
     def units(self, events: Iterable[Any]) -> Iterator[UnitOfWork | str]:
         """Units of work, and the positions of transactions that changed none of our tables."""
@@ -105,8 +113,8 @@ class Stream:
         position = "@".join([gtid, *(before for before, _ in list(self._prepared.values())[:1])])
         if not self._collected:
             return position
-        changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in self._collected.items()}
-        return UnitOfWork(position, gtid, datetime.fromtimestamp(event.timestamp, UTC), changes, global_id)
+        changes, bad = told(self._collected)
+        return UnitOfWork(position, gtid, datetime.fromtimestamp(event.timestamp, UTC), changes, global_id, bad)
 
     def _end_prepared(self, ended: re.Match[str]) -> str:
         """The rows are those that were prepared, or none if they are rolled back. Returns the global id."""
@@ -129,7 +137,27 @@ class Stream:
             self._truncate(text, _text(event.schema))
         elif _ROWS.match(text) and any(remote.lower() in text.lower() for remote in self._decoders):
             raise LostPosition(self._opening.name, "a statement was logged instead of the rows that it changed")
+        else:
+            self._altered(text, _text(event.schema))
         return True
+
+    def _altered(self, text: str, schema: str) -> None:
+        """A statement about the layout stops the reading if what follows it cannot be read as what came before."""
+        try:
+            change = altered(text, schema, self._database, self._spelled)
+        except UnclearError as error:
+            raise LostPosition(self._opening.name, str(error)) from None
+        if change is None:
+            return
+        known = self._opening.known[change.table]
+        gone = tuple(c.name for c in known.schema if any(same(c.name, name) for name in change.columns))
+        promised = dict.fromkeys((*known.constraints.primary_key, *known.constraints.not_null))
+        unsure = tuple(name for name in promised if any(same(name, other) for other in change.unsure))
+        if gone or unsure:
+            what = (
+                f"columns that are gone or were replaced: {', '.join(gone)}" if gone else "its key or NOT NULL is gone"
+            )
+            raise SchemaChanged(self._opening.name, change.table, what, gone=gone, unsure=unsure)
 
     def _truncate(self, text: str, schema: str) -> None:
         try:
@@ -138,39 +166,61 @@ class Stream:
             raise LostPosition(self._opening.name, "a TRUNCATE in the log cannot be understood") from None
         for table in tree.find_all(exp.Table):
             if (table.db or schema) == self._database and table.name in self._decoders:
-                self._collected[table.name] = _Collected(replaces=True)
+                self._collected[table.name] = Collected(self._opening, self._opening.known[table.name], True)
 
     def _rows(self, event: Any) -> None:
         if event.schema != self._database or event.table not in self._decoders:
             return
-        collected = self._collected.setdefault(event.table, _Collected())
-        for row in event.rows:
-            if isinstance(event, UpdateRowsEvent):
-                before, after = ("before_values", "before_none_sources"), ("after_values", "after_none_sources")
-                collected.before.append(self._decoded(event.table, *(row[name] for name in before)))
-                collected.after.append(self._decoded(event.table, *(row[name] for name in after)))
-            else:
-                side = collected.after if isinstance(event, WriteRowsEvent) else collected.before
-                side.append(self._decoded(event.table, row["values"], row["none_sources"]))
+        if event.table not in self._collected:
+            self._collected[event.table] = Collected(self._opening, self._opening.known[event.table])
+        collected, rows = self._collected[event.table], self._told(event)
+        each = event.event_size // max(1, len(rows))
+        self.size += event.event_size
+        for row in rows:
+            for side, count in _SIDES[type(event)]:
+                image, reasons = row[f"{side}values"], row[f"{side}none_sources"]
+                collected.add(self._decoded(event.table, image, reasons, count, collected.bad), count, each)
 
-    def _decoded(self, table: str, image: Mapping[str, Any], reasons: Mapping[str, str]) -> Row:
+    def _told(self, event: Any) -> Sequence[Any]:
+        """The event's rows. Of one with a value that the driver cannot read, such as the 31st of February, none is."""
+        try:
+            rows: Sequence[Any] = event.rows
+        except ValueError as error:
+            raise BadValue(self._opening.name, event.table, "*", str(error), self._gtid) from None
+        return rows
+
+    def _decoded(
+        self, table: str, image: Mapping[str, Any], reasons: Mapping[str, str], count: int, bad: list[BadRow]
+    ) -> Sequence[Row]:
+        """The row; nothing if it is put aside."""
         values: list[Any] = []
         for column, decode in self._decoders[table].items():
             if column not in image:
-                raise SchemaChanged(self._opening.name, table, f"a row in the log has no column '{column}'")
-            if image[column] is None and reasons.get(column, "null") != "null":
-                raise self._missing(table, column, reasons[column])
+                what = f"a row in the log has no column '{column}'"
+                raise SchemaChanged(self._opening.name, table, what, gone=(column,))
             try:
-                values.append(None if image[column] is None else decode(image[column]))
+                values.append(self._value(table, column, image[column], reasons.get(column, "null"), decode))
             except (ValueError, ArithmeticError) as error:
-                raise BadValue(self._opening.name, table, column, str(error), self._gtid) from None
-        return tuple(values)
+                Sieve(self._opening, bad).refuse(
+                    self._opening.known[table], column, str(error), self._gtid, image, count
+                )
+                return ()
+        return (tuple(values),)
 
-    def _missing(self, table: str, column: str, reason: str) -> Exception:
+    def _value(self, table: str, column: str, value: Any, reason: str, decode: Decode) -> Any:
+        if value is not None:
+            return decode(value)
         if reason == "cols bitmap":
             what = f"a row of table '{table}' is not whole in the log (binlog_row_image must be FULL in every session)"
-            return LostPosition(self._opening.name, what)
-        return BadValue(self._opening.name, table, column, f"the log holds no such value: {reason}", self._gtid)
+            raise LostPosition(self._opening.name, what)
+        if reason != "null":
+            raise ValueError(f"the log holds no such value: {reason}")
+        return None
+
+
+def _decoder(recorded: Sequence[Any], column: Column) -> Decode:
+    kind, _, length = recorded
+    return decoder(kind, length, column.type)
 
 
 def _text(value: Any) -> str:

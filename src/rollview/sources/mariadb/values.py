@@ -11,17 +11,17 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from rollview.sources.mariadb.layout import MariadbColumn
-
 Decode = Callable[[Any], Any]
 
+_ZERO = datetime(1970, 1, 1)
 
-def decoder(column: MariadbColumn, type_: str) -> Decode:
+
+def decoder(kind: str, length: int | None, type_: str) -> Decode:
     """From what the driver gives, by copy or by log; ValueError where the type has no such value."""
     if type_.startswith("decimal"):
         return _decimal
-    if column.kind == "binary":
-        return lambda value: _binary(value).ljust(column.length or 0, b"\0")
+    if kind == "binary":
+        return lambda value: _binary(value).ljust(length or 0, b"\0")
     return _DECODERS[type_]
 
 
@@ -62,7 +62,10 @@ def _time(value: timedelta) -> str:
 
 
 def _instant(value: Any) -> datetime:
+    """The log tells a timestamp of zeroes as second 0 of 1970, which is none: the first is second 1."""
     moment: datetime = _only(datetime)(value)
+    if moment == _ZERO:
+        raise ValueError("a timestamp of zeroes")
     return moment.replace(tzinfo=UTC)
 
 

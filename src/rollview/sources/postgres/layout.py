@@ -8,17 +8,17 @@ from typing import Any, LiteralString
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import Unsupported
 from rollview.sources.postgres.values import is_known, spark_type
-from rollview.sources.protocol import Finding, SourceTable
+from rollview.sources.protocol import Finding, SourceTable, projected
 from rollview.sources.settings import TableSettings
 
 _TABLE: LiteralString = """
     SELECT c.oid, c.relkind::text, c.relreplident::text, c.relpersistence::text, c.relrowsecurity,
-           has_table_privilege(c.oid, 'SELECT'), pg_has_role(c.relowner, 'USAGE')
+           has_table_privilege(c.oid, 'SELECT'), pg_has_role(c.relowner, 'USAGE'), c.relfilenode::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
 
 _COLUMNS: LiteralString = """
     SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull, t.typtype::text, t.typbasetype, t.typtypmod,
-           format_type(a.atttypid, a.atttypmod), a.attgenerated::text
+           format_type(a.atttypid, a.atttypmod), a.attgenerated::text, a.attnum, a.xmin::text
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 
@@ -30,6 +30,8 @@ _KEY: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class PgColumn:
+    """``number`` is never used again in its table; ``version``: by which transaction it was last described."""
+
     name: str
     type_oid: int
     modifier: int
@@ -38,10 +40,14 @@ class PgColumn:
     base: tuple[int, int] | None
     spelled: str
     generated: bool
+    number: int
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
 class PgTable:
+    """``file`` is another when all rows were written anew."""
+
     schema: str
     name: str
     oid: int
@@ -51,6 +57,7 @@ class PgTable:
     has_row_security: bool
     may_read: bool
     is_owner: bool
+    file: int
     columns: tuple[PgColumn, ...]
     key: tuple[str, ...]
 
@@ -74,17 +81,16 @@ def read_table(connection: Any, remote: str) -> PgTable | None:
     found = connection.execute(_TABLE, (schema, name)).fetchone()
     if found is None:
         return None
-    columns = tuple(
-        PgColumn(
-            column, oid, modifier, not_null, category, (base, base_modifier) if base else None, spelled, bool(generated)
-        )
-        for column, oid, modifier, not_null, category, base, base_modifier, spelled, generated in connection.execute(
-            _COLUMNS, (found[0],)
-        )
-    )
+    columns = tuple(_pg_column(row) for row in connection.execute(_COLUMNS, (found[0],)))
     key = tuple(row[0] for row in connection.execute(_KEY, (found[0],)))
-    oid, kind, identity, persistence, secured, may_read, is_owner = found
-    return PgTable(schema, name, oid, kind, identity, persistence, secured, may_read, is_owner, columns, key)
+    oid, kind, identity, persistence, secured, may_read, is_owner, file = found
+    return PgTable(schema, name, oid, kind, identity, persistence, secured, may_read, is_owner, file, columns, key)
+
+
+def _pg_column(row: Any) -> PgColumn:
+    name, oid, modifier, not_null, category, base, base_modifier, spelled, generated, number, version = row
+    within = (base, base_modifier) if base else None
+    return PgColumn(name, oid, modifier, not_null, category, within, spelled, bool(generated), number, version)
 
 
 def findings(table: PgTable | None, settings: TableSettings) -> list[Finding]:
@@ -107,8 +113,9 @@ def findings(table: PgTable | None, settings: TableSettings) -> list[Finding]:
         found.append(Finding(f"table '{remote}' can be published by its owner only"))
     if table.has_row_security:
         found.append(Finding(f"table '{remote}' has row security, so a copy may lack rows that the log has"))
-    found += [_unknown(remote, column) for column in table.columns if _type(settings, column) is None]
-    found += [_generated(remote, column) for column in table.columns if column.generated]
+    chosen = [column for column in table.columns if settings.takes(column.name)]
+    found += [_unknown(remote, column) for column in chosen if _type(settings, column) is None]
+    found += [_generated(remote, column) for column in chosen if column.generated]
     return found
 
 
@@ -124,10 +131,11 @@ def _generated(remote: str, column: PgColumn) -> Finding:
 
 
 def described(table: PgTable, settings: TableSettings) -> SourceTable:
-    columns = tuple(_column(column, settings) for column in table.columns if not column.generated)
+    chosen = (column for column in table.columns if not column.generated and settings.takes(column.name))
+    columns = tuple(_column(column, settings) for column in chosen)
     required = tuple(c.name for c in table.columns if c.not_null and not c.generated)
     key = table.key if set(table.key) <= {column.name for column in columns} else ()
-    return SourceTable(settings.remote, Schema(columns), Constraints(key, (), required))
+    return projected(SourceTable(settings.remote, Schema(columns), Constraints(key, (), required)), settings)
 
 
 def _column(column: PgColumn, settings: TableSettings) -> Column:

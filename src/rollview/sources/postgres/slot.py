@@ -17,8 +17,13 @@ from rollview.errors import LostPosition
 from rollview.sources.postgres.layout import split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.server import Connection
+from rollview.sources.protocol import Health
 
 _SLOT = "SELECT confirmed_flush_lsn::text, wal_status FROM pg_replication_slots WHERE slot_name = %s"
+_KEPT = """
+    SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint,
+           pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint, wal_status, safe_wal_size
+    FROM pg_replication_slots WHERE slot_name = %s"""
 _IDENTITY = """
     SELECT (pg_control_system()).system_identifier::text, (pg_control_checkpoint()).timeline_id,
            clock_timestamp(), pg_current_wal_flush_lsn()::text"""
@@ -68,6 +73,21 @@ def advance(connection: Connection, name: str, position: int) -> None:
     row = connection.execute(_SLOT, (name,)).fetchone()
     if row is not None and parse_lsn(row[0]) < position:
         connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", (name, lsn_text(position)))
+
+
+def health(connection: Connection, name: str, cap: int) -> Health:
+    """How much of the server's log is kept for us; more than ``cap`` bytes of it deserve a look."""
+    row = connection.execute(_KEPT, (name,)).fetchone()
+    if row is None:
+        return Health(alarm=f"its replication slot '{name}' is gone")
+    behind, kept, status, safe = row
+    alarm = None
+    if status in ("unreserved", "lost"):
+        alarm = f"the server is about to give up the log of its replication slot '{name}'"
+    elif kept is not None and kept > cap:
+        room = f", {safe} more are safe" if safe is not None else ""
+        alarm = f"the server keeps {kept} bytes of its log for us, more than {cap}{room}"
+    return Health(behind, kept, status, alarm)
 
 
 def check(connection: Connection, source: str, name: str, after: int, memory: dict[str, Any]) -> Identity:

@@ -13,17 +13,34 @@ from typing import Any, ClassVar, cast
 
 from psycopg import sql
 
-from rollview.errors import BadValue, RollviewError, SchemaChanged, SourceStopped
+from rollview.errors import RollviewError, SchemaChanged, SourceStopped
 from rollview.sources.postgres import slot
+from rollview.sources.postgres.altered import check_columns, check_logged, facts
 from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
 from rollview.sources.postgres.server import Connection, Server
 from rollview.sources.postgres.stream import Stream
 from rollview.sources.postgres.values import decoder
-from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+from rollview.sources.protocol import (
+    Batch,
+    Capability,
+    Finding,
+    FirstCopy,
+    Health,
+    Opening,
+    Row,
+    SourceTable,
+    UnitOfWork,
+)
+from rollview.sources.quarantine import Sieve
+from rollview.sources.settings import size
+from rollview.sources.spool import BATCH_BYTES
 
 _PIECE = 50_000
+_TABLES_AT_ONCE = 4
+_LOG_ALARM = "5 GB"
+"""How much of its log a server may keep for us before that is told."""
 _CHANGES = """
     SELECT data FROM pg_logical_slot_peek_binary_changes(
         %s, %s::pg_lsn, %s, 'proto_version', '1', 'publication_names', %s)"""
@@ -38,6 +55,8 @@ class PostgresSource:
         self._opening = opening
         self._server = Server(opening.name, opening.address)
         self._name = slot.name_of(opening.memory["tag"])
+        self._tables: dict[str, Any] = dict(opening.memory.get("tables", {}))
+        self._cap = size(opening.settings.options.get("log_alarm", _LOG_ALARM))
         self._prepared: Mapping[int, int | None] = {}
         self._open = ExitStack()
         self._used: Connection | None = None
@@ -47,7 +66,13 @@ class PostgresSource:
             found = server_findings(self._connection)
             for table in self._opening.settings.tables:
                 found += findings(read_table(self._connection, table.remote), table)
-            return tuple(found)
+            # Of a source that is captured already, its slot may deserve a look.
+            alarm = self.health().alarm if self._tables else None
+            return (*found, *([Finding(alarm, blocks=False)] if alarm else []))
+
+    def health(self) -> Health:
+        with self._server.translated():
+            return slot.health(self._connection, self._name, self._cap)
 
     def tables(self) -> tuple[SourceTable, ...]:
         with self._server.translated():
@@ -60,31 +85,42 @@ class PostgresSource:
             slot.publish(self._connection, self._name, self._opening.settings.remotes)
         with self._server.connected(replication="database") as replication:
             position, snapshot = slot.create(replication, self._name, two_phase=self._two_phase)
-            with self._server.connected() as reading:
-                reading.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                reading.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
-                found = self._read_tables(reading)
+            with self._at_snapshot(snapshot) as first:
+                found = self._read_tables(first)
                 tables = {table.name: table for table in self._described(found)}
+                sieve = Sieve(self._opening)
 
                 def rows(remote: str) -> Iterator[Sequence[Row]]:
-                    yield from self._copied(reading, tables[remote])
+                    with self._at_snapshot(snapshot) as reading:
+                        yield from self._copied(reading, tables[remote], sieve)
 
-                memory = self._memory(reading, found)
-                now = slot.read_identity(reading).time
-                yield FirstCopy(lsn_text(position), now, tuple(tables.values()), rows, memory)
+                memory = self._memory(first, found)
+                about = (lsn_text(position), slot.read_identity(first).time, tuple(tables.values()))
+                yield FirstCopy(*about, rows, memory, sieve.found, _TABLES_AT_ONCE)
+
+    @contextmanager
+    def _at_snapshot(self, snapshot: str) -> Iterator[Connection]:
+        """Any number of connections may look at the moment that the slot begins with."""
+        with self._server.connected() as reading:
+            reading.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            reading.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+            yield reading
 
     def read(self, after: str, limit: int) -> Batch:
         start = parse_lsn(after)
         with self._server.translated():
             identity = slot.check(self._connection, self._opening.name, self._name, start, dict(self._opening.memory))
             units, seen, stopped = self._units(start, identity.flushed, limit)
+            tables = {remote: read_table(self._connection, remote) for remote in self._opening.settings.remotes}
+        self._check(tables, read_all=not units and stopped is None)
         end = max([start, *(parse_lsn(unit.position) for unit in units)])
         if stopped is not None and not units:
             raise stopped
         if stopped is not None or seen >= limit:
             return Batch(units, lsn_text(end), complete=False)
         # All that committed by then was read, whatever tables it was about: an idle table pins no log.
-        return Batch(units, lsn_text(max(end, identity.flushed)), known=identity.time)
+        noted = self._noted(tables)
+        return Batch(units, lsn_text(max(end, identity.flushed)), memory=noted, known=identity.time)
 
     def acknowledge(self, position: str) -> None:
         """The rows of a transaction that was prepared are in the log before its end is: they are read again until
@@ -136,12 +172,34 @@ class PostgresSource:
         # Whatever happens, the connection must not be left in the middle of an answer.
         with closing(messages()) as stream:
             try:
-                units.extend(reader.units(stream, after))
+                for unit in reader.units(stream, after):
+                    units.append(unit)
+                    if reader.size > BATCH_BYTES:
+                        return tuple(units), limit, None
             except SourceStopped as error:
                 return tuple(units), seen, error
             finally:
                 self._prepared = reader.prepared
         return tuple(units), seen, None
+
+    def _check(self, tables: Mapping[str, PgTable | None], *, read_all: bool) -> None:
+        for remote, table in tables.items():
+            recorded = self._tables[remote]
+            if read_all:
+                check_logged(self._opening.name, remote, recorded, table)
+            if table is not None:
+                check_columns(self._opening.name, self._opening.known[remote], recorded, table)
+
+    def _noted(self, tables: Mapping[str, PgTable | None]) -> dict[str, Any] | None:
+        """What is harmless by itself is remembered, so that it is not held against the next change."""
+        now = {remote: facts(table) if table else self._tables[remote] for remote, table in tables.items()}
+        now = {
+            remote: f if f["oid"] == self._tables[remote]["oid"] else self._tables[remote] for remote, f in now.items()
+        }
+        if now == self._tables:
+            return None
+        self._tables = now
+        return {**self._opening.memory, "tables": now}
 
     def _read_tables(self, connection: Connection) -> list[PgTable]:
         found = []
@@ -156,34 +214,34 @@ class PostgresSource:
         settings = self._opening.settings.tables
         return tuple(described(table, chosen) for table, chosen in zip(tables, settings, strict=True))
 
-    def _copied(self, connection: Connection, table: SourceTable) -> Iterator[Sequence[Row]]:
+    def _copied(self, connection: Connection, table: SourceTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
         columns = sql.SQL(", ").join(map(sql.Identifier, table.schema.names))
         query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(columns, sql.Identifier(*split(table.name)))
         decoders = [decoder(column.type) for column in table.schema]
         piece: list[Row] = []
+        size = 0
         with self._server.translated(), connection.cursor() as cursor, cursor.copy(query) as copy:
             for row in copy.rows():
-                piece.append(self._decoded(table, decoders, row))
-                if len(piece) == _PIECE:
+                piece += self._decoded(table, decoders, row, sieve)
+                size += sum(map(len, filter(None, row)))
+                if len(piece) == _PIECE or size > BATCH_BYTES:
                     yield piece
-                    piece = []
+                    piece, size = [], 0
         yield piece
 
-    def _decoded(self, table: SourceTable, decoders: Sequence[Any], row: Sequence[Any]) -> Row:
+    def _decoded(self, table: SourceTable, decoders: Sequence[Any], row: Sequence[Any], sieve: Sieve) -> Sequence[Row]:
         values: list[Any] = []
         for text, decode in zip(row, decoders, strict=True):
             try:
                 values.append(None if text is None else decode(text))
             except (ValueError, ArithmeticError, KeyError) as error:
                 column = table.schema.columns[len(values)].name
-                raise BadValue(self._opening.name, table.name, column, str(error)) from None
-        return tuple(values)
+                sieve.refuse(table, column, str(error), None, dict(zip(table.schema.names, row, strict=True)), +1)
+                return ()
+        return (tuple(values),)
 
     def _memory(self, connection: Connection, tables: Sequence[PgTable]) -> dict[str, Any]:
         identity = slot.read_identity(connection)
-        columns = {
-            remote: {column.name: [column.type_oid, column.modifier] for column in table.columns}
-            for remote, table in zip(self._opening.settings.remotes, tables, strict=True)
-        }
-        own = {"system": identity.system, "timeline": identity.timeline, "columns": columns}
+        described = {remote: facts(table) for remote, table in zip(self._opening.settings.remotes, tables, strict=True)}
+        own = {"system": identity.system, "timeline": identity.timeline, "tables": described}
         return {**self._opening.memory, **own}

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import Unsupported
-from rollview.sources.protocol import Finding, SourceTable
+from rollview.sources.protocol import Finding, SourceTable, projected
 from rollview.sources.settings import TableSettings
 from rollview.sources.sqlite.values import spark_type
 
@@ -83,7 +83,7 @@ def _unique(connection: sqlite3.Connection, index: str) -> Unique | None:
 def findings(layout: Layout, settings: TableSettings) -> list[Finding]:
     found = []
     for name, declared, _ in layout.columns:
-        if _type(settings, name, declared) is None:
+        if settings.takes(name) and _type(settings, name, declared) is None:
             told = f"is declared as '{declared}'" if declared else "has no declared type"
             what = f"column '{name}' of table '{layout.name}' {told}, which says nothing of its values"
             found.append(Finding(f"{what}; say its type in the source's settings"))
@@ -97,7 +97,7 @@ def findings(layout: Layout, settings: TableSettings) -> list[Finding]:
 
 def described(layout: Layout, settings: TableSettings) -> SourceTable:
     columns = []
-    for name, declared, _ in layout.columns:
+    for name, declared, _ in (column for column in layout.columns if settings.takes(column[0])):
         type_ = _type(settings, name, declared)
         if type_ is None:
             raise Unsupported(f"Column '{name}' of table '{layout.name}' has no type that says what it holds.")
@@ -105,7 +105,8 @@ def described(layout: Layout, settings: TableSettings) -> SourceTable:
     schema = Schema(tuple(columns))
     required = tuple(name for name, _, not_null in layout.columns if not_null)
     key = layout.key if layout.has_sure_key and not _blurred(schema, layout.key) else ()
-    return SourceTable(layout.name, schema, Constraints(key, (), tuple(dict.fromkeys([*required, *key]))))
+    constraints = Constraints(key, (), tuple(dict.fromkeys([*required, *key])))
+    return projected(SourceTable(layout.name, schema, constraints), settings)
 
 
 def _blurred(schema: Schema, key: tuple[str, ...]) -> bool:

@@ -7,15 +7,14 @@ is whole transactions; it is one unit of work, because SQLite does not tell wher
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from rollview.core.schema import Schema
-from rollview.errors import BadValue, LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
+from rollview.core.schema import Column
+from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.protocol import (
     Batch,
     Capability,
@@ -27,13 +26,17 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
 )
+from rollview.sources.quarantine import Sieve
+from rollview.sources.settings import TableSettings
+from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
 from rollview.sources.sqlite.triggers import Names
-from rollview.sources.sqlite.values import decoder
+from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
+_AT_ONCE = 5_000
 
 
 class SqliteSource:
@@ -70,22 +73,28 @@ class SqliteSource:
             tables = {table.name: table for table in self.tables()}
             position = _position([self._newest(names) for names in self._names])
 
-            def rows(remote: str) -> Iterator[Sequence[Row]]:
-                yield from self._rows(tables[remote])
+            sieve = Sieve(self._opening)
 
-            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, self._opening.memory)
+            def rows(remote: str) -> Iterator[Sequence[Row]]:
+                yield from self._rows(tables[remote], sieve)
+
+            slots = {remote: list(self._layout(remote).names) for remote in tables}
+            memory = {**self._opening.memory, "slots": slots}
+            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
         now = datetime.now(UTC)
         with self._reading():
             self._check_layouts()
-            found = [self._logged(names, start, remote) for names, start, remote in self._logs(seen)]
+            sieve = Sieve(self._opening)
+            found = [self._logged(names, start, remote, sieve) for names, start, remote in self._logs(seen)]
         position = _position([last for last, _ in found])
         changes = {remote: change for (_, change), remote in zip(found, self._remotes, strict=True) if change}
         if not changes:
             return Batch((), after, known=now)
-        return Batch((UnitOfWork(position, position, now, changes),), position, known=now)
+        unit = UnitOfWork(position, position, now, changes, quarantined=sieve.take())
+        return Batch((unit,), position, known=now)
 
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the newest entry: no number is used again."""
@@ -128,36 +137,39 @@ class SqliteSource:
                 for statement in (*triggers.drop(names), *triggers.create(names, self._layout(remote))):
                     self._connection.execute(statement)
 
-    def _rows(self, table: SourceTable) -> Iterator[Sequence[Row]]:
+    def _rows(self, table: SourceTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
         columns = ", ".join(map(quoted, table.schema.names))
         with self._translated():
             cursor = self._connection.execute(f"SELECT {columns} FROM {quoted(table.name)}")
             while piece := cursor.fetchmany(_PIECE):
-                yield self._decoded(table.name, table.schema, piece, None)
+                yield self._decoded(table, piece, None, +1, sieve)
 
     def _logs(self, seen: Sequence[int]) -> Iterator[tuple[Names, int, str]]:
         yield from zip(self._names, seen, self._remotes, strict=True)
 
-    def _logged(self, names: Names, after: int, remote: str) -> tuple[int, Changes | None]:
+    def _logged(self, names: Names, after: int, remote: str, sieve: Sieve) -> tuple[int, Changes | None]:
         """The newest entry of a log, and the changes since ``after``."""
         last = self._newest(names)
         if last < after:
             raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {after}")
         schema = self._opening.known[remote].schema
-        slots = ", ".join(f"c{place}" for place in range(len(schema)))
-        query = f"SELECT seq, count, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
-        entries = self._connection.execute(query, (after,)).fetchall()
-        if len(entries) != last - after:
+        slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in schema)
+        size = " + ".join(f"coalesce(length(c{self._slot(remote, column.name)}), 0)" for column in schema)
+        query = f"SELECT seq, count, {size}, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
+        cursor, found = self._connection.execute(query, (after,)), 0
+        table = self._opening.known[remote]
+        collected = Collected(self._opening, table, bad=sieve.found)
+        while entries := cursor.fetchmany(_AT_ONCE):
+            found += len(entries)
+            for count in (-1, +1):
+                rows = [entry[3:] for entry in entries if entry[1] == count]
+                taken = sum(entry[2] for entry in entries if entry[1] == count)
+                collected.add(self._decoded(table, rows, str(last), count, sieve), count, taken)
+        if found != last - after:
             raise LostPosition(
                 self._opening.name, f"entries {after + 1} to {last} of table '{remote}' are not all there"
             )
-        if not entries:
-            return last, None
-        gone, come = (
-            self._decoded(remote, schema, [entry[2:] for entry in entries if entry[1] == count], str(last))
-            for count in (-1, +1)
-        )
-        return last, Changes(gone, come)
+        return last, collected.changes() if found else None
 
     def _newest(self, names: Names) -> int:
         """A statement that fails half-way with OR FAIL leaves entries that SQLite's own count does not know."""
@@ -165,15 +177,16 @@ class SqliteSource:
         query = f"SELECT max(coalesce(({counted}), 0), coalesce((SELECT max(seq) FROM {quoted(names.log)}), 0))"
         return int(self._connection.execute(query, (names.log,)).fetchone()[0])
 
-    def _decoded(self, table: str, schema: Schema, rows: Sequence[Row], position: str | None) -> list[Row]:
-        columns = list(zip(*rows, strict=True))
-        done = []
-        for column, values in zip(schema, columns, strict=False):
-            decode = decoder(column.type)
-            try:
-                done.append([None if value is None else decode(value) for value in values])
-            except ValueError as error:
-                raise BadValue(self._opening.name, table, column.name, str(error), position) from None
+    def _decoded(
+        self, table: SourceTable, rows: Sequence[Row], position: str | None, count: int, sieve: Sieve
+    ) -> list[Row]:
+        """Column by column; row by row where a value is not what its column is for."""
+        decoders = [decoder(column.type) for column in table.schema]
+        try:
+            columns = zip(decoders, zip(*rows, strict=True), strict=bool(rows))
+            done = [[None if value is None else decode(value) for value in values] for decode, values in columns]
+        except ValueError:
+            return [fit for row in rows for fit in _one(table, decoders, row, position, count, sieve)]
         return list(zip(*done, strict=True))
 
     def _check_layouts(self) -> None:
@@ -184,11 +197,25 @@ class SqliteSource:
                 raise LostPosition(
                     self._opening.name, f"'{missing[0]}', which keeps the changes of '{remote}', is gone"
                 )
-            known, layout = self._opening.known[remote].schema, self._layout(remote)
-            # A column that was added later is not asked for.
-            layout = replace(layout, columns=layout.columns[: len(known)])
-            if described(layout, self._opening.settings.table(remote)).schema != known:
-                raise SchemaChanged(self._opening.name, remote, "its columns are not the recorded ones")
+            self._check_columns(remote, self._layout(remote))
+
+    def _check_columns(self, remote: str, layout: Layout) -> None:
+        """The log's slots follow the columns through a change of name; only what still has its name is asked for."""
+        chosen = self._opening.settings.table(remote)
+        names = dict(enumerate(layout.columns))
+        gone = tuple(
+            column.name
+            for column in self._opening.known[remote].schema
+            if not _is_same(column, names.get(self._slot(remote, column.name)), chosen)
+        )
+        if gone:
+            what = f"columns that are gone or have another type: {', '.join(gone)}"
+            raise SchemaChanged(self._opening.name, remote, what, gone=gone)
+
+    def _slot(self, remote: str, column: str) -> int:
+        """The place of a column in the log: that which it had when the triggers were made."""
+        slots: Mapping[str, Sequence[str]] = self._opening.memory.get("slots", {})
+        return slots.get(remote, self._opening.known[remote].schema.names).index(column)
 
     def _layout(self, remote: str) -> Layout:
         layout = read_layout(self._connection, remote)
@@ -227,6 +254,28 @@ class SqliteSource:
             raise
         except sqlite3.Error as error:
             raise SourceDown(self._opening.name, str(error)) from error
+
+
+def _one(
+    table: SourceTable, decoders: Sequence[Decode], row: Row, position: str | None, count: int, sieve: Sieve
+) -> Sequence[Row]:
+    """The row; nothing if it is put aside."""
+    values: list[Any] = []
+    for column, decode, value in zip(table.schema, decoders, row, strict=True):
+        try:
+            values.append(None if value is None else decode(value))
+        except ValueError as error:
+            shown = dict(zip(table.schema.names, row, strict=True))
+            sieve.refuse(table, column.name, str(error), position, shown, count)
+            return ()
+    return (tuple(values),)
+
+
+def _is_same(column: Column, now: tuple[str, str, bool] | None, chosen: TableSettings) -> bool:
+    if now is None:
+        return False
+    name, declared, _ = now
+    return name == column.name and (chosen.types.get(name) or spark_type(declared)) == column.type
 
 
 def _position(numbers: Sequence[int]) -> str:

@@ -1,0 +1,102 @@
+"""When a source is read or a view refreshed, in words.
+
+``every 10 seconds``; ``cron 0 * * * *`` (in UTC); ``within 5 minutes`` (so often that it is never older than that);
+``continuous``; ``manual`` (never by itself). A view's own property ``rollview.schedule`` wins over the project's
+setting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from cronsim import CronSim, CronSimError
+
+from rollview.errors import UsageError
+
+DEFAULT = "default"
+PROPERTY = "rollview.schedule"
+
+_SPAN = re.compile(r"(every|within)\s+(\d+(?:\.\d+)?)\s*(second|minute|hour|day|s|m|h|d)s?", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+Words = str | Mapping[str, str] | None
+"""One cadence for all, or cadences by name of source or view, with one for ``default``."""
+
+
+class Kind(StrEnum):
+    EVERY = "every"
+    WITHIN = "within"
+    CRON = "cron"
+    CONTINUOUS = "continuous"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    kind: Kind
+    span: timedelta = timedelta()
+    cron: str = ""
+
+    def due(self, last: datetime, stale_since: datetime | None) -> datetime | None:
+        """When it is its turn, if it was last done then and lacks something since then; None is never."""
+        if self.kind is Kind.MANUAL or stale_since is None:
+            return None
+        match self.kind:
+            case Kind.EVERY:
+                return last + self.span
+            case Kind.WITHIN:
+                # Half of the time is for the work itself.
+                return stale_since + self.span / 2
+            case Kind.CRON:
+                return next(CronSim(self.cron, last.astimezone(UTC)))
+        return _EVER
+
+
+def every(seconds: float) -> Cadence:
+    return Cadence(Kind.EVERY, timedelta(seconds=seconds))
+
+
+def parse_cadence(text: str) -> Cadence:
+    words = " ".join(text.split())
+    if words.lower() in (Kind.CONTINUOUS, Kind.MANUAL):
+        return Cadence(Kind(words.lower()))
+    found = _SPAN.fullmatch(words)
+    if found is not None:
+        unit = _UNITS[found[3][0].lower()]
+        return Cadence(Kind(found[1].lower()), timedelta(**{unit: float(found[2])}))
+    if words.lower().startswith("cron "):
+        return _cron(words[5:].strip())
+    raise _unclear(text)
+
+
+def cadence_of(name: str, own: str | None, words: Words, default: Cadence) -> Cadence:
+    """What a source's or view's own property says, else the project, else ``default``."""
+    given = own or _given(name, words)
+    return default if given is None else parse_cadence(given)
+
+
+def _given(name: str, words: Words) -> str | None:
+    if words is None or isinstance(words, str):
+        return words
+    folded = {key.lower(): text for key, text in words.items()}
+    return folded.get(name.lower(), folded.get(DEFAULT))
+
+
+def _cron(text: str) -> Cadence:
+    try:
+        CronSim(text, _EVER)
+    except CronSimError:
+        raise _unclear(f"cron {text}") from None
+    return Cadence(Kind.CRON, cron=text)
+
+
+def _unclear(text: str) -> UsageError:
+    return UsageError(
+        f"{text!r} does not say when.",
+        hint="Write 'every 10 seconds', 'cron 0 * * * *', 'within 5 minutes', 'continuous' or 'manual'.",
+    )

@@ -1,0 +1,101 @@
+"""Capture and refresh, as the daemon asks for them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rollview.catalog import Catalog
+from rollview.core.order import Order
+from rollview.errors import Busy, RollviewError
+from rollview.results import Captured, Refreshed, SourceCaptured
+from rollview.schedule.cadence import Words, every
+from rollview.schedule.daemon import Event, Group, paced
+from rollview.schedule.due import Turns
+from rollview.sources import requests
+
+_PATIENCE = 30.0
+
+
+class Crew:
+    def __init__(
+        self,
+        catalog: Catalog,
+        root: Path,
+        order: Order,
+        refresh: Callable[[Sequence[str]], Refreshed],
+        fold: Callable[[], None],
+        schedule: Words,
+        interval: float,
+    ) -> None:
+        self._catalog = catalog
+        self._root = root
+        self._order = order
+        self._refresh = refresh
+        self._fold = fold
+        self._turns = Turns(catalog, schedule, every(interval))
+
+    def due_sources(self) -> Sequence[Group]:
+        return requests.together(self._catalog, self._turns.sources(), self._order)
+
+    def due_views(self) -> Sequence[str]:
+        return self._turns.views()
+
+    def sources(self) -> Sequence[Group]:
+        names = tuple(source.name for source in self._catalog.sources())
+        return requests.together(self._catalog, names, self._order)
+
+    def stale_views(self) -> Sequence[str]:
+        return self._turns.stale()
+
+    def capture(self, names: Group) -> Captured:
+        try:
+            done = _capture(self._catalog, self._root, names, self._order, 0.0)
+            return Captured(self._catalog.snapshot().moment.csn, done)
+        finally:
+            self._turns.captured(names)
+
+    def refresh(self, names: Sequence[str]) -> Refreshed:
+        try:
+            done = self._refresh(names)
+            self._fold()
+        except RollviewError as error:
+            failed = names if isinstance(error, Busy) else error.facts.get("views", names)
+            self._turns.refreshed(set(names).difference(failed), failed)
+            raise
+        self._turns.refreshed(names)
+        return done
+
+
+def capture_all(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> tuple[SourceCaptured, ...]:
+    """What each source gave, or why it gave nothing."""
+    done: list[SourceCaptured] = []
+    for group in requests.together(catalog, names, order):
+        try:
+            done += _capture(catalog, root, group, order, _PATIENCE)
+        except RollviewError as error:
+            done += [_told(catalog, name, error) for name in group]
+    return tuple(done)
+
+
+def _capture(catalog: Catalog, root: Path, names: Group, order: Order, wait: float) -> tuple[SourceCaptured, ...]:
+    done = requests.capture(catalog, root, names, order, wait)
+    return tuple(_told(catalog, name, done[name]) for name in names)
+
+
+def _told(catalog: Catalog, name: str, done: requests.Captured) -> SourceCaptured:
+    if isinstance(done, RollviewError):
+        return SourceCaptured(name, 0, 0, catalog.source(name).position, done.message, done.retryable)
+    return SourceCaptured(name, done.units, done.rows, done.position, notes=done.notes)
+
+
+def run_rounds(crew: Crew, interval: float, stop: threading.Event, rounds: int) -> Iterator[Event]:
+    for _ in paced(interval, stop, rounds):
+        try:
+            for names in crew.sources():
+                yield crew.capture(names)
+            if views := crew.stale_views():
+                yield crew.refresh(views)
+        except RollviewError as error:
+            yield error

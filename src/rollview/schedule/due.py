@@ -1,0 +1,86 @@
+"""Which sources and views have their turn.
+
+Law: the catalog tells when each was last seen to, by whichever process, so several processes share the work. What
+failed waits longer each time, and only it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from rollview.catalog import SCHEMA_CHANGED, Catalog, Part, Relation, Snapshot, Source
+from rollview.core.backoff import delay
+from rollview.core.interval import Interval
+from rollview.schedule.cadence import PROPERTY, Cadence, Words, cadence_of
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Turns:
+    """``default`` is for what has no cadence of its own. What leaves no trace in the catalog is remembered here."""
+
+    catalog: Catalog
+    words: Words
+    default: Cadence
+    _seen: dict[str, datetime] = field(default_factory=dict)
+    _failures: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+
+    def sources(self) -> tuple[str, ...]:
+        now = datetime.now(UTC)
+        return tuple(source.name for source in self.catalog.sources() if _has_come(self._source_due(source), now))
+
+    def views(self) -> tuple[str, ...]:
+        now, snapshot = datetime.now(UTC), self.catalog.snapshot()
+        stale = self._stale(snapshot)
+        return tuple(view.name for view, since in stale if _has_come(self._view_due(view, since), now))
+
+    def stale(self) -> tuple[str, ...]:
+        """All views that lack something, whatever their cadence."""
+        return tuple(view.name for view, _ in self._stale(self.catalog.snapshot()))
+
+    def captured(self, names: Iterable[str]) -> None:
+        self._seen |= {f"source:{name}": datetime.now(UTC) for name in names}
+
+    def refreshed(self, names: Iterable[str], failed: Iterable[str] = ()) -> None:
+        now = datetime.now(UTC)
+        for name in names:
+            self._seen[f"view:{name}"] = now
+            self._failures.pop(name, None)
+        for name in failed:
+            times = self._failures.get(name, (0, now))[0] + 1
+            self._failures[name] = (times, now + delay(times))
+
+    def _source_due(self, source: Source) -> datetime | None:
+        own = source.settings.get("options", {}).get("schedule")
+        cadence = cadence_of(source.name, own, self.words, self.default)
+        last = max(source.read or _NEVER, self._seen.get(f"source:{source.name}", _NEVER))
+        due = None if source.state == "removing" else cadence.due(last, last)
+        retry = source.health.get("retry_at")
+        return due if due is None or retry is None else max(due, datetime.fromisoformat(retry))
+
+    def _stale(self, snapshot: Snapshot) -> list[tuple[Relation, datetime]]:
+        """With the time of the first commit that each lacks."""
+        found = []
+        for view in snapshot.views():
+            through = view.pins[Part.EXTENT].through
+            if view.state == SCHEMA_CHANGED or through >= snapshot.moment.csn:
+                continue
+            interval = Interval(through, snapshot.moment.csn)
+            since = self.catalog.oldest_change(snapshot.tables_below(view), interval)
+            found += [(view, since)] if since is not None else []
+        return found
+
+    def _view_due(self, view: Relation, since: datetime) -> datetime | None:
+        own = view.definition.properties.get(PROPERTY) if view.definition is not None else None
+        step = self.catalog.last_step(view.name, "apply")
+        last = max(self._seen.get(f"view:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)
+        due = cadence_of(view.name, own, self.words, self.default).due(last, since)
+        retry = self._failures.get(view.name)
+        return due if due is None or retry is None else max(due, retry[1])
+
+
+def _has_come(due: datetime | None, now: datetime) -> bool:
+    return due is not None and due <= now

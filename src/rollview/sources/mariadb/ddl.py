@@ -1,0 +1,147 @@
+"""What a statement in the log does to the columns of a table.
+
+Law: a column is left alone only where the statement is understood to leave it and its values alone. What is not
+understood is told, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `(?:[^`]|``)*` | [\w$]+
+        | (?P<left_out>/\*.*?\*/|--[^\n]*|\#[^\n]*|\s+) | .""",
+    re.X | re.S,
+)
+_NAME = r"(`(?:[^`]|``)+`|[\w$]+)"
+_TABLE = rf"(?:{_NAME}\s*\.\s*)?{_NAME}"
+_FIRST = re.compile(r"(?:\s|/\*.*?\*/)*(?:ALTER|DROP|RENAME|CREATE)\b", re.I | re.S)
+_ALTER = re.compile(rf"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?{_TABLE}\s*", re.I)
+_WHOLE = re.compile(r"(?:DROP|RENAME|CREATE\s+OR\s+REPLACE|CREATE)\s+TABLE\s+(?!IF\s+NOT\b)(?:IF\s+EXISTS\s+)?", re.I)
+_PART = r"INDEX|KEY|UNIQUE|PRIMARY|CONSTRAINT|FOREIGN|FULLTEXT|SPATIAL|CHECK"
+_IF = r"(?:COLUMN\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?!COLUMN\b|IF\b)"
+_DROP_KEY = re.compile(r"DROP\s+PRIMARY\s+KEY\b", re.I)
+_NO_COLUMN = re.compile(
+    rf"(?:ADD\s+(?:{_PART})|DROP\s+(?:{_PART})|RENAME\s+(?:INDEX|KEY)|ALTER\s+(?:INDEX|KEY)|ENGINE|COMMENT|AUTO_INCREMENT"
+    r"|ALGORITHM|LOCK|ENABLE\s+KEYS|DISABLE\s+KEYS|ORDER\s+BY|ROW_FORMAT|KEY_BLOCK_SIZE|STATS_\w+|FORCE"
+    r"|WAIT|NOWAIT|(?:DEFAULT\s+)?(?:CHARACTER\s+SET|CHARSET|COLLATE))\b",
+    re.I,
+)
+_RENAME = re.compile(rf"RENAME\s+(?=COLUMN\b){_IF}{_NAME}\s+TO\s+{_NAME}$", re.I)
+_CHANGE = re.compile(rf"CHANGE\s+{_IF}{_NAME}\s+{_NAME}\s+(.+)$", re.I | re.S)
+_MODIFY = re.compile(rf"MODIFY\s+{_IF}{_NAME}\s+(.+)$", re.I | re.S)
+_ADD = re.compile(rf"ADD\s+{_IF}{_NAME}\s+.+$", re.I | re.S)
+_DROP = re.compile(rf"DROP\s+{_IF}{_NAME}$", re.I)
+_DEFAULT = re.compile(rf"ALTER\s+{_IF}{_NAME}\s+(?:SET|DROP)\s+DEFAULT\b", re.I)
+_TYPE = re.compile(r"(\w+)\s*(?:\(([^)]*)\))?\s*(UNSIGNED)?", re.I)
+
+NOT_UNDERSTOOD = "an ALTER TABLE in the log is not understood"
+
+
+class UnclearError(Exception):
+    """A statement about one of our tables of which nothing can be said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """Columns whose values may be others now, and columns of which a promise (key, NOT NULL) is gone."""
+
+    table: str
+    columns: tuple[str, ...]
+    unsure: tuple[str, ...]
+
+
+Spelled = Mapping[str, str]
+"""Types of columns as MariaDB spells them."""
+
+
+def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> Altered | None:
+    """What the statement does to one of the tables of the database; None if it is about none of them."""
+    if _FIRST.match(text) is None:
+        return None
+    if "/*!" in text and any(name.lower() in text.lower() for name in tables):
+        raise UnclearError(NOT_UNDERSTOOD)
+    text = " ".join(_words(text))
+    found = _ALTER.match(text)
+    if found is None:
+        _refuse_whole(text, schema, database, tables)
+        return None
+    owner, name = (_plain(found[1]) if found[1] else schema), _plain(found[2])
+    if owner != database or name not in tables:
+        return None
+    touched: list[str] = []
+    unsure: list[str] = []
+    for clause in _clauses(text[found.end() :]):
+        columns, doubtful = _touched(clause, tables[name])
+        touched += columns
+        unsure += doubtful
+    return Altered(name, tuple(dict.fromkeys(touched)), tuple(dict.fromkeys(unsure)))
+
+
+def _refuse_whole(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> None:
+    """A table that is dropped, renamed or made anew is another."""
+    found = _WHOLE.match(text)
+    if found is None:
+        return
+    named = {_plain(word) for word in re.findall(_NAME, text[found.end() :])}
+    if named.intersection(tables) and (schema == database or database in named):
+        raise UnclearError("a table was dropped, renamed or made anew")
+
+
+def _clauses(text: str) -> Iterator[str]:
+    """The statement's actions."""
+    depth = 0
+    clause: list[str] = []
+    for word in _words(text):
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        if word == "," and depth == 0:
+            yield " ".join(clause)
+            clause = []
+        elif word != ";":
+            clause.append(word)
+    if clause:
+        yield " ".join(clause)
+
+
+def _words(text: str) -> list[str]:
+    """Without comments."""
+    return [found[0] for found in _TOKEN.finditer(text) if not found["left_out"]]
+
+
+def _touched(clause: str, columns: Spelled) -> tuple[list[str], list[str]]:
+    if _DROP_KEY.match(clause):
+        return [], list(columns)
+    if _NO_COLUMN.match(clause) or _DEFAULT.match(clause):
+        return [], []
+    if found := _RENAME.match(clause):
+        return [_plain(found[1]), _plain(found[2])], []
+    if found := _CHANGE.match(clause):
+        names = [_plain(found[1]), _plain(found[2])]
+        return _retyped(names[0], found[3], columns) if names[0] == names[1] else (names, [])
+    if found := _MODIFY.match(clause):
+        return _retyped(_plain(found[1]), found[2], columns)
+    if found := _DROP.match(clause):
+        return [_plain(found[1])], []
+    if found := _ADD.match(clause):
+        return [_plain(found[1])], []
+    raise UnclearError(NOT_UNDERSTOOD)
+
+
+def _retyped(name: str, declared: str, columns: Spelled) -> tuple[list[str], list[str]]:
+    """A column keeps its values if its type stays, or only grows longer."""
+    before = next((type_ for own, type_ in columns.items() if own.lower() == name.lower()), None)
+    old, new = _TYPE.match(before or ""), _TYPE.match(declared)
+    if old is None or new is None or "CHARACTER SET" in declared.upper():
+        return [name], []
+    word = new[1].lower().replace("integer", "int").replace("numeric", "decimal")
+    kept = word == old[1].lower() and bool(new[3]) == bool(old[3])
+    nullable = [] if "NOT NULL" in " ".join(declared.upper().split()) else [name]
+    after, length = "".join((new[2] or "").split()), "".join((old[2] or "").split())
+    grows = word.startswith("var") and after.isdigit() and length.isdigit() and int(after) >= int(length)
+    return ([], nullable) if kept and (after == length or grows or word.endswith("int")) else ([name], [])
+
+
+def _plain(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name

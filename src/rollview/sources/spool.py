@@ -1,0 +1,154 @@
+"""Rows of one table of one transaction, however many they are.
+
+Law: few rows are in memory; more are on disk in buckets, equal rows and equal keys in the same one, so the net effect
+of a transaction of any size is computed bucket by bucket, and memory does not grow with it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import SpooledTemporaryFile, mkdtemp
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+
+from rollview.catalog import BadRow
+from rollview.core.names import COUNT
+from rollview.errors import BadValue
+from rollview.sources.held import net_rows
+from rollview.sources.protocol import Changes, Opening, Row, SourceTable
+from rollview.sources.quarantine import sift_rows
+from rollview.sources.values import UnfitError, as_table
+
+IN_MEMORY = 8 << 20
+"""Bytes of a transaction, as the source tells it, from which on it is on disk."""
+
+BATCH_BYTES = 32 << 20
+"""From here on no further transaction is read at once."""
+
+_BUCKETS = 64
+_PIECE = 8 << 20
+_LENGTH = 4
+
+
+class Spool:
+    """On disk until it is closed, or forgotten."""
+
+    def __init__(self, table: SourceTable) -> None:
+        self._schema = table.schema
+        key = table.constraints.primary_key or table.schema.names
+        self._places = [table.schema.names.index(name) for name in key]
+        self._folder = Path(mkdtemp(prefix="rollview-spool-"))
+        self._take_away = weakref.finalize(self, shutil.rmtree, self._folder, True)
+        self._writers: dict[int, tuple[pa.OSFile, Any]] = {}
+
+    def add(self, rows: Sequence[Row], count: int) -> None:
+        buckets: dict[int, list[Row]] = {}
+        for row in rows:
+            buckets.setdefault(hash(tuple(row[place] for place in self._places)) % _BUCKETS, []).append(row)
+        for number, some in buckets.items():
+            signs = pa.array(np.full(len(some), count, dtype=np.int64))
+            self._writer(number).write_table(as_table(some, self._schema).append_column(COUNT, signs))
+
+    def pieces(self) -> Iterator[pa.Table]:
+        """The net effect as rows with ``_count``, buckets put together as long as they are small."""
+        self._finish()
+        some: list[pa.Table] = []
+        for number in range(_BUCKETS):
+            if self._path(number).exists():
+                some.append(net_rows(_read(self._path(number)), self._schema))
+            if sum(piece.nbytes for piece in some) > _PIECE:
+                yield pa.concat_tables(some)
+                some = []
+        if some:
+            yield pa.concat_tables(some)
+
+    def close(self) -> None:
+        self._finish()
+        self._take_away()
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.arrow"
+
+    def _writer(self, number: int) -> Any:
+        if number not in self._writers:
+            file = pa.OSFile(str(self._path(number)), "wb")
+            signed = as_table((), self._schema).append_column(COUNT, pa.array([], pa.int64())).schema
+            self._writers[number] = file, pa.ipc.new_stream(file, signed)
+        return self._writers[number][1]
+
+    def _finish(self) -> None:
+        for file, writer in self._writers.values():
+            writer.close()
+            file.close()
+        self._writers = {}
+
+
+def _read(path: Path) -> pa.Table:
+    with pa.OSFile(str(path), "rb") as file, pa.ipc.open_stream(file) as stream:
+        return stream.read_all()
+
+
+@dataclass(slots=True)
+class Collected:
+    """What a transaction has done to a table so far. ``bad``: rows of it that have no representation."""
+
+    opening: Opening = field(repr=False)
+    table: SourceTable
+    replaces: bool = False
+    bad: list[BadRow] = field(default_factory=list)
+    _before: list[Row] = field(default_factory=list)
+    _after: list[Row] = field(default_factory=list)
+    _size: int = 0
+    _spool: Spool | None = None
+
+    def add(self, rows: Sequence[Row], count: int, size: int) -> None:
+        """Rows that come (+1) or go (-1), and how many bytes they took at the source."""
+        (self._after if count > 0 else self._before).extend(rows)
+        self._size += size
+        if self._size > IN_MEMORY:
+            self._spill()
+
+    def changes(self) -> Changes:
+        if self._spool is None:
+            return Changes(self._before, self._after, self.replaces)
+        self._spill()
+        return Changes((), (), self.replaces, (self._spool,))
+
+    def _spill(self) -> None:
+        self._spool = self._spool or Spool(self.table)
+        for rows, count in ((self._before, -1), (self._after, +1)):
+            if self.opening.settings.quarantines:
+                rows = list(sift_rows(self.table, rows, count, self.bad))
+            try:
+                self._spool.add(rows, count)
+            except UnfitError as error:
+                raise BadValue(self.opening.name, self.table.name, error.column, error.reason) from None
+        self._before, self._after, self._size = [], [], 0
+
+
+def told(collected: Mapping[str, Collected]) -> tuple[dict[str, Changes], tuple[BadRow, ...]]:
+    """What a transaction did, and what of it is put aside."""
+    changes = {remote: one.changes() for remote, one in collected.items()}
+    return changes, tuple(bad for one in collected.values() for bad in one.bad)
+
+
+class Backlog:
+    """Messages that wait, on disk when they are many."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
+
+    def append(self, message: bytes) -> None:
+        self._file.write(len(message).to_bytes(_LENGTH, "big") + message)
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._file.seek(0)
+        while length := self._file.read(_LENGTH):
+            yield self._file.read(int.from_bytes(length, "big"))

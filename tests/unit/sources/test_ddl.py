@@ -1,0 +1,81 @@
+"""Statements of MariaDB's log that are about columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from rollview.sources.mariadb.ddl import UnclearError, altered
+
+TABLES = {"t": {"id": "int(11)", "name": "varchar(20)", "price": "decimal(12,2)", "code": "char(3)"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("ALTER TABLE t ADD COLUMN extra INT", ["extra"]),
+        ("ALTER TABLE t ADD extra DECIMAL(10,2) DEFAULT 1.5 AFTER name, DROP price", ["extra", "price"]),
+        ("alter table `d`.`t` rename column `name` to other", ["name", "other"]),
+        ("ALTER TABLE t CHANGE name title VARCHAR(20)", ["name", "title"]),
+        ("ALTER TABLE t CHANGE name name VARCHAR(30) NOT NULL", []),
+        ("ALTER TABLE t MODIFY name VARCHAR(19)", ["name"]),
+        ("ALTER TABLE t MODIFY name VARCHAR(40) AFTER id", []),
+        ("ALTER TABLE t MODIFY name TEXT", ["name"]),
+        ("ALTER TABLE t MODIFY name VARCHAR(20) CHARACTER SET latin1", ["name"]),
+        ("ALTER TABLE t MODIFY price DECIMAL(12, 2) NOT NULL", []),
+        ("ALTER TABLE t MODIFY price DECIMAL(12,1)", ["price"]),
+        ("ALTER TABLE t MODIFY id BIGINT", ["id"]),
+        ("ALTER TABLE t MODIFY id INT UNSIGNED", ["id"]),
+        ("ALTER TABLE t MODIFY code CHAR(4)", ["code"]),
+        ("/* by hand */ ALTER /* a */ TABLE t DROP COLUMN name -- gone", ["name"]),
+        ("ALTER TABLE t ADD INDEX i (name, price), ENGINE=InnoDB, COMMENT 'DROP name'", []),
+        ("ALTER TABLE t ADD CONSTRAINT c UNIQUE (name), ALTER name SET DEFAULT 'x'", []),
+        ("ALTER TABLE t ADD key_figure INT", ["key_figure"]),
+    ],
+)
+def test_which_columns_are_touched(text: str, columns: list[str]) -> None:
+    change = altered(text, "d", "d", TABLES)
+    assert change is not None
+    assert list(change.columns) == columns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE other DROP name",
+        "ALTER TABLE e.t DROP name",
+        "CREATE TABLE IF NOT EXISTS t (id INT)",
+        "CREATE INDEX i ON t (name)",
+        "DROP TABLE other",
+        "CREATE DATABASE x",
+        "INSERT INTO t VALUES (1)",
+    ],
+)
+def test_what_is_about_others_is_nothing(text: str) -> None:
+    assert altered(text, "d", "d", TABLES) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4",
+        "ALTER TABLE t DROP PARTITION p1",
+        "ALTER TABLE t RENAME TO u",
+        "ALTER TABLE t ADD COLUMN (a INT, b INT)",
+        "ALTER /*!50100 ONLINE */ TABLE t DROP name",
+        "DROP TABLE IF EXISTS t",
+        "RENAME TABLE x TO t",
+        "CREATE OR REPLACE TABLE t (id INT)",
+    ],
+)
+def test_what_is_not_understood_is_told(text: str) -> None:
+    with pytest.raises(UnclearError):
+        altered(text, "d", "d", TABLES)
+
+
+def test_a_key_that_is_dropped_and_null_that_comes_are_told() -> None:
+    dropped = altered("ALTER TABLE t DROP PRIMARY KEY", "d", "d", TABLES)
+    loosened = altered("ALTER TABLE t MODIFY id INT NULL", "d", "d", TABLES)
+    assert dropped is not None
+    assert loosened is not None
+    assert (dropped.columns, set(dropped.unsure)) == ((), set(TABLES["t"]))
+    assert (loosened.columns, loosened.unsure) == ((), ("id",))
