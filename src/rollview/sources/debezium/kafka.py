@@ -57,7 +57,8 @@ class KafkaStreams:
         self._consumer.assign([TopicPartition(topic, int(partition), after[0])])
         offset = after[0]
         while offset < high:
-            messages = self._consumer.consume(_AT_ONCE, _SECONDS)
+            # It waits for as many as it is asked for, so it is never asked for more than there are.
+            messages = self._consumer.consume(min(_AT_ONCE, high - offset), _SECONDS)
             if not messages:
                 raise SourceDown(self._source, f"topic '{topic}' gives nothing after offset {offset}")
             for message in messages:
