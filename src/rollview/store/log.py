@@ -105,9 +105,9 @@ class DeltaLog:
             return self._create(target, properties)
         live = self._recall(newest.version())
         actions = _difference(self._listed(newest) if live is None else live, target)
-        if not actions:
-            return newest.version()
-        return self._write(newest, actions, properties)
+        version = self._write(newest, actions, properties) if actions else newest.version()
+        self._keep(newest)
+        return version
 
     def _create(self, target: Files, properties: CommitProperties) -> int:
         self._root.mkdir(parents=True, exist_ok=True)
@@ -176,18 +176,23 @@ class DeltaLog:
             return self._opened(version) if mend.drop_torn_checkpoints(self._folder) else None
 
     def _caught_up(self) -> DeltaTable:
-        """The newest version. A log that is as this process left it is only read on from there."""
+        """The newest version. A log that is as this process left it is only read on from there.
+
+        It is the caller's alone, until they ``_keep`` it for the next one: reading on moves it.
+        """
         with self._lock:
             table, mark = self._seen.pop(str(self._root), (None, None))
         if table is None or mark != self._mark(table.version()):
-            table = DeltaTable(self._root.as_uri())
-        else:
-            table.update_incremental()
+            return DeltaTable(self._root.as_uri())
+        table.update_incremental()
+        return table
+
+    def _keep(self, table: DeltaTable) -> None:
+        mark = self._mark(table.version())
         with self._lock:
-            self._seen[str(self._root)] = table, self._mark(table.version())
+            self._seen[str(self._root)] = table, mark
             if len(self._seen) > _SEEN_LOGS:
                 self._seen.popitem(last=False)
-        return table
 
     def _mark(self, version: int) -> tuple[int, int] | None:
         """By which a commit that was cut or replaced since is known."""
