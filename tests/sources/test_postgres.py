@@ -205,13 +205,14 @@ def test_truncate_cascade(empty_warehouse: Warehouse, bank: PostgresHarness) -> 
 
 
 def test_keys_shift_over_many_rows(warehouse: Warehouse, bank: PostgresHarness) -> None:
+    """Without its primary key nobody can say which rows were updated, but every row is right."""
     bank.connection.execute("INSERT INTO account SELECT i, 'x', i FROM generate_series(10, 3009) i")
     bank.connection.execute("ALTER TABLE account DROP CONSTRAINT account_pkey")
     bank.connection.execute("UPDATE account SET id = id + 1")
     capture(warehouse)
     assert stored(warehouse, "account") == bank.rows("account")
     (change,) = warehouse.catalog.changes("account", Interval(2, 3))
-    assert change.updated == 3001
+    assert (change.inserted, change.deleted, change.updated) == (3003, 3003, None)
 
 
 def test_rolled_back_work_is_not_seen(warehouse: Warehouse, bank: PostgresHarness) -> None:
@@ -289,9 +290,8 @@ def test_a_log_that_grows_beyond_the_cap_is_told(empty_warehouse: Warehouse, ban
     assert capture(empty_warehouse).notes == ()
     bank.connection.execute("CREATE TABLE other (v text)")
     bank.connection.execute("INSERT INTO other SELECT repeat(md5(g::text), 30) FROM generate_series(1, 9000) g")
-    (finding,) = empty_warehouse.check_source("bank").findings
-    assert not finding.blocks
-    assert "more than 4194304" in finding.what
+    found = [one for one in empty_warehouse.check_source("bank").findings if "more than 4194304" in one.what]
+    assert [one.blocks for one in found] == [False]
     for _ in range(20):
         capture(empty_warehouse)
         bank.connection.execute("CHECKPOINT")
