@@ -7,6 +7,7 @@ there is no standing query, and the ordinary way is taken.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Propagation
@@ -109,8 +110,8 @@ class _Links:
     """A folder that Spark reads, with links to the files that it is to see this time."""
 
     def __init__(self, spark: SparkSession, folder: DeltaFolder, files: tuple[DataFile, ...]) -> None:
-        self._kept = tempfile.TemporaryDirectory(prefix="rollview-", ignore_cleanup_errors=True)
-        self._home = Path(self._kept.name)
+        self._home = Path(tempfile.mkdtemp(prefix="rollview-"))
+        finalize(self, shutil.rmtree, self._home, ignore_errors=True)
         self._link(folder, files)
         self.frame = folder.read_folder(spark, self._home)
         self._index = file_index(self.frame)

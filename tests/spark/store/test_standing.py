@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,3 +86,13 @@ def test_folders_of_links_that_were_cleaned_away_are_made_anew(warehouse: Wareho
             for home in homes:
                 shutil.rmtree(home)
     assert len(analysed) == 2 * len(VIEWS)
+
+
+def test_a_query_that_is_no_longer_kept_leaves_no_folder(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(warehouse.root))
+    warehouse.sql("INSERT INTO r VALUES (2, 2)")
+    warehouse.refresh()
+    assert list(warehouse.root.glob("rollview-*"))
+    standing._kept.clear()
+    gc.collect()
+    assert not list(warehouse.root.glob("rollview-*"))
