@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,3 +61,11 @@ def warehouse(empty_warehouse: Warehouse, harness: Harness) -> Warehouse:
     """A warehouse that captures the harness's source."""
     empty_warehouse.add_source("bank", harness.settings())
     return empty_warehouse
+
+
+@pytest.fixture(params=[KINDS[0], *KINDS[-2:]])
+def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """A database of each kind that is captured from its own log."""
+    made = _make(request.param, request, tmp_path)
+    yield made
+    made.close()

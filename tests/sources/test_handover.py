@@ -15,28 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 
 from rollview.warehouse import Warehouse
 from tests.sources.harness import capture, stored
-from tests.sources.mariadb_harness import MariadbHarness
-from tests.sources.postgres_harness import PostgresHarness
-from tests.sources.sqlite_harness import SqliteHarness
 
 RUNS = int(os.environ.get("ROLLVIEW_HANDOVERS", "2"))
 ROWS = 200
-
-
-@pytest.fixture(params=["sqlite", *(pytest.param(k, marks=getattr(pytest.mark, k)) for k in ("postgres", "mariadb"))])
-def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    if request.param == "sqlite":
-        made: Any = SqliteHarness(tmp_path)
-    elif request.param == "postgres":
-        made = PostgresHarness(request.getfixturevalue("postgres_server"))
-    else:
-        made = MariadbHarness(request.getfixturevalue("mariadb_server"))
-    with closing(made):
-        yield made
 
 
 @contextmanager

@@ -7,9 +7,6 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
@@ -20,9 +17,6 @@ from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.held import delta_folder, load_rows
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Write, account, capture, stored
-from tests.sources.mariadb_harness import MariadbHarness
-from tests.sources.postgres_harness import PostgresHarness
-from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_shared import random_writes
 
 HUGE = int(os.environ.get("ROLLVIEW_HUGE_MB", "60"))
@@ -45,18 +39,6 @@ FILLED = {
     "sqlite": "WITH RECURSIVE s(g) AS (SELECT {0} UNION ALL SELECT g + 1 FROM s WHERE g < {1}) "
     "INSERT INTO big SELECT g, hex(zeroblob(1000)) || g FROM s",
 }
-
-
-@pytest.fixture(params=["sqlite", *(pytest.param(k, marks=getattr(pytest.mark, k)) for k in ("postgres", "mariadb"))])
-def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    if request.param == "sqlite":
-        made: Any = SqliteHarness(tmp_path)
-    elif request.param == "postgres":
-        made = PostgresHarness(request.getfixturevalue("postgres_server"))
-    else:
-        made = MariadbHarness(request.getfixturevalue("mariadb_server"))
-    with closing(made):
-        yield made
 
 
 def execute(bank: Any, *texts: str) -> None:

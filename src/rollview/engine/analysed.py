@@ -1,6 +1,6 @@
 """A query that Spark has analysed, to be run again without that.
 
-Law: names, types and files are looked up once; what is planned and read is planned and read anew each time.
+Law: names and types are looked up once. Every run is planned anew, over the files that its index knows by then.
 """
 
 from __future__ import annotations

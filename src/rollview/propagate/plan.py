@@ -16,7 +16,7 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
 from rollview.propagate.choice import PastSteps, RefreshMode, Work, check_strict, choose, mode_of
 from rollview.propagate.closed import closed_references
-from rollview.propagate.moved import ChangesOf, moved
+from rollview.propagate.moved import ChangesOf, Moved, moved
 from rollview.store.plans import Circumstances, high_water_mark, plan_of
 from rollview.store.reader import stored_as
 from rollview.store.timed import delta_files
@@ -83,24 +83,21 @@ def plan_propagate(
     ``mode``: what is asked for this time, whatever the view's own property says.
     """
     relation = snapshot.get(name)
+    below = [snapshot.get(lower) for lower in relation.depends_on]
     after = high_water_mark(snapshot, relation)
-    through = min([target, *(high_water_mark(snapshot, snapshot.get(lower)) for lower in relation.depends_on)])
+    through = min([target, *(high_water_mark(snapshot, lower) for lower in below)])
     if through <= after:
         return None
-    interval = Interval(after, through)
-    plan = plan_of(snapshot, relation)
-    wanted = mode_of(relation, mode)
+    interval, plan, wanted = Interval(after, through), plan_of(snapshot, relation), mode_of(relation, mode)
     check_strict(name, plan, wanted)
-    below = [snapshot.get(lower) for lower in relation.depends_on]
     changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in below}
     motion = {lower: change.motion for lower, change in changes.items()}
-    rows = {lower: change.rows for lower, change in changes.items()}
-    csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
     sizes = {lower.name: _size(snapshot, lower, root, after) for lower in below}
-    work = Work(sum(rows.values()), sum(sizes.values()), (min(csns), max(csns)) if csns else None)
+    work = _work(changes, sizes)
     choice = choose(plan, wanted, work, past)
     if plan.summary is not None:
         sizes[GROUPS] = _size(snapshot, relation, root, after)
+    rows = {lower: change.rows for lower, change in changes.items()}
     few = sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and work.delta_rows <= SMALL_DELTA_ROWS
     return PropagateStep(
         relation.name,
@@ -114,6 +111,12 @@ def plan_propagate(
         groups_states=plan.groups_states and work.read_rows > SMALL_DELTA_ROWS,
         ahead=applied_next and few and choice.mode is not Mode.WHOLE,
     )
+
+
+def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> Work:
+    csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
+    rows = sum(change.rows for change in changes.values())
+    return Work(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
 
 
 def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:
