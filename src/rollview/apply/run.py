@@ -23,6 +23,7 @@ from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import expand, net, signed
 from rollview.store.reader import Reader, stored_as
+from rollview.store.small import in_order
 from rollview.store.steps import give_up, recorded
 from rollview.store.writing import BOUND, stage, stage_table
 
@@ -128,7 +129,7 @@ def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead
     extent, pin = stored_as(reader.root, relation).folder("extent"), relation.pins[Part.EXTENT]
     old = extent.files(pin.version)
     if ahead is not None:
-        added = stage_table(extent, ahead.extent, place, meter, LABEL)
+        added = stage_table(extent, in_order(ahead.extent), place, meter, LABEL)
         reach("apply.computed")
         return _logged(extent, pin, added, old, step)
     by_bucket = step.by_bucket and len({file.bucket_count for file in old}) == 1 and old[0].bucket is not None
@@ -168,7 +169,7 @@ def _whole_extent(
     meter.read(LABEL, len(old), sum(file.size for file in old))
     few = reader.few_rows(step.view, step.after, BOUND)
     if few is not None:
-        return stage_table(extent, few, place, meter, LABEL), old
+        return stage_table(extent, in_order(few), place, meter, LABEL), old
     expected = sum(file.rows for file in old) + step.change_rows
     buckets = None if expected <= REWRITE_ROWS else Buckets(extent.schema.names, _bucket_count(expected))
     rows = reader.rows(step.view, step.after)

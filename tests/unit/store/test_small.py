@@ -11,7 +11,7 @@ import pytest
 
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt
-from rollview.store.small import add_up, can_add_up
+from rollview.store.small import add_up, can_add_up, in_order
 from rollview.store.types import arrow_type
 
 SCHEMA = Schema((Column("k", "int"), Column("na.me", "string"), Column("price", "decimal(10,2)")))
@@ -44,6 +44,20 @@ def test_a_random_state_and_its_changes(seed: int) -> None:
     for *values, count in changes[10:]:
         expected[tuple(values)] += count
     assert after(state, changes) == +expected
+
+
+def test_the_order_of_rows_is_their_own() -> None:
+    random = Random(7)
+    rows: list[tuple[object, ...]] = [
+        (k, name, None if k is None else Decimal(k)) for k in (None, 3, 1, 2) for name in ("b", None, "a.c", "a.c")
+    ]
+    nested = pa.array([[i] for i in range(len(rows))])
+    expected = None
+    for _ in range(20):
+        random.shuffle(rows)
+        found = in_order(table(rows, SCHEMA.columns).append_column("list", nested)).drop_columns(["list"]).to_pylist()
+        assert found == (expected := expected or found)
+    assert in_order(pa.table({"list": nested}))["list"].to_pylist() == nested.to_pylist()
 
 
 def test_a_row_deleted_more_often_than_it_was_there_is_named() -> None:
