@@ -114,7 +114,7 @@ def test_what_is_rolled_back_is_not_seen(tmp_path: Path) -> None:
             assert source.read(position, 1).units == ()
             db.execute("COMMIT")
             (unit,) = source.read(position, 1).units
-            assert unit.changes["t"].after == [(1, 1, 1)]
+            assert list(unit.changes["t"].after) == [(1, 1, 1)]
             db.executescript("BEGIN; DELETE FROM t; ROLLBACK;")
             assert source.read(unit.position, 1).units == ()
 
@@ -130,8 +130,8 @@ def test_a_cascade_is_seen(tmp_path: Path) -> None:
             position, _ = copied(source, "p")
             db.execute("REPLACE INTO p VALUES (1)")
             (unit,) = source.read(position, 1).units
-            assert unit.changes["c"].before == [(7, 1)]
-            assert (unit.changes["p"].before, unit.changes["p"].after) == ([(1,)], [(1,)])
+            assert list(unit.changes["c"].before) == [(7, 1)]
+            assert [*unit.changes["p"].before, *unit.changes["p"].after] == [(1,), (1,)]
 
 
 VALUES: list[tuple[str, Any, Any]] = [

@@ -118,7 +118,7 @@ def pieces(
     source: str, relation: str, table: SourceTable, copy: FirstCopy, *, quarantines: bool = False
 ) -> Iterator[pa.Table]:
     for rows in copy.rows(table.name):
-        if quarantines and not isinstance(rows, pa.Table):
+        if quarantines:
             rows = sift_rows(table, rows, +1, copy.quarantined)
         try:
             piece = as_table(rows, table.schema)

@@ -46,22 +46,25 @@ def difference(root: Path, relation: Relation, new: pa.Table) -> pa.Table:
     come = new.select(list(schema.names)).append_column(COUNT, pa.array(np.ones(new.num_rows, dtype=np.int64)))
     gone = held(root, relation)
     gone = gone.set_column(gone.num_columns - 1, COUNT, pc.negate(gone[COUNT]))
-    return net_rows(pa.concat_tables([gone, come.cast(gone.schema)]), schema)
+    return net_rows(pa.concat_tables([gone, come.cast(gone.schema)]))
 
 
-def net_rows(rows: pa.Table, schema: Schema) -> pa.Table:
-    """Rows with ``_count`` +1 or -1 that add up to the same, none of them both."""
-    keys = [f"k{place}" for place in range(len(schema))]
-    grouped = _comparable(rows.rename_columns([*keys, COUNT])).append_column("at", pa.array(np.arange(rows.num_rows)))
+def net_rows(rows: pa.Table) -> pa.Table:
+    """Rows with ``_count`` +1 or -1, which is the last column, that add up to the same, none of them both."""
+    if pc.min_max(rows[COUNT]).as_py() in ({"min": 1, "max": 1}, {"min": -1, "max": -1}):
+        return rows
+    last = rows.num_columns - 1
+    keys = [f"k{place}" for place in range(last)]
+    grouped = comparable(rows.rename_columns([*keys, COUNT])).append_column("at", pa.array(np.arange(rows.num_rows)))
     summed = grouped.group_by(keys).aggregate([(COUNT, "sum"), ("at", "min")])
     summed = summed.filter(pc.not_equal(summed[f"{COUNT}_sum"], 0))
     counts = summed[f"{COUNT}_sum"].to_numpy()
     places = np.repeat(summed["at_min"].to_numpy(), np.abs(counts))
     signs = np.repeat(np.sign(counts), np.abs(counts)).astype(np.int64)
-    return rows.take(pa.array(places)).set_column(len(schema), COUNT, pa.array(signs))
+    return rows.take(pa.array(places)).set_column(last, COUNT, pa.array(signs))
 
 
-def _comparable(rows: pa.Table) -> pa.Table:
+def comparable(rows: pa.Table) -> pa.Table:
     """Floats by their bits: NaN is itself."""
     for place, field in enumerate(rows.schema):
         if pa.types.is_floating(field.type):

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-
 from rollview.catalog import Snapshot
 from rollview.catalog import Source as Record
 from rollview.errors import Corrupt
 from rollview.sources.protocol import Source, UnitOfWork
 from rollview.sources.settings import GlobalSettings, SourceSettings
+from rollview.sources.values import as_rows
 
 TICK = timedelta(microseconds=1)
 
@@ -128,9 +127,8 @@ class Inlet:
         if changes is None or settings.id is None:
             return
         names = self._columns[settings.table or ""]
-        rows = changes.after.to_pylist() if isinstance(changes.after, pa.Table) else changes.after
-        for row in rows:
-            values = row if isinstance(row, dict) else dict(zip(names, row, strict=True))
+        for row in as_rows(changes.after):
+            values = dict(zip(names, row, strict=True))
             parts = values.get(settings.parts or "")
             by_name = isinstance(parts, str) and not parts.isdecimal()
             told = frozenset(part.strip() for part in str(parts).split(",")) if by_name else frozenset(settings.sources)

@@ -19,12 +19,14 @@ import pyarrow as pa
 from rollview.catalog import BadRow
 from rollview.core.schema import Constraints, Schema
 from rollview.errors import NotFound
+from rollview.sources.sections import Section
 from rollview.sources.settings import SourceSettings, TableSettings
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns: None, bool, int, float, Decimal, str, bytes, date or datetime."""
 
-Rows: TypeAlias = Sequence[Row] | pa.Table
+Rows: TypeAlias = Sequence[Row] | pa.Table | Section
+"""What is in Arrow is in exactly the types of its table."""
 
 
 class Capability(StrEnum):
@@ -72,11 +74,9 @@ class Spooled(Protocol):
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Rows of one table that go and come. ``replaces``: everything that was there before the unit goes as well.
+    ``spools``: more rows, on disk."""
 
-    A whole ``pa.Table`` may be given only of a table that is replaced. ``spools``: more rows, on disk.
-    """
-
-    before: Sequence[Row] = ()
+    before: Rows = ()
     after: Rows = ()
     replaces: bool = False
     spools: tuple[Spooled, ...] = ()

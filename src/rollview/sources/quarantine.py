@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from rollview.catalog import BadRow, CatalogWriter
 from rollview.errors import BadValue
-from rollview.sources.protocol import Changes, Opening, Row, SourceTable, UnitOfWork
+from rollview.sources.protocol import Changes, Opening, Rows, SourceTable, UnitOfWork
+from rollview.sources.sections import Section
 from rollview.sources.values import unfit_places
 
 _LONGEST = 200
@@ -53,12 +54,14 @@ def sift(unit: UnitOfWork, tables: Mapping[str, SourceTable]) -> UnitOfWork:
     changes = {}
     for name, change in unit.changes.items():
         before = sift_rows(tables[name], change.before, -1, bad)
-        after = change.after if isinstance(change.after, pa.Table) else sift_rows(tables[name], change.after, +1, bad)
+        after = sift_rows(tables[name], change.after, +1, bad)
         changes[name] = Changes(before, after, change.replaces, change.spools)
     return replace(unit, changes=changes, quarantined=tuple(bad))
 
 
-def sift_rows(table: SourceTable, rows: Sequence[Row], count: int, bad: list[BadRow]) -> Sequence[Row]:
+def sift_rows(table: SourceTable, rows: Rows, count: int, bad: list[BadRow]) -> Rows:
+    if isinstance(rows, pa.Table | Section):
+        return rows
     unfit = unfit_places(rows, table.schema)
     for place, (column, reason) in unfit.items():
         row = dict(zip(table.schema.names, rows[place], strict=True))

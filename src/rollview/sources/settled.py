@@ -6,8 +6,9 @@ there. A unit whose net effect is nothing has no csn.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,11 @@ from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.errors import BadValue
 from rollview.sources.arrange import Entry
-from rollview.sources.held import difference
-from rollview.sources.protocol import Changes, Row
-from rollview.sources.values import UnfitError, as_table, net, updated
+from rollview.sources.counted import Numbers, counted, numbers_of
+from rollview.sources.held import difference, net_rows
+from rollview.sources.protocol import Changes, Rows
+from rollview.sources.sections import Section, joined
+from rollview.sources.values import UnfitError, as_one, as_rows, as_table
 
 Remote = tuple[str, str]
 """A source, and its own name of one of its tables."""
@@ -55,19 +58,30 @@ class Settled:
 
 
 @dataclass(slots=True)
-class _Signed:
-    """Rows of one table of several units, with their counts, csns and the positions that they came from."""
+class _Gathered:
+    """Rows of one table that go, or that come, by several entries, each known by its number."""
 
-    rows: list[Row]
-    counts: list[int]
-    csns: list[Csn]
-    positions: list[str]
+    pieces: list[Rows] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    positions: list[str] = field(default_factory=list)
 
-    def add(self, rows: Sequence[Row], count: int, csn: Csn, position: str) -> None:
-        self.rows.extend(rows)
-        self.counts.extend([count] * len(rows))
-        self.csns.extend([csn] * len(rows))
-        self.positions.extend([position] * len(rows))
+    def add(self, rows: Rows, number: int, position: str) -> None:
+        if len(rows):
+            self.pieces.append(rows)
+            self.numbers.append(number)
+            self.positions.append(position)
+
+    def table(self, source: str, relation: Relation, count: int) -> pa.Table:
+        """The rows with the numbers of their entries in place of csns, and with ``_count``."""
+        ends = np.cumsum([len(rows) for rows in self.pieces], dtype=np.int64)
+        try:
+            rows = as_one(self.pieces, relation.schema)
+        except UnfitError as error:
+            at = self.positions[int(np.searchsorted(ends, error.place or 0, "right"))]
+            raise BadValue(source, relation.name, error.column, error.reason, at) from None
+        numbers = np.repeat(np.array(self.numbers, dtype=np.int64), np.diff(ends, prepend=0))
+        counts = pa.array(np.full(rows.num_rows, count, dtype=np.int64))
+        return rows.append_column(CSN, pa.array(numbers)).append_column(COUNT, counts)
 
 
 def comes_alone(entry: Entry) -> bool:
@@ -80,18 +94,45 @@ def settle(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[E
     if any(map(comes_alone, entries)):
         (entry,) = entries
         return _alone(root, relations, entry, first)
-    signed = {remote: _Signed([], [], [], []) for remote in relations}
-    kept: list[SettledEntry] = []
-    for entry in entries:
-        counts = _take(signed, relations, entry, first + len(kept))
-        if counts:
-            kept.append(SettledEntry(entry, counts))
-    tables = {remote: _table(remote[0], relations[remote], one) for remote, one in signed.items() if one.rows}
-    return Settled(tuple(kept), {remote: _in_memory(table) for remote, table in tables.items()}, relations)
+    tables = _net_effects(relations, entries)
+    kept = np.unique(np.concatenate([np.empty(0, np.int64), *(numbers_of(rows) for rows in tables.values())]))
+    changes = {remote: counted(relations[remote], rows) for remote, rows in tables.items()}
+    settled = [
+        SettledEntry(entries[number], tuple(one[number] for one in changes.values() if number in one))
+        for number in kept.tolist()
+    ]
+    pieces = {remote: _in_memory(_with_csns(rows, kept, first)) for remote, rows in tables.items()}
+    return Settled(tuple(settled), pieces, relations)
 
 
 def _in_memory(table: pa.Table) -> Pieces:
     return Pieces(lambda: (table,), table.num_rows)
+
+
+def _with_csns(rows: pa.Table, kept: Numbers, first: Csn) -> pa.Table:
+    """``kept``: the numbers of the entries that change something, which have csns from ``first`` on."""
+    csns = pa.array(np.searchsorted(kept, numbers_of(rows)) + first)
+    return rows.set_column(rows.schema.get_field_index(CSN), CSN, csns)
+
+
+def _net_effects(relations: Mapping[Remote, Relation], entries: Sequence[Entry]) -> dict[Remote, pa.Table]:
+    """Signed rows with the numbers of their entries, of the tables that have any."""
+    gone: dict[Remote, _Gathered] = defaultdict(_Gathered)
+    come: dict[Remote, _Gathered] = defaultdict(_Gathered)
+    for number, entry in enumerate(entries):
+        for one in entry.arrived:
+            for name, changes in one.unit.changes.items():
+                gone[one.source, name].add(changes.before, number, one.unit.position)
+                come[one.source, name].add(changes.after, number, one.unit.position)
+    found: dict[Remote, pa.Table] = {}
+    for remote, relation in relations.items():
+        both = [one[remote].table(remote[0], relation, count) for one, count in ((gone, -1), (come, +1))]
+        rows = pa.concat_tables(both)
+        if not set(gone[remote].numbers).isdisjoint(come[remote].numbers):
+            rows = net_rows(rows)
+        if rows.num_rows:
+            found[remote] = rows
+    return found
 
 
 def _changes(entry: Entry) -> Mapping[Remote, tuple[Changes, str]]:
@@ -108,26 +149,14 @@ def _changes(entry: Entry) -> Mapping[Remote, tuple[Changes, str]]:
 def _both(first: Changes, then: Changes) -> Changes:
     if then.replaces:
         return then
-    assert not isinstance(first.after, pa.Table)
-    assert not isinstance(then.after, pa.Table)
-    spools = (*first.spools, *then.spools)
-    return Changes([*first.before, *then.before], [*first.after, *then.after], first.replaces, spools)
+    before, after = _all(first.before, then.before), _all(first.after, then.after)
+    return Changes(before, after, first.replaces, (*first.spools, *then.spools))
 
 
-def _take(
-    signed: Mapping[Remote, _Signed], relations: Mapping[Remote, Relation], entry: Entry, csn: Csn
-) -> tuple[Change, ...]:
-    counts = []
-    for remote, (changes, position) in _changes(entry).items():
-        relation = relations[remote]
-        assert not isinstance(changes.after, pa.Table)
-        gone, come = net(changes.before, changes.after, relation.schema)
-        if gone or come:
-            signed[remote].add(gone, -1, csn, position)
-            signed[remote].add(come, +1, csn, position)
-            both = updated(gone, come, relation.schema, relation.constraints.primary_key)
-            counts.append(Change(relation.name, len(come), len(gone), both))
-    return tuple(counts)
+def _all(first: Rows, then: Rows) -> Rows:
+    if isinstance(first, Section) and isinstance(then, Section):
+        return joined([first, then])
+    return [*as_rows(first), *as_rows(then)] if len(first) and len(then) else first or then
 
 
 def _alone(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: Csn) -> Settled:
@@ -144,10 +173,10 @@ def _alone(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: 
 
         if not changes.spools or changes.replaces:
             rows = next(pieces())
-            found, whole = [_counted(relation, rows)], _in_memory(rows)
+            found, whole = list(counted(relation, rows).values()), _in_memory(rows)
         else:
             # Equal keys are in one piece, so what the pieces count adds up.
-            found = [_counted(relation, rows) for rows in pieces()]
+            found = [one for rows in pieces() for one in counted(relation, rows).values()]
             whole = Pieces(pieces, sum(one.inserted + one.deleted for one in found))
         if whole.num_rows:
             tables[remote] = whole
@@ -158,7 +187,6 @@ def _alone(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: 
 def _signed_pieces(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> Iterator[pa.Table]:
     if changes.replaces and changes.spools:
         come = [rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT]) for s in changes.spools for rows in s.pieces()]
-        assert not isinstance(changes.after, pa.Table)
         whole = pa.concat_tables([as_table(changes.after, relation.schema), *come])
         changes = Changes(after=whole, replaces=True)
     if changes.replaces or changes.before or changes.after or not changes.spools:
@@ -175,36 +203,13 @@ def _sum(relation: Relation, counts: Sequence[Change]) -> Change:
 
 def _replaced(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> pa.Table:
     """The signed rows of one table, whether it is replaced or merely changed beside one that is."""
-    schema = relation.schema
-    try:
-        if isinstance(changes.after, pa.Table):
-            return difference(root, relation, changes.after)
-        gone, come = net(changes.before, changes.after, schema)
-        if changes.replaces:
-            return difference(root, relation, as_table(come, schema))
-        signs = np.repeat(np.array([-1, 1], dtype=np.int64), [len(gone), len(come)])
-        return as_table([*gone, *come], schema).append_column(COUNT, pa.array(signs))
-    except UnfitError as error:
-        raise BadValue(source, relation.name, error.column, error.reason, position) from None
-
-
-def _counted(relation: Relation, rows: pa.Table) -> Change:
-    come = int(pc.sum(pc.greater(rows[COUNT], 0)).as_py() or 0)
-    key = relation.constraints.primary_key
-    if not key:
-        return Change(relation.name, come, rows.num_rows - come)
-    places = [f"k{place}" for place in range(len(key))]
-    by_key = rows.select([*key, COUNT]).rename_columns([*places, COUNT]).group_by(places)
-    ends = by_key.aggregate([(COUNT, "min"), (COUNT, "max")])
-    both = pc.and_(pc.less(ends[f"{COUNT}_min"], 0), pc.greater(ends[f"{COUNT}_max"], 0))
-    return Change(relation.name, come, rows.num_rows - come, int(pc.sum(both).as_py() or 0))
-
-
-def _table(source: str, relation: Relation, signed: _Signed) -> pa.Table:
-    try:
-        rows = as_table(signed.rows, relation.schema)
-    except UnfitError as error:
-        position = signed.positions[error.place] if error.place is not None else None
-        raise BadValue(source, relation.name, error.column, error.reason, position) from None
-    counts, csns = np.array(signed.counts, dtype=np.int64), np.array(signed.csns, dtype=np.int64)
-    return rows.append_column(COUNT, pa.array(counts)).append_column(CSN, pa.array(csns))
+    if changes.replaces and isinstance(changes.after, pa.Table):
+        return difference(root, relation, changes.after)
+    gone, come = _Gathered(), _Gathered()
+    gone.add(changes.before, 0, position)
+    come.add(changes.after, 0, position)
+    both = [gone.table(source, relation, -1), come.table(source, relation, +1)]
+    rows = net_rows(pa.concat_tables(both).drop([CSN]))
+    if changes.replaces:
+        return difference(root, relation, rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT]))
+    return rows

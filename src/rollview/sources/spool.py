@@ -10,6 +10,7 @@ import shutil
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from tempfile import SpooledTemporaryFile, mkdtemp
 from typing import Any
@@ -21,13 +22,17 @@ import pyarrow.ipc
 from rollview.catalog import BadRow
 from rollview.core.names import COUNT
 from rollview.errors import BadValue
-from rollview.sources.held import net_rows
-from rollview.sources.protocol import Changes, Opening, Row, SourceTable
+from rollview.sources.held import comparable, net_rows
+from rollview.sources.protocol import Changes, Opening, Rows, SourceTable
 from rollview.sources.quarantine import sift_rows
-from rollview.sources.values import UnfitError, as_table
+from rollview.sources.sections import Section, joined
+from rollview.sources.values import UnfitError, as_rows, as_table
 
-IN_MEMORY = 8 << 20
+IN_MEMORY = 32 << 20
 """Bytes of a transaction, as the source tells it, from which on it is on disk."""
+
+_BY_ITSELF = 4
+"""So many times the room that it takes in Arrow is what a row by itself takes."""
 
 BATCH_BYTES = 32 << 20
 """From here on no further transaction is read at once."""
@@ -48,13 +53,20 @@ class Spool:
         self._take_away = weakref.finalize(self, shutil.rmtree, self._folder, True)
         self._writers: dict[int, tuple[pa.OSFile, Any]] = {}
 
-    def add(self, rows: Sequence[Row], count: int) -> None:
-        buckets: dict[int, list[Row]] = {}
-        for row in rows:
-            buckets.setdefault(hash(tuple(row[place] for place in self._places)) % _BUCKETS, []).append(row)
-        for number, some in buckets.items():
-            signs = pa.array(np.full(len(some), count, dtype=np.int64))
-            self._writer(number).write_table(as_table(some, self._schema).append_column(COUNT, signs))
+    def add(self, rows: Rows, count: int) -> None:
+        table = as_table(rows, self._schema)
+        buckets = self._buckets(table)
+        signs = pa.array(np.full(len(buckets), count, dtype=np.int64))
+        sorted_ = table.append_column(COUNT, signs).take(np.argsort(buckets, kind="stable"))
+        ends = np.cumsum(np.bincount(buckets, minlength=_BUCKETS)).tolist()
+        for number, (start, stop) in enumerate(pairwise([0, *ends])):
+            if start < stop:
+                self._writer(number).write_table(sorted_.slice(start, stop - start))
+
+    def _buckets(self, table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        key = comparable(table.select(self._places))
+        values = zip(*(column.to_pylist() for column in key.columns), strict=True)
+        return np.fromiter((hash(one) % _BUCKETS for one in values), np.int64, table.num_rows)
 
     def pieces(self) -> Iterator[pa.Table]:
         """The net effect as rows with ``_count``, buckets put together as long as they are small."""
@@ -62,7 +74,7 @@ class Spool:
         some: list[pa.Table] = []
         for number in range(_BUCKETS):
             if self._path(number).exists():
-                some.append(net_rows(_read(self._path(number)), self._schema))
+                some.append(net_rows(_read(self._path(number))))
             if sum(piece.nbytes for piece in some) > _PIECE:
                 yield pa.concat_tables(some)
                 some = []
@@ -103,34 +115,48 @@ class Collected:
     table: SourceTable
     replaces: bool = False
     bad: list[BadRow] = field(default_factory=list)
-    _before: list[Row] = field(default_factory=list)
-    _after: list[Row] = field(default_factory=list)
+    _before: list[Rows] = field(default_factory=list)
+    _after: list[Rows] = field(default_factory=list)
     _size: int = 0
     _spool: Spool | None = None
 
-    def add(self, rows: Sequence[Row], count: int, size: int) -> None:
+    def add(self, rows: Rows, count: int, size: int) -> None:
         """Rows that come (+1) or go (-1), and how many bytes they took at the source."""
-        (self._after if count > 0 else self._before).extend(rows)
-        self._size += size
+        pieces = self._after if count > 0 else self._before
+        if isinstance(rows, Section):
+            pieces.append(rows)
+        elif pieces and isinstance(pieces[-1], list):
+            pieces[-1].extend(as_rows(rows))
+        else:
+            pieces.append(list(as_rows(rows)))
+        self._size += size if isinstance(rows, Section) else _BY_ITSELF * size
         if self._size > IN_MEMORY:
             self._spill()
 
     def changes(self) -> Changes:
         if self._spool is None:
-            return Changes(self._before, self._after, self.replaces)
+            return Changes(_together(self._before), _together(self._after), self.replaces)
         self._spill()
         return Changes((), (), self.replaces, (self._spool,))
 
     def _spill(self) -> None:
         self._spool = self._spool or Spool(self.table)
-        for rows, count in ((self._before, -1), (self._after, +1)):
+        for pieces, count in ((self._before, -1), (self._after, +1)):
+            rows = _together(pieces)
             if self.opening.settings.quarantines:
-                rows = list(sift_rows(self.table, rows, count, self.bad))
+                rows = sift_rows(self.table, rows, count, self.bad)
             try:
                 self._spool.add(rows, count)
             except UnfitError as error:
                 raise BadValue(self.opening.name, self.table.name, error.column, error.reason) from None
         self._before, self._after, self._size = [], [], 0
+
+
+def _together(pieces: Sequence[Rows]) -> Rows:
+    sections = [piece for piece in pieces if isinstance(piece, Section)]
+    if sections and len(sections) == len(pieces):
+        return joined(sections)
+    return [row for piece in pieces for row in as_rows(piece)]
 
 
 def told(collected: Mapping[str, Collected]) -> tuple[dict[str, Changes], tuple[BadRow, ...]]:

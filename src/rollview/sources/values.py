@@ -6,9 +6,8 @@ name of the column and the reason. Nothing is rounded, cut, or turned into NULL.
 
 from __future__ import annotations
 
-import struct
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pyarrow as pa
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Schema
 from rollview.sources.protocol import Row, Rows
+from rollview.sources.sections import Section, joined
 from rollview.store.types import arrow_type
 
 SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
@@ -35,11 +35,44 @@ class UnfitError(Exception):
 
 def as_table(rows: Rows, schema: Schema) -> pa.Table:
     """The rows under their logical names."""
+    if isinstance(rows, Section):
+        return rows.table()
     if isinstance(rows, pa.Table):
         return rows
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     arrays = [_array(column, values) for column, values in zip(schema, columns, strict=True)]
     return pa.Table.from_arrays(arrays, names=list(schema.names))
+
+
+def as_rows(rows: Rows) -> Sequence[Row]:
+    """Each row by itself."""
+    if isinstance(rows, pa.Table):
+        rows = Section.of(rows)
+    return list(rows) if isinstance(rows, Section) else rows
+
+
+def as_one(pieces: Sequence[Rows], schema: Schema) -> pa.Table:
+    """All rows in their order; a value that does not fit is told by its place among them all."""
+    tables: list[pa.Table] = []
+    for some in _alike(pieces):
+        try:
+            tables.append(as_table(some, schema))
+        except UnfitError as error:
+            before = sum(table.num_rows for table in tables)
+            raise UnfitError(error.column, error.reason, before + (error.place or 0)) from None
+    return pa.concat_tables(tables) if tables else as_table((), schema)
+
+
+def _alike(pieces: Sequence[Rows]) -> Iterator[Rows]:
+    """Neighbours of the same kind together."""
+    for kind, group in groupby(pieces, type):
+        some: list[Any] = list(group)
+        if kind is Section:
+            yield joined(some)
+        elif kind is pa.Table:
+            yield pa.concat_tables(some)
+        else:
+            yield [row for rows in some for row in rows]
 
 
 def _array(column: Column, values: Sequence[Any]) -> pa.Array:
@@ -75,55 +108,3 @@ def _reason(error: Exception, value: Any, column: Column) -> str:
     shown = repr(value)
     cut = shown if len(shown) <= 60 else f"{shown[:57]}…"
     return f"{cut} is not a value of {column.type} ({str(error).splitlines()[0][:120]})"
-
-
-Identity = Callable[[Row], Any]
-
-
-def identity(schema: Schema) -> Identity:
-    """What makes two rows the same: every value, floats by their bits, so that NaN is itself and -0.0 is not 0.0."""
-    floats = [place for place, column in enumerate(schema) if column.type in ("float", "double")]
-    if not floats:
-        return lambda row: row
-
-    def key(row: Row) -> tuple[Any, ...]:
-        values: list[Any] = list(row)
-        for place in floats:
-            if values[place] is not None:
-                values[place] = struct.pack("<d", values[place])
-        return tuple(values)
-
-    return key
-
-
-def net(before: Sequence[Row], after: Sequence[Row], schema: Schema) -> tuple[list[Row], list[Row]]:
-    """Rows that go and rows that come, without those that do both."""
-    if not before or not after:
-        return list(before), list(after)
-    key = identity(schema)
-    both = Counter(map(key, before)) & Counter(map(key, after))
-    return (list(before), list(after)) if not both else (_without(before, both, key), _without(after, both, key))
-
-
-def _without(rows: Sequence[Row], taken: Counter[Any], key: Identity) -> list[Row]:
-    left = Counter(taken)
-    kept = []
-    for row in rows:
-        own = key(row)
-        if left[own] > 0:
-            left[own] -= 1
-        else:
-            kept.append(row)
-    return kept
-
-
-def updated(before: Sequence[Row], after: Sequence[Row], schema: Schema, key: tuple[str, ...]) -> int | None:
-    """How many keys both go and come; None without a key."""
-    if not key:
-        return None
-    places = [schema.names.index(name) for name in key]
-
-    def keys(rows: Sequence[Row]) -> set[Row]:
-        return {tuple(row[place] for place in places) for row in rows}
-
-    return len(keys(before) & keys(after)) if before and after else 0

@@ -35,6 +35,7 @@ from rollview.sources.protocol import (
     UnitOfWork,
 )
 from rollview.sources.settings import TableSettings
+from rollview.sources.values import as_rows
 
 _KAFKA = "kafka."
 _EVERYTHING = 10**12
@@ -257,9 +258,8 @@ class _State:
             bag = self.rows[remote]
             if changes.replaces:
                 bag.clear()
-            assert isinstance(changes.after, list)
-            bag.update(changes.after)
-            bag.subtract(changes.before)
+            bag.update(as_rows(changes.after))
+            bag.subtract(as_rows(changes.before))
             if any(count < 0 for count in bag.values()):
                 what = f"a row of table '{remote}' goes that never came: the events do not begin with a snapshot"
                 raise LostPosition(self._source, what)

@@ -12,8 +12,8 @@ from typing import Any
 
 from rollview.core.names import same
 from rollview.errors import LostPosition, SchemaChanged
+from rollview.sources.postgres.announced import is_same
 from rollview.sources.postgres.layout import PgTable
-from rollview.sources.postgres.stream import is_same
 from rollview.sources.protocol import SourceTable
 
 Facts = Mapping[str, Any]

@@ -172,8 +172,8 @@ class PostgresSource:
         # Whatever happens, the connection must not be left in the middle of an answer.
         with closing(messages()) as stream:
             try:
-                for unit in reader.units(stream, after):
-                    units.append(unit)
+                for some in reader.units(stream, after):
+                    units += some
                     if reader.size > BATCH_BYTES:
                         return tuple(units), limit, None
             except SourceStopped as error:

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.protocol import (
@@ -23,13 +25,16 @@ from rollview.sources.protocol import (
     FirstCopy,
     Opening,
     Row,
+    Rows,
     SourceTable,
     UnitOfWork,
 )
 from rollview.sources.quarantine import Sieve
+from rollview.sources.sections import NotPlainError, Section
 from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
+from rollview.sources.sqlite.columns import read_columns
 from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
 from rollview.sources.sqlite.triggers import Names
 from rollview.sources.sqlite.values import Decode, decoder, spark_type
@@ -75,7 +80,7 @@ class SqliteSource:
 
             sieve = Sieve(self._opening)
 
-            def rows(remote: str) -> Iterator[Sequence[Row]]:
+            def rows(remote: str) -> Iterator[Rows]:
                 yield from self._rows(tables[remote], sieve)
 
             slots = {remote: list(self._layout(remote).names) for remote in tables}
@@ -87,8 +92,12 @@ class SqliteSource:
         now = datetime.now(UTC)
         with self._reading():
             self._check_layouts()
-            sieve = Sieve(self._opening)
-            found = [self._logged(names, start, remote, sieve) for names, start, remote in self._logs(seen)]
+            try:
+                with self._strict_texts():
+                    sieve, found = self._found(seen)
+            # Where some text is not UTF-8, texts are read one by one.
+            except sqlite3.OperationalError:
+                sieve, found = self._found(seen)
         position = _position([last for last, _ in found])
         changes = {remote: change for (_, change), remote in zip(found, self._remotes, strict=True) if change}
         if not changes:
@@ -137,34 +146,37 @@ class SqliteSource:
                 for statement in (*triggers.drop(names), *triggers.create(names, self._layout(remote))):
                     self._connection.execute(statement)
 
-    def _rows(self, table: SourceTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
+    def _rows(self, table: SourceTable, sieve: Sieve) -> Iterator[Rows]:
         columns = ", ".join(map(quoted, table.schema.names))
         with self._translated():
             cursor = self._connection.execute(f"SELECT {columns} FROM {quoted(table.name)}")
             while piece := cursor.fetchmany(_PIECE):
-                yield self._decoded(table, piece, None, +1, sieve)
+                try:
+                    yield Section.of(read_columns(zip(*piece, strict=True), table.schema))
+                except NotPlainError:
+                    yield _decoded(table, piece, None, +1, sieve)
 
-    def _logs(self, seen: Sequence[int]) -> Iterator[tuple[Names, int, str]]:
-        yield from zip(self._names, seen, self._remotes, strict=True)
+    def _found(self, seen: Sequence[int]) -> tuple[Sieve, list[tuple[int, Changes | None]]]:
+        sieve = Sieve(self._opening)
+        logs = zip(self._names, seen, self._remotes, strict=True)
+        return sieve, [self._logged(names, start, remote, sieve) for names, start, remote in logs]
 
     def _logged(self, names: Names, after: int, remote: str, sieve: Sieve) -> tuple[int, Changes | None]:
         """The newest entry of a log, and the changes since ``after``."""
         last = self._newest(names)
         if last < after:
             raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {after}")
-        schema = self._opening.known[remote].schema
-        slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in schema)
-        size = " + ".join(f"coalesce(length(c{self._slot(remote, column.name)}), 0)" for column in schema)
-        query = f"SELECT seq, count, {size}, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
-        cursor, found = self._connection.execute(query, (after,)), 0
         table = self._opening.known[remote]
+        slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in table.schema)
+        query = f"SELECT count, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
+        cursor, found = self._connection.execute(query, (after,)), 0
         collected = Collected(self._opening, table, bad=sieve.found)
         while entries := cursor.fetchmany(_AT_ONCE):
             found += len(entries)
-            for count in (-1, +1):
-                rows = [entry[3:] for entry in entries if entry[1] == count]
-                taken = sum(entry[2] for entry in entries if entry[1] == count)
-                collected.add(self._decoded(table, rows, str(last), count, sieve), count, taken)
+            try:
+                _collect_columns(collected, entries)
+            except NotPlainError:
+                self._collect_rows(collected, entries, str(last), sieve)
         if found != last - after:
             raise LostPosition(
                 self._opening.name, f"entries {after + 1} to {last} of table '{remote}' are not all there"
@@ -177,17 +189,11 @@ class SqliteSource:
         query = f"SELECT max(coalesce(({counted}), 0), coalesce((SELECT max(seq) FROM {quoted(names.log)}), 0))"
         return int(self._connection.execute(query, (names.log,)).fetchone()[0])
 
-    def _decoded(
-        self, table: SourceTable, rows: Sequence[Row], position: str | None, count: int, sieve: Sieve
-    ) -> list[Row]:
-        """Column by column; row by row where a value is not what its column is for."""
-        decoders = [decoder(column.type) for column in table.schema]
-        try:
-            columns = zip(decoders, zip(*rows, strict=True), strict=bool(rows))
-            done = [[None if value is None else decode(value) for value in values] for decode, values in columns]
-        except ValueError:
-            return [fit for row in rows for fit in _one(table, decoders, row, position, count, sieve)]
-        return list(zip(*done, strict=True))
+    def _collect_rows(self, collected: Collected, entries: Sequence[Row], position: str, sieve: Sieve) -> None:
+        for count in (-1, +1):
+            rows = [entry[1:] for entry in entries if entry[0] == count]
+            size = sum(len(value) for row in rows for value in row if isinstance(value, str | bytes))
+            collected.add(_decoded(collected.table, rows, position, count, sieve), count, size)
 
     def _check_layouts(self) -> None:
         present = {row[0] for row in self._connection.execute("SELECT name FROM sqlite_schema")}
@@ -247,6 +253,15 @@ class SqliteSource:
             self._connection.execute("COMMIT")
 
     @contextmanager
+    def _strict_texts(self) -> Iterator[None]:
+        """Texts are read as fast as SQLite's driver can; one that is not UTF-8 is an error."""
+        lenient, self._connection.text_factory = self._connection.text_factory, str
+        try:
+            yield
+        finally:
+            self._connection.text_factory = lenient
+
+    @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
@@ -254,6 +269,20 @@ class SqliteSource:
             raise
         except sqlite3.Error as error:
             raise SourceDown(self._opening.name, str(error)) from error
+
+
+def _collect_columns(collected: Collected, entries: Sequence[Row]) -> None:
+    counts, *columns = zip(*entries, strict=True)
+    rows, is_new = read_columns(columns, collected.table.schema), np.array(counts) > 0
+    for count, which in ((-1, ~is_new), (+1, is_new)):
+        if which.any():
+            some = rows if which.all() else rows.filter(which)
+            collected.add(Section.of(some), count, some.nbytes)
+
+
+def _decoded(table: SourceTable, rows: Sequence[Row], position: str | None, count: int, sieve: Sieve) -> list[Row]:
+    decoders = [decoder(column.type) for column in table.schema]
+    return [fit for row in rows for fit in _one(table, decoders, row, position, count, sieve)]
 
 
 def _one(
