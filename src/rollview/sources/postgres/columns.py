@@ -67,25 +67,23 @@ class _Buffer:
         self.ends: Places = np.cumsum(lengths)
         self.starts: Places = self.ends - lengths
         self.bytes = np.frombuffer(whole, np.uint8)
+        self._counts = _everywhere(whole, ">u2")
+        self._numbers = _everywhere(whole, ">u4")
         self._arrow = pa.py_buffer(whole)
 
-    def number(self, at: Places, size: int) -> Places:
-        """Big-endian, without a sign."""
-        found = self.bytes[at].astype(np.int64)
-        for place in range(1, size):
-            found = found << 8 | self.bytes[at + place]
-        return found
+    def oids(self) -> Places:
+        return self._numbers[self.starts + 1].astype(np.int64)
 
     def values(self, at: Places, count: int) -> tuple[list[_Values], Places]:
         """The columns of the rows that begin there, and where the rows end."""
-        _demand(self.number(at, 2) == count)
+        _demand(self._counts[at] == count)
         found, at = [], at + 2
         for _ in range(count):
             kinds = self.bytes[at]
             is_text = kinds == _TEXT
             _demand(is_text | (kinds == _NULL) | (kinds == _UNCHANGED))
             begins = np.where(is_text, at + 5, at + 1)
-            at = np.where(is_text, begins + self.number(at + 1, 4), begins)
+            at = np.where(is_text, begins + self._numbers[at + 1], begins)
             found.append(_Values(kinds, begins, at))
         return found, at
 
@@ -100,6 +98,12 @@ class _Buffer:
         return stretches.take(pa.array(np.arange(0, 2 * count, 2), mask=values.kinds == _NULL))
 
 
+def _everywhere(data: bytes, type_: str) -> np.ndarray[Any, Any]:
+    """The number that begins at each byte."""
+    size = np.dtype(type_).itemsize
+    return np.ndarray((len(data) - size + 1,), type_, data, strides=(1,))
+
+
 def read_shares(messages: Sequence[bytes], layouts: Mapping[int, Layout], bounds: Sequence[int]) -> tuple[Share, ...]:
     """``bounds``: places between the messages; what lies between two is one part. NotPlainError: read them singly."""
     try:
@@ -110,7 +114,7 @@ def read_shares(messages: Sequence[bytes], layouts: Mapping[int, Layout], bounds
 
 
 def _shares(buffer: _Buffer, layouts: Mapping[int, Layout], bounds: Places) -> Iterator[Share]:
-    oids = buffer.number(buffer.starts + 1, 4)
+    oids = buffer.oids()
     for oid in np.unique(oids).tolist():
         if oid in layouts:
             yield _share(buffer, layouts[oid], np.flatnonzero(oids == oid), bounds)

@@ -154,33 +154,24 @@ class PostgresSource:
     def _units(self, after: int, through: int, limit: int) -> tuple[tuple[UnitOfWork, ...], int, RollviewError | None]:
         """What was read, how many messages it took, and what stopped the reading."""
         units: list[UnitOfWork] = []
-        seen = 0
         arguments = (self._name, lsn_text(through), limit, self._name)
         query = _WITH_GLOBAL_IDS if self._two_phase else _CHANGES
         reader = Stream(self._opening)
-
-        def messages() -> Generator[bytes]:
-            nonlocal seen
-            with (
-                self._connection.cursor(binary=True) as cursor,
-                closing(cast(Generator[Any], cursor.stream(query, arguments, size=1000))) as rows,
-            ):
-                for (data,) in rows:
-                    seen += 1
-                    yield data
-
         # Whatever happens, the connection must not be left in the middle of an answer.
-        with closing(messages()) as stream:
+        with (
+            self._connection.cursor(binary=True) as cursor,
+            closing(cast(Generator[Any], cursor.stream(query, arguments, size=1000))) as rows,
+        ):
             try:
-                for some in reader.units(stream, after):
+                for some in reader.units((data for (data,) in rows), after):
                     units += some
                     if reader.size > BATCH_BYTES:
                         return tuple(units), limit, None
             except SourceStopped as error:
-                return tuple(units), seen, error
+                return tuple(units), reader.seen, error
             finally:
                 self._prepared = reader.prepared
-        return tuple(units), seen, None
+        return tuple(units), reader.seen, None
 
     def _check(self, tables: Mapping[str, PgTable | None], *, read_all: bool) -> None:
         for remote, table in tables.items():

@@ -34,6 +34,7 @@ from rollview.sources.sections import NotPlainError
 from rollview.sources.spool import Backlog, Collected, told
 
 _ROWS = b"IUD"
+_TRUNCATE = b"T"[0]
 _AT_ONCE = 8 << 20
 """Bytes of rows that are read at once."""
 
@@ -85,8 +86,9 @@ class Stream:
         self._unread = 0
         self._steps: list[_Step] = []
         self._units: list[UnitOfWork] = []
+        self.seen = 0
         self.size = 0
-        """Bytes that were taken so far."""
+        """Messages, and bytes of rows, that were taken so far."""
         self.prepared: dict[int, int | None] = {}
         """Where transactions were prepared, and where their end is, if it was seen."""
 
@@ -96,6 +98,7 @@ class Stream:
         stopped: SourceStopped | None = None
         try:
             for data in messages:
+                self.seen += 1
                 self._take(data, after)
                 if self._units:
                     yield self._taken()
@@ -114,19 +117,16 @@ class Stream:
         return taken
 
     def _take(self, data: bytes, after: int) -> None:
-        is_row = data[0] in _ROWS
-        if self._backlog is not None and (is_row or data[:1] == b"T"):
-            self._backlog.append(data)
-        elif is_row:
-            self._row(data)
-        else:
+        """Every row comes through here."""
+        if data[0] not in _ROWS and (self._backlog is None or data[0] != _TRUNCATE):
             self._boundary(decode(data), after)
-
-    def _row(self, data: bytes) -> None:
-        self._rows.append(data)
-        self._unread += len(data)
-        if self._unread > _AT_ONCE:
-            self._read_all()
+        elif self._backlog is not None:
+            self._backlog.append(data)
+        else:
+            self._rows.append(data)
+            self._unread += len(data)
+            if self._unread > _AT_ONCE:
+                self._read_all()
 
     def _boundary(self, message: Message, after: int) -> None:
         match message:
