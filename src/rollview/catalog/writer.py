@@ -70,7 +70,7 @@ class CatalogWriter:
         moments = self._next_moments(len(units), expect)
         rows = [_ledger_row(unit, moment) for unit, moment in zip(units, moments, strict=True)]
         parts = [
-            {"csn": moment.csn, "place": place, **asdict(part)}
+            {"csn": moment.csn, "place": place, **_part_row(part)}
             for unit, moment in zip(units, moments, strict=True)
             for place, part in enumerate(unit.parts)
             if place
@@ -240,7 +240,11 @@ class CatalogWriter:
 def _ledger_row(unit: NewUnit, moment: Moment) -> dict[str, Any]:
     effective = unit.effective or moment.time
     own = {"ledger_time": moment.time, "effective": effective, "global_id": unit.global_id}
-    return {"csn": moment.csn, **asdict(unit.parts[0]), **own}
+    return {"csn": moment.csn, **_part_row(unit.parts[0]), **own}
+
+
+def _part_row(part: UnitPart) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in UnitPart.__slots__}
 
 
 def _definition_json(definition: Definition | None) -> dict[str, Any] | None:

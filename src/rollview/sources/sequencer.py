@@ -23,7 +23,7 @@ from rollview.sources.inlet import TICK, End, Inlet, Reading
 from rollview.sources.protocol import UnitOfWork
 from rollview.sources.publication import Publication
 
-ROWS_AT_ONCE = 200_000
+ROWS_AT_ONCE = 250_000
 _MOST_ROWS = 10_000_000
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from operator import itemgetter
 from typing import Any, ClassVar, cast
 
 from psycopg import sql
@@ -163,7 +164,7 @@ class PostgresSource:
             closing(cast(Generator[Any], cursor.stream(query, arguments, size=1000))) as rows,
         ):
             try:
-                for some in reader.units((data for (data,) in rows), after):
+                for some in reader.units(map(itemgetter(0), rows), after):
                     units += some
                     if reader.size > BATCH_BYTES:
                         return tuple(units), limit, None

@@ -7,8 +7,10 @@ when it is committed. What stops the reading stops it after every unit of work t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from rollview.errors import LostPosition, SourceStopped
 from rollview.sources.postgres.announced import Layout, announced
@@ -33,8 +35,9 @@ from rollview.sources.protocol import Opening, UnitOfWork
 from rollview.sources.sections import NotPlainError
 from rollview.sources.spool import Backlog, Collected, told
 
-_ROWS = b"IUD"
-_TRUNCATE = b"T"[0]
+_NO_ROW = re.compile(rb"[^IUD]")
+_TRUNCATE = b"T"
+_TOGETHER = 200
 _AT_ONCE = 8 << 20
 """Bytes of rows that are read at once."""
 
@@ -97,9 +100,10 @@ class Stream:
         its end."""
         stopped: SourceStopped | None = None
         try:
-            for data in messages:
-                self.seen += 1
-                self._take(data, after)
+            coming = iter(messages)
+            while some := list(islice(coming, _TOGETHER)):
+                self.seen += len(some)
+                self._take(some, after)
                 if self._units:
                     yield self._taken()
         except SourceStopped as error:
@@ -116,17 +120,27 @@ class Stream:
         taken, self._units = self._units, []
         return taken
 
-    def _take(self, data: bytes, after: int) -> None:
-        """Every row comes through here."""
-        if data[0] not in _ROWS and (self._backlog is None or data[0] != _TRUNCATE):
-            self._boundary(decode(data), after)
-        elif self._backlog is not None:
-            self._backlog.append(data)
-        else:
-            self._rows.append(data)
-            self._unread += len(data)
-            if self._unread > _AT_ONCE:
-                self._read_all()
+    def _take(self, messages: Sequence[bytes], after: int) -> None:
+        """Rows between two other messages are taken together."""
+        at, kinds = 0, bytes([data[0] for data in messages])
+        for other in _NO_ROW.finditer(kinds):
+            self._take_rows(messages[at : other.start()])
+            at, data = other.end(), messages[other.start()]
+            if self._backlog is not None and other[0] == _TRUNCATE:
+                self._backlog.append(data)
+            else:
+                self._boundary(decode(data), after)
+        self._take_rows(messages[at:])
+
+    def _take_rows(self, messages: Sequence[bytes]) -> None:
+        if self._backlog is not None:
+            for data in messages:
+                self._backlog.append(data)
+            return
+        self._rows += messages
+        self._unread += sum(map(len, messages))
+        if self._unread > _AT_ONCE:
+            self._read_all()
 
     def _boundary(self, message: Message, after: int) -> None:
         match message:
@@ -137,7 +151,7 @@ class Stream:
                 waiting, self._backlog = self._backlog, None
                 is_new = message.end_lsn > after
                 for data in (waiting or ()) if is_new else ():
-                    self._take(data, after)
+                    self._take([data], after)
                 self._step(message if is_new else None)
             case BeginPrepare():
                 self._draft = _Draft(message)
