@@ -125,6 +125,19 @@ def _check_column(column: pa.Field, there: pa.Schema, is_old_time: bool) -> None
         return
     if len(named) > 1 or named[0].name != column.name:
         raise UnlinkableError(f"a file of it has column '{named[-1].name}' for '{column.name}'")
-    found = pa.timestamp("us", "UTC") if is_old_time else named[0].type
+    found = pa.timestamp("us", "UTC") if is_old_time else _plain(named[0].type)
     if found != column.type:
         raise UnlinkableError(f"a file of it has column '{column.name}' as {named[0].type}, not as {column.type}")
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    """What is in the file, whatever Arrow held it in when it was written."""
+    if pa.types.is_dictionary(type_):
+        return _plain(type_.value_type)
+    if pa.types.is_string_view(type_) or pa.types.is_large_string(type_):
+        return pa.string()
+    if pa.types.is_binary_view(type_) or pa.types.is_large_binary(type_):
+        return pa.binary()
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, "UTC")
+    return type_
