@@ -53,6 +53,7 @@ def test_closed_references_read_no_base_row_at_all() -> None:
         "SELECT c.x, p.w FROM c JOIN p ON c.pid < p.id",
         "SELECT c.x, p.w FROM c JOIN p ON c.x = p.id",
         "SELECT c.x, p.w FROM c JOIN p ON c.pid = p.g",
+        "SELECT c.x, h.v FROM c JOIN h ON c.pid = h.id",
         "SELECT l.n, o.x FROM l JOIN o ON l.a = o.a",
         "SELECT l.n, o.x FROM l JOIN o ON l.a = o.b AND l.b = o.a",
     ],
