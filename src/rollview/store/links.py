@@ -65,8 +65,9 @@ def link(root: Path, place: Path, lent: Sequence[Lent], schema: Schema) -> tuple
 
 def kept_alone(root: Path, files: Iterable[DataFile]) -> int:
     """Bytes that are there only because we name them: their owner has taken his own name away."""
-    places = [root / file.path for file in files if file.linked]
-    return sum(status.st_size for status in map(os.stat, places) if status.st_nlink == 1)
+    with durable.disk(root):
+        found = [(root / file.path).stat() for file in files if file.linked]
+    return sum(status.st_size for status in found if status.st_nlink == 1)
 
 
 def _linked(root: Path, place: Path, number: int, one: Lent, schema: Schema) -> DataFile:
