@@ -382,12 +382,13 @@ operator: GROUP BY r.g | keyed | each touched group is aggregated again: MAX is 
 reads: r delta, r old
 ===
 # groups that may hold floating numbers are told apart by their spelling
-SELECT g, m, n, c, f, e FROM (
-  SELECT g, MAX(z) AS m, MAX(k) AS n, COUNT(z) AS c, MIN(z) FILTER (WHERE k > 0) AS f, MAX(k + 1) AS e FROM t GROUP BY g
+SELECT g, m, n, c, f, e, a FROM (
+  SELECT g, MAX(z) AS m, MAX(k) AS n, COUNT(z) AS c, MIN(z) FILTER (WHERE k > 0) AS f, MAX(k + 1) AS e, AVG(k) AS a
+  FROM t GROUP BY g
 ) AS q WHERE c > 1
 ---
 mode: incremental
-columns: g, m, n, c, f, e
+columns: g, m, n, c, f, e, a
 operator: WHERE q.c > 1 | linear | row by row
 operator: GROUP BY t.g | keyed | each touched group is aggregated again: below another operator, where no groups are stored
 operator: expressions | linear | row by row
@@ -506,6 +507,7 @@ WITH `block_delta` AS (
     MIN(`a1`) FILTER(WHERE
       `a3`) AS `v4`,
     MAX(`a4`) AS `v5`,
+    AVG(`a2`) AS `v6`,
     `_rv_at`,
     `_rv_until`
   FROM `at_moments`
@@ -521,6 +523,7 @@ WITH `block_delta` AS (
     `v3`,
     `v4`,
     `v5`,
+    `v6`,
     `_count`,
     CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
   FROM (
@@ -531,6 +534,7 @@ WITH `block_delta` AS (
       `v3`,
       `v4`,
       `v5`,
+      `v6`,
       `_rv_at`,
       `_rv_until`,
       EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
@@ -546,6 +550,7 @@ WITH `block_delta` AS (
     `g`.`v3` AS `c`,
     `g`.`v4` AS `f`,
     `g`.`v5` AS `e`,
+    `g`.`v6` AS `a`,
     `g`.`_count`,
     `g`.`_csn`
   FROM `aggregate_delta` AS `g`
@@ -557,6 +562,7 @@ WITH `block_delta` AS (
     `q`.`c` AS `c`,
     `q`.`f` AS `f`,
     `q`.`e` AS `e`,
+    `q`.`a` AS `a`,
     `q`.`_count`,
     `q`.`_csn`
   FROM `block_delta_2` AS `q`
@@ -570,6 +576,7 @@ SELECT
   `c`,
   ANY_VALUE(`f`) AS `f`,
   `e`,
+  ANY_VALUE(`a`) AS `a`,
   SUM(`_count`) AS `_count`,
   `_csn`
 FROM `block_delta_3`
@@ -580,8 +587,146 @@ GROUP BY
   `c`,
   `f`,
   `e`,
+  `a`,
   CAST(`m` AS STRING),
   CAST(`f` AS STRING),
+  CAST(`a` AS STRING),
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# a total with a filter counts no row where there is none
+SELECT n FROM (SELECT COUNT(*) FILTER (WHERE x IS NULL) AS n FROM r) AS q WHERE n >= 0
+---
+mode: incremental
+columns: n
+operator: WHERE q.n >= 0 | linear | row by row
+operator: grand total | keyed | each touched group is aggregated again: below another operator, where no groups are stored
+operator: expressions | linear | row by row
+reads: r delta, r old
+WITH `block_delta` AS (
+  SELECT
+    `r`.`x` IS NULL AS `a1`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `touched` AS (
+  SELECT DISTINCT
+    `_csn`
+  FROM `block_delta`
+), `times` AS (
+  SELECT DISTINCT
+    `_csn`
+  FROM (
+    SELECT
+      EXPLODE(ARRAY(`_csn`, CAST(0 AS BIGINT))) AS `_csn`
+    FROM `touched`
+  ) AS u
+), `moments` AS (
+  SELECT
+    `_csn` AS `_rv_at`,
+    LEAD(`_csn`) OVER (ORDER BY `_csn`) AS `_rv_until`
+  FROM `times`
+), `block_old` AS (
+  SELECT
+    `r`.`x` IS NULL AS `a1`,
+    `r`.`_count` AS `_count`
+  FROM `r@old` AS `r`
+), `timed` AS (
+  SELECT
+    `a1`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `block_old`
+  UNION ALL
+  SELECT
+    `a1`,
+    `_count`,
+    `_csn`
+  FROM `block_delta`
+), `at_moments` AS (
+  SELECT
+    `a1`,
+    `_rv_at`,
+    `_rv_until`
+  FROM (
+    SELECT
+      `a1`,
+      `_rv_at`,
+      `_rv_until`,
+      EXPLODE(SEQUENCE(CAST(1 AS BIGINT), CAST(`_count` AS BIGINT))) AS `_rv_copy`
+    FROM (
+      SELECT /*+ BROADCAST(m) */
+        `s`.`a1`,
+        SUM(`s`.`_count`) AS `_count`,
+        `m`.`_rv_at`,
+        `m`.`_rv_until`
+      FROM `timed` AS `s`
+      JOIN `moments` AS `m`
+        ON `s`.`_csn` <= `m`.`_rv_at`
+      GROUP BY
+        `s`.`a1`,
+        `m`.`_rv_at`,
+        `m`.`_rv_until`
+    ) AS n
+    WHERE
+      `_count` > 0
+  ) AS c
+), `result` AS (
+  SELECT
+    COUNT(*) FILTER(WHERE
+      `a1` AND `_rv_present`) AS `v1`,
+    `m`.`_rv_at`,
+    `m`.`_rv_until`
+  FROM `moments` AS `m`
+  LEFT JOIN (
+    SELECT
+      `a1`,
+      `_rv_at`,
+      TRUE AS `_rv_present`
+    FROM `at_moments`
+  ) AS s
+    ON `m`.`_rv_at` IS NOT DISTINCT FROM `s`.`_rv_at`
+  GROUP BY
+    `m`.`_rv_at`,
+    `m`.`_rv_until`
+), `aggregate_delta` AS (
+  SELECT
+    `v1`,
+    `_count`,
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
+  FROM (
+    SELECT
+      `v1`,
+      `_rv_at`,
+      `_rv_until`,
+      EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
+    FROM `result`
+  ) AS t
+  WHERE
+    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0
+), `block_delta_2` AS (
+  SELECT
+    `g`.`v1` AS `n`,
+    `g`.`_count`,
+    `g`.`_csn`
+  FROM `aggregate_delta` AS `g`
+), `block_delta_3` AS (
+  SELECT
+    `q`.`n` AS `n`,
+    `q`.`_count`,
+    `q`.`_csn`
+  FROM `block_delta_2` AS `q`
+  WHERE
+    `q`.`n` >= 0
+)
+SELECT
+  `n`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `block_delta_3`
+GROUP BY
+  `n`,
   `_csn`
 HAVING
   SUM(`_count`) <> 0

@@ -1083,3 +1083,70 @@ GROUP BY
   `_csn`
 HAVING
   SUM(`_count`) <> 0
+===
+# neither an inequality nor a condition on one table ties it to those before it
+# motion: s=none, t=none
+SELECT r.x, t.z, s.w FROM r, s, t WHERE r.x < s.k AND s.k = 3 AND r.k = t.k AND t.g = s.k
+---
+mode: incremental
+columns: x, z, w
+operator: join of r, s, t | linear | 3 terms, one per input
+term: r | kept | starts at the delta
+reads: r delta, s old, t old
+WITH `from_r` AS (
+  SELECT
+    `r`.`x` AS `r.x`,
+    `r`.`k` AS `r.k`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `from_r_to_t` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.x`,
+    `t`.`r.k`,
+    `n`.`k` AS `t.k`,
+    `n`.`g` AS `t.g`,
+    `n`.`z` AS `t.z`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_r` AS `t`
+  JOIN `t@old` AS `n`
+    ON `t`.`r.k` = `n`.`k`
+), `from_r_to_t_to_s` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.x`,
+    `t`.`r.k`,
+    `t`.`t.k`,
+    `t`.`t.g`,
+    `t`.`t.z`,
+    `n`.`k` AS `s.k`,
+    `n`.`w` AS `s.w`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_r_to_t` AS `t`
+  JOIN `s@old` AS `n`
+    ON `t`.`r.x` < `n`.`k` AND `n`.`k` = 3 AND `t`.`t.g` = `n`.`k`
+), `block_delta` AS (
+  SELECT
+    `r.x` AS `x`,
+    `t.z` AS `z`,
+    `s.w` AS `w`,
+    `_count`,
+    `_csn`
+  FROM `from_r_to_t_to_s`
+)
+SELECT
+  `x`,
+  ANY_VALUE(`z`) AS `z`,
+  `w`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `block_delta`
+GROUP BY
+  `x`,
+  `z`,
+  `w`,
+  CAST(`z` AS STRING),
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
