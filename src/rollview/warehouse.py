@@ -414,10 +414,10 @@ class Warehouse:
         return Refresh(self.spark, self._data, self.catalog, on_progress or _silent)
 
     def _recover(self) -> None:
-        """Once per process, before the first change: take away what processes that died had begun."""
-        from rollview.store.recover import discard_abandoned
+        """Before the first change, and after one that ended badly: take away what was begun and will not go on."""
+        from rollview.store.recover import discard_abandoned, has_let_go
 
-        if not self._recovered:
+        if not self._recovered or has_let_go(self._data):
             discard_abandoned(self.catalog, self._data)
             self._recovered = True
 
