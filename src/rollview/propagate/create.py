@@ -88,11 +88,11 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
 
 def _first_parts(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[Pin, ...]:
     """A summary's rows are read off its groups, so that what it reads is read once."""
-    at, pins = Interval(view.at, view.at), []
+    pins = []
     if view.plan.summary is None:
-        rows = reader.run(view.plan.recomputation(), at)
+        rows = reader.run_at(view.plan.recomputation(), view.at)
     else:
-        groups = _staged(reader, view, stored.folder("groups"), reader.run(view.plan.first_groups(), at), meter)
+        groups = _staged(reader, view, stored.folder("groups"), reader.run_at(view.plan.first_groups(), view.at), meter)
         pins.append(_pinned(Part.GROUPS, stored.folder("groups"), groups, view.at))
         held = stored.folder("groups").read(reader.spark, groups)
         rows = run_query(reader.spark, view.plan.visible(_FIRST_GROUPS), {_FIRST_GROUPS: held})
