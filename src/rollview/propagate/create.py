@@ -6,7 +6,7 @@ first delta.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -20,7 +20,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
-from rollview.errors import AlreadyExists, InUse, Unsupported
+from rollview.errors import AlreadyExists, InUse, OutOfReach, Unsupported
 from rollview.propagate.choice import PROPERTY, RefreshMode, check_strict, refresh_mode
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
@@ -70,6 +70,7 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     check_strict(declared.name, made_plan, wanted)
     reads = [snapshot.get(relation.name) for relation in made.resolved.reads]
     at = min([snapshot.moment.csn, *(high_water_mark(snapshot, relation) for relation in reads)])
+    _check_is_there(declared.name, reads, at)
     return ViewToCreate(declared, made_plan, schema, facts, at, existing is not None)
 
 
@@ -154,6 +155,20 @@ def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relati
     readers = tuple(relation.name for relation in snapshot.readers(existing.name))
     if readers:
         raise InUse("view", existing.name, readers)
+
+
+def _check_is_there(name: str, reads: Sequence[Relation], at: Csn) -> None:
+    """What a captured table has by now it did not have before its source was copied for it."""
+    for relation in reads:
+        if len(relation.layouts) > 1 and relation.layouts[-1].csn > at:
+            since = relation.layouts[-1].csn
+            raise OutOfReach(
+                f"View '{name}' would begin at csn {at}, but table '{relation.name}' is what it is now since {since}.",
+                hint="Refresh the views that it reads first.",
+                name=name,
+                csn=at,
+                oldest=since,
+            )
 
 
 def _schema(spark: SparkSession, declared: Declared, made: Outline) -> Schema:

@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from sqlglot import exp
+
+from rollview.algebra.text import parse_one
 from rollview.algebra.used import columns_used
 from rollview.catalog import SCHEMA_CHANGED, Catalog, Relation, Snapshot
 from rollview.catalog import Source as Record
@@ -19,6 +22,7 @@ from rollview.core.schema import Constraints, Schema
 from rollview.errors import SchemaChanged, UsageError
 from rollview.sources.held import delta_folder, state_folder
 from rollview.sources.protocol import SourceTable
+from rollview.sources.settings import SourceSettings
 from rollview.store.plans import plan_of
 
 
@@ -31,7 +35,11 @@ def follow(catalog: Catalog, record: Record, change: SchemaChanged) -> str:
         gone = tuple(c.name for c in relation.schema if any(same(c.name, other) for other in change.gone))
         schema = Schema(tuple(column for column in relation.schema if column.name not in gone))
         constraints = _kept(relation.constraints, (*gone, *change.unsure))
-        if not len(schema) or (schema == relation.schema and constraints == relation.constraints):
+        if (
+            not len(schema)
+            or restricts_by(record, change.table, gone)
+            or (schema == relation.schema and constraints == relation.constraints)
+        ):
             raise change
         position, csn = record.position or "", snapshot.moment.csn + 1
         writer.sources.set_layout(relation.name, schema, constraints, position, csn, change.reason)
@@ -41,8 +49,11 @@ def follow(catalog: Catalog, record: Record, change: SchemaChanged) -> str:
     return _told(change, relation, gone, stopped)
 
 
-def widen(catalog: Catalog, root: Path, record: Record, table: SourceTable, position: str) -> tuple[str, ...]:
-    """Columns that the source has and we do not are here from the next csn on, NULL in all that came before.
+def widen(
+    catalog: Catalog, root: Path, record: Record, table: SourceTable, position: str, rows: str | None
+) -> tuple[str, ...]:
+    """Columns that the source has and we do not are here from the next csn on, NULL in all that came before. ``rows``:
+    which ones are here from then on, where that is not simply all.
 
     Views that exist do not see them. A column that was here before cannot come back: old files still hold it.
     """
@@ -58,15 +69,23 @@ def widen(catalog: Catalog, root: Path, record: Record, table: SourceTable, posi
                 f"Column '{back[0]}' of table '{name}' was captured before, and lost; it cannot come back.",
                 hint="Remove the source and add it again.",
             )
-        if new:
-            schema = Schema((*relation.schema.columns, *new))
-            told = f"taken as well: {', '.join(column.name for column in new)}"
+        schema = Schema((*relation.schema.columns, *new))
+        taken = [f"taken as well: {', '.join(column.name for column in new)}"] if new else []
+        told = "; ".join((*taken, *([] if rows is None else [f"rows: {rows or 'all'}"])))
+        if told:
             widened = replace(relation, schema=schema)
             for folder in (state_folder(root, widened), delta_folder(root, widened)):
                 folder.declare(new)
             about = (position, snapshot.moment.csn + 1, told)
             writer.sources.set_layout(relation.name, schema, relation.constraints, *about)
     return tuple(column.name for column in new)
+
+
+def restricts_by(record: Record, remote: str, gone: Iterable[str]) -> bool:
+    """Whether nobody can tell any more which rows are captured."""
+    rows = SourceSettings.from_json(record.settings).table(remote).rows
+    named = {column.name.lower() for column in parse_one(rows).find_all(exp.Column)} if rows else set()
+    return any(name.lower() in named for name in gone)
 
 
 def stopped_by(snapshot: Snapshot, relation: Relation, gone: Iterable[str]) -> tuple[str, ...]:
