@@ -465,7 +465,7 @@ class Warehouse:
 
         for tree in trees:
             if not is_view_declaration(tree):
-                refuse_missing(self.catalog.sources(), self.snapshot(), tree)
+                refuse_missing(self.catalog, tree)
 
     def _create_view(self, declared: Declared) -> results.ViewCreated:
         from rollview.engine.meter import Meter

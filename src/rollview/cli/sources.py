@@ -165,8 +165,8 @@ def resnapshot(
 ) -> None:
     """Copy a source again, for one that lost its position; the difference becomes one commit.
 
-    With --widen, columns that the source has gained, or that rollview.yaml names by now, and the rows that it asks for by
-    now, are here from that commit on.
+    With --widen, columns that the source has gained, or that rollview.yaml names by now, and the rows that it asks for,
+    are here from that commit on.
     """
     named = widen and name in (run.project().config.sources or {})
     settings = run.project().source(name) if named else None

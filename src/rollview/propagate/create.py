@@ -160,8 +160,8 @@ def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relati
 def _check_is_there(name: str, reads: Sequence[Relation], at: Csn) -> None:
     """What a captured table has by now it did not have before its source was copied for it."""
     for relation in reads:
-        if len(relation.layouts) > 1 and relation.layouts[-1].csn > at:
-            since = relation.layouts[-1].csn
+        since = _whole_since(relation)
+        if since > at:
             raise OutOfReach(
                 f"View '{name}' would begin at csn {at}, but table '{relation.name}' is what it is now since {since}.",
                 hint="Refresh the views that it reads first.",
@@ -169,6 +169,12 @@ def _check_is_there(name: str, reads: Sequence[Relation], at: Csn) -> None:
                 csn=at,
                 oldest=since,
             )
+
+
+def _whole_since(relation: Relation) -> Csn:
+    """When a captured table was last given columns or rows that it did not have; columns that went do not matter."""
+    pairs = zip(relation.layouts, relation.layouts[1:], strict=False)
+    return max((then.csn for before, then in pairs if not set(then.schema) < set(before.schema)), default=0)
 
 
 def _schema(spark: SparkSession, declared: Declared, made: Outline) -> Schema:

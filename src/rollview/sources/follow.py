@@ -49,11 +49,8 @@ def follow(catalog: Catalog, record: Record, change: SchemaChanged) -> str:
     return _told(change, relation, gone, stopped)
 
 
-def widen(
-    catalog: Catalog, root: Path, record: Record, table: SourceTable, position: str, rows: str | None
-) -> tuple[str, ...]:
-    """Columns that the source has and we do not are here from the next csn on, NULL in all that came before. ``rows``:
-    which ones are here from then on, where that is not simply all.
+def widen(catalog: Catalog, root: Path, record: Record, table: SourceTable, position: str) -> tuple[str, ...]:
+    """Columns that the source has and we do not are here from the next csn on, NULL in all that came before.
 
     Views that exist do not see them. A column that was here before cannot come back: old files still hold it.
     """
@@ -69,10 +66,9 @@ def widen(
                 f"Column '{back[0]}' of table '{name}' was captured before, and lost; it cannot come back.",
                 hint="Remove the source and add it again.",
             )
-        schema = Schema((*relation.schema.columns, *new))
-        taken = [f"taken as well: {', '.join(column.name for column in new)}"] if new else []
-        told = "; ".join((*taken, *([] if rows is None else [f"rows: {rows or 'all'}"])))
-        if told:
+        if new:
+            schema = Schema((*relation.schema.columns, *new))
+            told = f"taken as well: {', '.join(column.name for column in new)}"
             widened = replace(relation, schema=schema)
             for folder in (state_folder(root, widened), delta_folder(root, widened)):
                 folder.declare(new)

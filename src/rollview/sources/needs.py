@@ -16,8 +16,7 @@ from rollview.algebra.expressions import named
 from rollview.algebra.needed import EVERY_ROW, NO_ROW, Need, either, is_covered, names_in, needs, rows_of, rows_text
 from rollview.algebra.resolve import Known, resolve
 from rollview.algebra.text import parse_one, render
-from rollview.catalog import Snapshot
-from rollview.catalog import Source as Record
+from rollview.catalog import Catalog, Snapshot
 from rollview.core.names import same
 from rollview.errors import UsageError
 from rollview.sources.protocol import SourceTable
@@ -59,16 +58,15 @@ def reads_needed(settings: SourceSettings, view: Declared) -> bool:
     return any(table.needed and table.relation.lower() in there for table in settings.tables)
 
 
-def refuse_missing(records: Iterable[Record], snapshot: Snapshot, statement: exp.Expr) -> None:
+def refuse_missing(catalog: Catalog, statement: exp.Expr) -> None:
     """A statement must not be answered from fewer rows than it means."""
     there = _tables(statement)
-    tables = [t for record in records for t in SourceSettings.from_json(record.settings).tables if t.needed and t.rows]
-    wanted: Mapping[str, Need] | None = None
+    settings = (SourceSettings.from_json(record.settings) for record in catalog.sources())
+    tables = [table for one in settings for table in one.tables if table.needed and table.rows]
+    tables = [table for table in tables if table.relation.lower() in there]
+    wanted = _asked(statement, catalog.snapshot()) if tables else {}
     for table in tables:
         name = table.relation.lower()
-        if name not in there:
-            continue
-        wanted = _asked(statement, snapshot) if wanted is None else wanted
         if name not in wanted or not is_covered(wanted[name].rows, rows_of(table.rows)):
             raise UsageError(
                 f"Of table '{table.relation}' only rows that views need are here: {table.rows}.",

@@ -237,10 +237,10 @@ def _copy_again(catalog: Catalog, root: Path, record: Record, *, widen: bool) ->
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
         done = _replace(catalog, root, source, record, copy)
-        if widen and not done.units:
+        if notes and not done.units:
             with catalog.write() as writer:
                 writer.sources.hasten_layouts(done.csn)
-        return replace(done, notes=notes)
+        return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
 def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
@@ -349,15 +349,20 @@ def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
 
 
 def _widen_copy(catalog: Catalog, root: Path, record: Record, copy: FirstCopy) -> tuple[str, ...]:
+    found = {table.name: widen_table(catalog, root, record, table, copy.position) for table in copy.tables}
+    return tuple(f"table '{name}' has as well: {', '.join(columns)}" for name, columns in found.items() if columns)
+
+
+def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ...]:
+    """Of tables of which not simply all is here: which rows, from the newest csn on at least."""
     settings = SourceSettings.from_json(record.settings)
-    notes = []
-    for table in copy.tables:
-        own = settings.table(table.name)
-        rows = own.rows if own.rows or own.needed else None
-        columns = widen_table(catalog, root, record, table, copy.position, rows)
-        notes += [f"table '{table.name}' has as well: {', '.join(columns)}"] if columns else []
-        notes += [f"rows of table '{table.name}': {rows}"] if rows else []
-    return tuple(notes)
+    chosen = [table for table in settings.tables if table.rows or table.needed]
+    with catalog.write() as writer:
+        snapshot = writer.snapshot()
+        for relation, rows in ((snapshot.get(table.relation), table.rows) for table in chosen):
+            about = (relation.schema, relation.constraints, position, snapshot.moment.csn, f"rows: {rows or 'all'}")
+            writer.sources.set_layout(relation.name, *about)
+    return tuple(f"rows of table '{table.remote}': {table.rows or 'all'}" for table in chosen)
 
 
 def _widening(catalog: Catalog, record: Record, settings: SourceSettings | None) -> Record:
