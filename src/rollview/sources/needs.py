@@ -18,7 +18,7 @@ from rollview.algebra.resolve import Known, resolve
 from rollview.algebra.text import parse_one, render
 from rollview.catalog import Catalog, Snapshot
 from rollview.core.names import same
-from rollview.errors import UsageError
+from rollview.errors import SqlError, UsageError
 from rollview.sources.protocol import SourceTable
 from rollview.sources.settings import SourceSettings, TableSettings
 from rollview.store.plans import known_as
@@ -56,6 +56,21 @@ def reads_needed(settings: SourceSettings, view: Declared) -> bool:
     """Whether the view names a table of which not all may be here."""
     there = _tables(parse_one(view.query))
     return any(table.needed and table.relation.lower() in there for table in settings.tables)
+
+
+def tell_missing(source: str, settings: SourceSettings, view: Declared, snapshot: Snapshot) -> None:
+    """A view that names a column that may be at the source, and was not asked for, is refused with what helps."""
+    there = _tables(parse_one(view.query))
+    chosen = [t.relation for t in settings.tables if t.columns and not t.needed and t.relation.lower() in there]
+    if not chosen:
+        return
+    try:
+        _needs(view, {name.lower(): known_as(relation) for name, relation in snapshot.relations.items()})
+    except SqlError as error:
+        if "no column" in error.message:
+            only = f"Of table '{chosen[0]}' only the columns are captured that rollview.yaml names; add what is missing"
+            error.hint = f"{error.hint} {only}, and run: rollview source resnapshot {source} --widen"
+        raise
 
 
 def refuse_missing(catalog: Catalog, statement: exp.Expr) -> None:

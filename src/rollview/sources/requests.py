@@ -26,7 +26,7 @@ from rollview.sources.follow import follow, unkept
 from rollview.sources.follow import widen as widen_table
 from rollview.sources.inlet import Inlet
 from rollview.sources.kinds import new_memory, open_new, open_recorded
-from rollview.sources.needs import grown, reads_needed, whole
+from rollview.sources.needs import grown, reads_needed, tell_missing, whole
 from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork, Watched
 from rollview.sources.restrict import restriction
 from rollview.sources.sequencer import Progress, Sequencer
@@ -211,7 +211,9 @@ def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
     """What the view needs of tables of which only that is copied is here afterwards; what was taken as well."""
     notes: list[str] = []
     for record in catalog.sources():
-        if reads_needed(SourceSettings.from_json(record.settings), view):
+        settings = SourceSettings.from_json(record.settings)
+        tell_missing(record.name, settings, view, catalog.snapshot())
+        if reads_needed(settings, view):
             with catalog.lease(lease_name(record.name)):
                 notes += _covered(catalog, root, catalog.source(record.name), view)
     return tuple(notes)

@@ -148,6 +148,19 @@ def test_what_is_not_needed_is_not_there_and_is_not_asked_in_vain(spark: SparkSe
         assert capture(warehouse).commits == 0
 
 
+def test_a_column_that_was_not_asked_for_is_told_with_the_command(spark: SparkSession, tmp_path: Path) -> None:
+    with (
+        closing(SqliteHarness(tmp_path)) as bank,
+        Warehouse.create(tmp_path / "w") as made,
+        closing(Warehouse.open(made.root, spark=spark)) as warehouse,
+    ):
+        tables = tuple(replace(table, columns=("id",)) for table in bank.settings().tables if table.remote == "account")
+        warehouse.add_source("bank", replace(bank.settings(), tables=tables))
+        with pytest.raises(UsageError, match="no column 'owner'") as refusal:
+            warehouse.create_view("CREATE MATERIALIZED VIEW v AS SELECT owner FROM account")
+        assert "rollview source resnapshot bank --widen" in (refusal.value.hint or "")
+
+
 VALUES = pa.table(
     {
         "i": pa.array([None, -1, 0, 1, 100], pa.int16()),
