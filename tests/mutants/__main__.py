@@ -2,7 +2,7 @@
 
 Every mutant is the source with one small wrong change in one function. The unit, golden and property tests must fail on
 it. One process runs all of them on the source as it is, noting which functions each test reaches, and then forks for
-each mutant: the fork changes the function's code in place and runs the tests that reach it, the quickest first, until
+each mutant: the fork changes the function's code in place and runs the tests that reach it, the most promising first, until
 one fails. Prints the ones that live.
 """
 

@@ -21,8 +21,8 @@ from _pytest.runner import runtestprotocol
 from tests.mutants.operators import Mutant
 from tests.mutants.reached import MARK, Function, reached
 
-_CPU_SECONDS = 600
-"""A change after which a test never ends is stopped, and so caught."""
+_PATIENCE = 4, 30
+"""A change after which a test never ends is stopped, and so caught: after so many times what the tests take, and more."""
 _PASSED, _FAILED = 0, 1
 
 
@@ -35,18 +35,27 @@ class Answer:
     tests: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tried:
+    """``runs`` and ``catches``: how often it was run on a mutant, and how often it failed as it should."""
+
     item: pytest.Item
     seconds: float
     reaches: frozenset[Function]
+    runs: int = 0
+    catches: int = 0
+
+    @property
+    def promise(self) -> float:
+        """Mutants caught in a second, as far as is known."""
+        return (self.catches + 0.1) / (self.runs + 1) / (self.seconds + 0.001)
 
 
 class Trials:
     def __init__(self, mutants: list[Mutant], jobs: int, tell: Callable[[Answer, int, int], None]) -> None:
         self.answers: list[Answer] = []
         self._mutants, self._jobs, self._tell = mutants, jobs, tell
-        self._running: dict[int, tuple[Mutant, int]] = {}
+        self._running: dict[int, tuple[Mutant, list[Tried]]] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -61,20 +70,24 @@ class Trials:
         return True
 
     def _begin(self, mutant: Mutant, tried: list[Tried]) -> None:
-        asked = (str(mutant.path), mutant.function)
-        tests = sorted((one for one in tried if asked in one.reaches), key=lambda one: one.seconds)
         if len(self._running) == self._jobs:
             self._end_one()
+        asked = (str(mutant.path), mutant.function)
+        tests = sorted((one for one in tried if asked in one.reaches), key=lambda one: -one.promise)
         process = os.fork()
         if process == 0:
-            os._exit(_verdict(mutant, [one.item for one in tests]))
-        self._running[process] = (mutant, len(tests))
+            os._exit(_verdict(mutant, tests))
+        self._running[process] = (mutant, tests)
 
     def _end_one(self) -> None:
         process, status, _ = os.wait3(0)
         mutant, tests = self._running.pop(process)
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else _FAILED
-        self.answers.append(Answer(mutant, code, tests))
+        for one in tests[: code or None]:
+            one.runs += 1
+        if code and tests:
+            tests[code - 1].catches += 1
+        self.answers.append(Answer(mutant, code, len(tests)))
         self._tell(self.answers[-1], len(self.answers), len(self._mutants))
 
 
@@ -91,18 +104,20 @@ def _passes(item: pytest.Item) -> bool:
     return all(report.outcome != "failed" for report in runtestprotocol(item, nextitem=None, log=False))
 
 
-def _verdict(mutant: Mutant, items: list[pytest.Item]) -> int:
+def _verdict(mutant: Mutant, tests: list[Tried]) -> int:
     """In a fork: the number of the first test that fails, up to 255; 0 if none does."""
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+    times, more = _PATIENCE
+    seconds = int(times * sum(one.seconds for one in tests) + more)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
     try:
         _change(mutant)
-        failed = (number for number, item in enumerate(items, 1) if not _passes(item))
+        failed = (number for number, one in enumerate(tests, 1) if not _passes(one.item))
         return min(255, next(failed, _PASSED))
     except BaseException:
-        return 255
+        return _FAILED
 
 
 def _change(mutant: Mutant) -> None:
