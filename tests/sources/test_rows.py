@@ -15,8 +15,11 @@ import pytest
 
 from rollview.errors import NotFound, Unsupported
 from rollview.sources import SourceSettings
+from rollview.sources.kinds import open_new
 from rollview.warehouse import Warehouse
 from tests.sources.harness import ACCOUNTS, Bag, Harness, Row, Write, account, capture, stored
+from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_kills import killed
 
@@ -89,6 +92,19 @@ def test_a_table_that_is_emptied_and_filled_is_still_selected(empty_warehouse: W
     harness.write(Write("account", None, account(5, None, None)), Write("account", None, account(6, "bob", "99.00")))
     capture(empty_warehouse)
     assert stored(empty_warehouse, "account") == Counter({account(5, None, None): 1})
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=getattr(pytest.mark, k)) for k in ("postgres", "mariadb")])
+def test_a_server_is_not_asked_for_rows_that_integers_leave_out(request: pytest.FixtureRequest, kind: str) -> None:
+    server = request.getfixturevalue(f"{kind}_server")
+    with closing(PostgresHarness(server) if kind == "postgres" else MariadbHarness(server)) as bank:
+        asked = settings(bank, "owner = 'nobody' AND (id = 1 OR NOT id <> 3 AND id IS NOT NULL)")
+        source = open_new("bank", asked)
+        with closing(source), source.first_copy() as copy:
+            remote = asked.tables[0].remote
+            assert sorted(row[0] for rows in copy.rows(remote) for row in rows) == [1, 3]
+        source.remove()
+        source.close()
 
 
 def test_killed_while_it_is_widened_and_then_captured(empty_warehouse: Warehouse, bank: Any) -> None:

@@ -60,7 +60,7 @@ class Any:
 
 Condition = Compare | IsNull | Not | All | Any
 
-_INTEGERS = ("tinyint", "smallint", "int", "integer", "bigint")
+INTEGERS = ("tinyint", "smallint", "int", "integer", "bigint")
 _WIDEST = 38
 _DIGITS_OF_INT = 10
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
@@ -97,6 +97,29 @@ def columns_of(what: Condition) -> Iterator[str]:
         case All() | Any():
             for part in what.parts:
                 yield from columns_of(part)
+
+
+def spelled(what: Condition, column: Callable[[str], str | None], *, exactly: bool = False) -> str | None:
+    """The condition for another database's SQL, or a weaker one: what it means the same there by, which is integers.
+
+    ``column``: how a column is written there; None for one that is no plain integer. None if nothing can be said.
+    """
+    match what:
+        case Compare(Column(name, type_), operator, value):
+            text = column(name) if type_ in INTEGERS else None
+            return None if text is None else f"{text} {operator} {int(value)}"  # type: ignore[arg-type]
+        case IsNull(Column(name, type_)):
+            text = column(name) if type_ in INTEGERS else None
+            return None if text is None else f"{text} IS NULL"
+        case Not():
+            text = spelled(what.part, column, exactly=True)
+            return None if text is None else f"NOT ({text})"
+        case All():
+            said = [spelled(part, column, exactly=exactly) for part in what.parts]
+            return None if exactly and None in said else " AND ".join(f"({one})" for one in said if one) or "1 = 1"
+        case Any():
+            said = [spelled(part, column, exactly=exactly) for part in what.parts]
+            return None if None in said else " OR ".join(f"({one})" for one in said) or "1 = 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +198,7 @@ class _Reading:
 
 def _constant(type_: str, node: exp.Expr) -> Value | None:
     """The constant's value if comparing it with a column of that type needs no conversion that loses anything."""
-    if type_ in _INTEGERS:
+    if type_ in INTEGERS:
         return _integer(node)
     if decimal := _DECIMAL.fullmatch(type_):
         return _decimal(node, int(decimal[1]), int(decimal[2]))

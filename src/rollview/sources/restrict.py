@@ -15,7 +15,7 @@ from typing import Any as Anything
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rollview.algebra.condition import All, Any, Compare, Condition, IsNull, Not, columns_of, condition
+from rollview.algebra.condition import All, Any, Compare, Condition, IsNull, Not, columns_of, condition, spelled
 from rollview.core.schema import Schema
 from rollview.sources.protocol import Changes, Row, Rows, Spooled, UnitOfWork
 from rollview.sources.settings import SourceSettings, TableSettings
@@ -90,6 +90,12 @@ def restriction(settings: TableSettings, schema: Schema) -> Restriction | None:
     if not settings.rows:
         return None
     return Restriction(schema, condition(settings.rows, schema, settings.relation))
+
+
+def asked_of_source(settings: TableSettings, schema: Schema, column: Callable[[str], str | None]) -> str:
+    """What a first copy may leave out, in SQL that every database understands alike: never a row that is kept."""
+    found = restriction(settings, schema)
+    return "1 = 1" if found is None else spelled(found.condition, column) or "1 = 1"
 
 
 def restrictions(settings: SourceSettings, schemas: Mapping[str, Schema]) -> Restrictions:
