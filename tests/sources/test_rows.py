@@ -100,11 +100,11 @@ def test_a_server_is_not_asked_for_rows_that_integers_leave_out(request: pytest.
     with closing(PostgresHarness(server) if kind == "postgres" else MariadbHarness(server)) as bank:
         asked = settings(bank, "owner = 'nobody' AND (id = 1 OR NOT id <> 3 AND id IS NOT NULL)")
         source = open_new("bank", asked)
-        with closing(source), source.first_copy() as copy:
-            remote = asked.tables[0].remote
-            assert sorted(row[0] for rows in copy.rows(remote) for row in rows) == [1, 3]
-        source.remove()
-        source.close()
+        with closing(source):
+            with source.first_copy() as copy:
+                remote = asked.tables[0].remote
+                assert sorted(row[0] for rows in copy.rows(remote) for row in rows) == [1, 3]
+            source.remove()
 
 
 def test_killed_while_it_is_widened_and_then_captured(empty_warehouse: Warehouse, bank: Any) -> None:
