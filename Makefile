@@ -2,11 +2,13 @@
 PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest
 
-# These folders start no Spark, so they may run side by side; the others share one session per run.
+# Without Spark, test by test side by side. With it, two processes with a session each, file by file. Faults alone: some
+# of them measure time.
 LIGHT := $(wildcard tests/unit tests/golden tests/property)
-SOURCES := $(wildcard tests/sources)
-SPARK := $(wildcard tests/spark tests/anywhere tests/interleaving tests/faults tests/cli tests/docs)
+SPARK := $(wildcard tests/sources tests/spark tests/anywhere tests/interleaving tests/cli tests/docs)
+ALONE := $(wildcard tests/faults)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
+TWO := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check faults bench bench-quick soak mutants anywhere interop docs install constraints
@@ -19,8 +21,8 @@ demo: .venv/.installed ## see rollview work, in the terminal, in under two minut
 
 test: .venv/.installed ## run all tests
 	$(PYTEST) $(SIDE_BY_SIDE) $(LIGHT)
-	$(if $(SOURCES),$(PYTEST) $(SOURCES))
-	$(if $(SPARK),$(PYTEST) $(SPARK))
+	$(if $(SPARK),$(PYTEST) $(TWO) $(SPARK))
+	$(if $(ALONE),$(PYTEST) $(ALONE))
 
 check: .venv/.installed ## format, lint, types, import layers and unit tests: about a minute
 	$(PYTHON) -m ruff format --check .
@@ -47,7 +49,7 @@ faults: .venv/.installed ## kills, failing calls, full disks, stopped processes 
 soak: .venv/.installed ## the long versions of tests of sources, with the figures that are promised: an hour
 	ROLLVIEW_BANK=2000 ROLLVIEW_BANK_KILLS=40 ROLLVIEW_BANK_VIEWS=1 ROLLVIEW_DDLS=40 ROLLVIEW_HUGE_MB=2048 \
 		ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 \
-		$(PYTEST) $(SOURCES)
+		$(PYTEST) tests/sources
 
 mutants: .venv/.installed ## do the tests notice small wrong changes? MUTANTS=50 takes so many at random
 	@$(PYTHON) -m tests.mutants $(if $(MUTANTS),--sample $(MUTANTS))

@@ -150,3 +150,43 @@ SELECT k FROM r JOIN s USING (nope)
 ---
 refused: sql
 The query does not resolve: Cannot automatically join: nope.
+===
+# an ambiguous column that a third table does not have
+SELECT g FROM r JOIN s ON r.k = s.k JOIN t ON s.k = t.k
+---
+refused: sql
+Column 'g' is ambiguous: it is in 'r' and 't'. (line 1, column 8)
+hint: Write the table's name or alias before it.
+===
+# an unknown alias after a known one
+SELECT r.k, q.k FROM r
+---
+refused: sql
+There is no table or alias 'q' here. (line 1, column 13)
+hint: FROM has: r.
+===
+# a function in place of a table
+SELECT id FROM range(3)
+---
+refused: unsupported
+'RANGE(3)' is not a table or view of this warehouse. (line 1, column 16)
+hint: Views read tables and views by their plain names; files and other catalogs come in as tables.
+===
+# a table of elsewhere
+SELECT k FROM elsewhere.r
+---
+refused: unsupported
+'elsewhere.r' is not a table or view of this warehouse. (line 1, column 15)
+hint: Views read tables and views by their plain names; files and other catalogs come in as tables.
+===
+# an older version of a table
+SELECT k FROM r VERSION AS OF 3
+---
+refused: unsupported
+A view always reads the newest state; time travel has no place in it. (line 1, column 15)
+===
+# a table at a time
+SELECT k FROM r TIMESTAMP AS OF '2026-01-01'
+---
+refused: unsupported
+A view always reads the newest state; time travel has no place in it. (line 1, column 15)

@@ -800,3 +800,353 @@ GROUP BY
   `_csn`
 HAVING
   SUM(`_count`) <> 0
+===
+# the next table is one that an equality ties to those before it
+# motion: s=none, t=none
+SELECT r.x, t.z, s.w FROM r, s, t WHERE r.k = t.k AND t.g = s.k
+---
+mode: incremental
+columns: x, z, w
+operator: join of r, s, t | linear | 3 terms, one per input
+term: r | kept | starts at the delta
+reads: r delta, s old, t old
+WITH `from_r` AS (
+  SELECT
+    `r`.`k` AS `r.k`,
+    `r`.`x` AS `r.x`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `from_r_to_t` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.k`,
+    `t`.`r.x`,
+    `n`.`k` AS `t.k`,
+    `n`.`g` AS `t.g`,
+    `n`.`z` AS `t.z`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_r` AS `t`
+  JOIN `t@old` AS `n`
+    ON `t`.`r.k` = `n`.`k`
+), `from_r_to_t_to_s` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.k`,
+    `t`.`r.x`,
+    `t`.`t.k`,
+    `t`.`t.g`,
+    `t`.`t.z`,
+    `n`.`k` AS `s.k`,
+    `n`.`w` AS `s.w`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_r_to_t` AS `t`
+  JOIN `s@old` AS `n`
+    ON `t`.`t.g` = `n`.`k`
+), `block_delta` AS (
+  SELECT
+    `r.x` AS `x`,
+    `t.z` AS `z`,
+    `s.w` AS `w`,
+    `_count`,
+    `_csn`
+  FROM `from_r_to_t_to_s`
+)
+SELECT
+  `x`,
+  ANY_VALUE(`z`) AS `z`,
+  `w`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `block_delta`
+GROUP BY
+  `x`,
+  `z`,
+  `w`,
+  CAST(`z` AS STRING),
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# two changed tables that only a third ties together
+# motion: s=none
+SELECT r.x, t.z FROM r JOIN s ON r.k = s.k JOIN t ON s.k = t.k
+---
+mode: incremental
+columns: x, z
+operator: join of r, s, t | linear | 3 terms, one per input
+term: r | kept | starts at the delta
+term: t | kept | starts at the delta
+reads: r delta, r old, s old, t delta, t old
+WITH `from_r` AS (
+  SELECT
+    `r`.`k` AS `r.k`,
+    `r`.`x` AS `r.x`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `from_r_to_s` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.k`,
+    `t`.`r.x`,
+    `n`.`k` AS `s.k`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_r` AS `t`
+  JOIN `s@old` AS `n`
+    ON `t`.`r.k` = `n`.`k`
+), `from_r_to_s_to_t` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.k`,
+    `t`.`r.x`,
+    `t`.`s.k`,
+    `n`.`k` AS `t.k`,
+    `n`.`z` AS `t.z`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    GREATEST(`t`.`_csn`, `n`.`_csn`) AS `_csn`
+  FROM `from_r_to_s` AS `t`
+  JOIN (
+    SELECT
+      `k`,
+      `z`,
+      `_count`,
+      CAST(0 AS BIGINT) AS `_csn`
+    FROM `t@old`
+    UNION ALL
+    SELECT
+      `k`,
+      `z`,
+      `_count`,
+      `_csn`
+    FROM `t@delta`
+  ) AS n
+    ON `t`.`s.k` = `n`.`k`
+), `from_t` AS (
+  SELECT
+    `t`.`k` AS `t.k`,
+    `t`.`z` AS `t.z`,
+    `t`.`_count`,
+    `t`.`_csn`
+  FROM `t@delta` AS `t`
+), `from_t_to_s` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`t.k`,
+    `t`.`t.z`,
+    `n`.`k` AS `s.k`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_t` AS `t`
+  JOIN `s@old` AS `n`
+    ON `n`.`k` = `t`.`t.k`
+), `from_t_to_s_to_r` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`s.k`,
+    `t`.`t.k`,
+    `t`.`t.z`,
+    `n`.`k` AS `r.k`,
+    `n`.`x` AS `r.x`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_t_to_s` AS `t`
+  JOIN `r@old` AS `n`
+    ON `n`.`k` = `t`.`s.k`
+), `terms` AS (
+  SELECT
+    `r.k`,
+    `r.x`,
+    `s.k`,
+    `t.k`,
+    `t.z`,
+    `_count`,
+    `_csn`
+  FROM (
+    SELECT
+      `r.k`,
+      `r.x`,
+      `s.k`,
+      `t.k`,
+      `t.z`,
+      `_count`,
+      `_csn`
+    FROM `from_r_to_s_to_t`
+    UNION ALL
+    SELECT
+      `r.k`,
+      `r.x`,
+      `s.k`,
+      `t.k`,
+      `t.z`,
+      `_count`,
+      `_csn`
+    FROM `from_t_to_s_to_r`
+  ) AS u
+), `block_delta` AS (
+  SELECT
+    `r.x` AS `x`,
+    `t.z` AS `z`,
+    `_count`,
+    `_csn`
+  FROM `terms`
+)
+SELECT
+  `x`,
+  ANY_VALUE(`z`) AS `z`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `block_delta`
+GROUP BY
+  `x`,
+  `z`,
+  CAST(`z` AS STRING),
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# columns that may hold floating numbers are told apart by their spelling
+# motion: t=none
+SELECT r.x * t.z AS a, coalesce(r.x, t.z) AS b, coalesce(r.x, 1) AS c, r.x IS NULL AS d, CAST(t.z AS INT) AS e, 1e0 AS f,
+  CASE WHEN r.x > 1 THEN r.k ELSE r.x END AS h, sqrt(abs(r.x)) AS i, 'e' AS l, 1.5 AS m, CAST(r.x AS DOUBLE) AS n
+FROM r JOIN t ON r.k = t.k
+---
+mode: incremental
+columns: a, b, c, d, e, f, h, i, l, m, n
+operator: join of r, t | linear | 2 terms, one per input
+term: r | kept | starts at the delta
+reads: r delta, t old
+WITH `from_r` AS (
+  SELECT
+    `r`.`k` AS `r.k`,
+    `r`.`x` AS `r.x`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `from_r_to_t` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.k`,
+    `t`.`r.x`,
+    `n`.`k` AS `t.k`,
+    `n`.`z` AS `t.z`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_r` AS `t`
+  JOIN `t@old` AS `n`
+    ON `t`.`r.k` = `n`.`k`
+), `block_delta` AS (
+  SELECT
+    `r.x` * `t.z` AS `a`,
+    COALESCE(`r.x`, `t.z`) AS `b`,
+    COALESCE(`r.x`, 1) AS `c`,
+    `r.x` IS NULL AS `d`,
+    CAST(`t.z` AS INT) AS `e`,
+    1e0 AS `f`,
+    CASE WHEN `r.x` > 1 THEN `r.k` ELSE `r.x` END AS `h`,
+    SQRT(ABS(`r.x`)) AS `i`,
+    'e' AS `l`,
+    1.5 AS `m`,
+    CAST(`r.x` AS DOUBLE) AS `n`,
+    `_count`,
+    `_csn`
+  FROM `from_r_to_t`
+)
+SELECT
+  ANY_VALUE(`a`) AS `a`,
+  ANY_VALUE(`b`) AS `b`,
+  `c`,
+  `d`,
+  `e`,
+  ANY_VALUE(`f`) AS `f`,
+  `h`,
+  ANY_VALUE(`i`) AS `i`,
+  `l`,
+  `m`,
+  ANY_VALUE(`n`) AS `n`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `block_delta`
+GROUP BY
+  `a`,
+  `b`,
+  `c`,
+  `d`,
+  `e`,
+  `f`,
+  `h`,
+  `i`,
+  `l`,
+  `m`,
+  `n`,
+  CAST(`a` AS STRING),
+  CAST(`b` AS STRING),
+  CAST(`f` AS STRING),
+  CAST(`i` AS STRING),
+  CAST(`n` AS STRING),
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# neither an inequality nor a condition on one table ties it to those before it
+# motion: s=none, t=none
+SELECT r.x, t.z, s.w FROM r, s, t WHERE r.x < s.k AND s.k = 3 AND r.k = t.k AND t.g = s.k
+---
+mode: incremental
+columns: x, z, w
+operator: join of r, s, t | linear | 3 terms, one per input
+term: r | kept | starts at the delta
+reads: r delta, s old, t old
+WITH `from_r` AS (
+  SELECT
+    `r`.`x` AS `r.x`,
+    `r`.`k` AS `r.k`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `from_r_to_t` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.x`,
+    `t`.`r.k`,
+    `n`.`k` AS `t.k`,
+    `n`.`g` AS `t.g`,
+    `n`.`z` AS `t.z`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_r` AS `t`
+  JOIN `t@old` AS `n`
+    ON `t`.`r.k` = `n`.`k`
+), `from_r_to_t_to_s` AS (
+  SELECT /*+ BROADCAST(t) */
+    `t`.`r.x`,
+    `t`.`r.k`,
+    `t`.`t.k`,
+    `t`.`t.g`,
+    `t`.`t.z`,
+    `n`.`k` AS `s.k`,
+    `n`.`w` AS `s.w`,
+    `t`.`_count` * `n`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `from_r_to_t` AS `t`
+  JOIN `s@old` AS `n`
+    ON `t`.`r.x` < `n`.`k` AND `n`.`k` = 3 AND `t`.`t.g` = `n`.`k`
+), `block_delta` AS (
+  SELECT
+    `r.x` AS `x`,
+    `t.z` AS `z`,
+    `s.w` AS `w`,
+    `_count`,
+    `_csn`
+  FROM `from_r_to_t_to_s`
+)
+SELECT
+  `x`,
+  ANY_VALUE(`z`) AS `z`,
+  `w`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `block_delta`
+GROUP BY
+  `x`,
+  `z`,
+  `w`,
+  CAST(`z` AS STRING),
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0

@@ -87,3 +87,10 @@ SELECT w COLLATE UTF8_LCASE AS w, COUNT(*) AS n FROM r GROUP BY w COLLATE UTF8_L
 refused: not_deterministic
 A view cannot use COLLATE in its result: its value depends on the order in which rows arrive.
 hint: Compare with COLLATE, and show lower(x).
+===
+# a collation in the result, by its function
+SELECT collate(w, 'UTF8_LCASE') AS w FROM r
+---
+refused: not_deterministic
+A view cannot use COLLATE in its result: its value depends on the order in which rows arrive. (line 1, column 8)
+hint: Compare with COLLATE, and show lower(x).

@@ -261,3 +261,11 @@ mode: incremental
 columns: a, b
 operator: UNION ALL | linear | the deltas of both sides
 reads: r delta, t delta
+===
+# columns that meet by name
+# no sql
+SELECT k, g FROM r UNION ALL BY NAME SELECT g, k FROM t
+---
+mode: whole
+columns: k, g
+operator: query | whole | UNION (line 1): columns that meet by name have no incremental rule yet

@@ -22,7 +22,7 @@ from tests.mutants.operators import Mutant
 from tests.mutants.reached import MARK, Function, reached
 
 _PATIENCE = 4, 30
-"""A change after which a test never ends is stopped, and so caught: after so many times what the tests take, and more."""
+"""A change after which a test never ends is stopped, and so caught: so many times what the tests take, and seconds."""
 _PASSED, _FAILED = 0, 1
 
 
@@ -52,6 +52,8 @@ class Tried:
 
 
 class Trials:
+    """Forks share what session fixtures hold; what only one may use at a time, as a Spark session, asks for one job."""
+
     def __init__(self, mutants: list[Mutant], jobs: int, tell: Callable[[Answer, int, int], None]) -> None:
         self.answers: list[Answer] = []
         self._mutants, self._jobs, self._tell = mutants, jobs, tell
@@ -101,7 +103,9 @@ def _try(item: pytest.Item) -> Tried:
 
 
 def _passes(item: pytest.Item) -> bool:
-    return all(report.outcome != "failed" for report in runtestprotocol(item, nextitem=None, log=False))
+    # The session comes next, so what its fixtures hold lives on.
+    reports = runtestprotocol(item, nextitem=item.session, log=False)  # type: ignore[arg-type]
+    return all(report.outcome != "failed" for report in reports)
 
 
 def _verdict(mutant: Mutant, tests: list[Tried]) -> int:

@@ -46,6 +46,11 @@ def test_closed_references_read_no_base_row_at_all() -> None:
     assert read(plan, {"p": NO_UPDATES}, closed=frozenset({("c", "p")})) == {("c", "delta"), ("p", "delta")}
 
 
+def test_closed_references_of_another_alias_prove_nothing() -> None:
+    plan = compiled("SELECT a.x, p.w FROM c AS a JOIN c AS b ON a.id = b.pid JOIN p ON b.pid = p.id")
+    assert ("p", "old") in read(plan, {"p": NO_UPDATES}, closed=frozenset({("c", "p")}))
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -53,6 +58,7 @@ def test_closed_references_read_no_base_row_at_all() -> None:
         "SELECT c.x, p.w FROM c JOIN p ON c.pid < p.id",
         "SELECT c.x, p.w FROM c JOIN p ON c.x = p.id",
         "SELECT c.x, p.w FROM c JOIN p ON c.pid = p.g",
+        "SELECT c.x, h.v FROM c JOIN h ON c.pid = h.id",
         "SELECT l.n, o.x FROM l JOIN o ON l.a = o.a",
         "SELECT l.n, o.x FROM l JOIN o ON l.a = o.b AND l.b = o.a",
     ],

@@ -20,6 +20,12 @@ def test_only_what_is_used_is_carried() -> None:
     assert {leaf.relation: leaf.columns for leaf in leaves(rel)} == {"c": ("pid", "x"), "p": ("id",)}
 
 
+def test_each_side_of_an_outer_join_carries_what_is_compared_of_it() -> None:
+    rel = compiled("SELECT h.v FROM h LEFT JOIN c ON h.code = c.x AND c.id > h.v").outline.rel
+    assert rel is not None
+    assert {leaf.relation: leaf.columns for leaf in leaves(rel)} == {"h": ("code", "v"), "c": ("id", "x")}
+
+
 def test_counting_rows_still_carries_a_column() -> None:
     rel = compiled("SELECT COUNT(*) AS n FROM c").outline.rel
     assert rel is not None

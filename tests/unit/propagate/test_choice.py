@@ -49,6 +49,12 @@ def test_many_changes_that_were_slow_by_deltas_are_recomputed() -> None:
     assert reason == "expected for 500,000 changes: 4.0 s by deltas, 2.0 s recomputed"
 
 
+def test_a_recomputation_of_the_past_says_what_one_costs() -> None:
+    slow = step(Mode.INCREMENTAL, 4.0, delta=500_000)
+    assert chosen(MUCH, slow, step(Mode.WHOLE, 2.0)) is Mode.WHOLE
+    assert chosen(MUCH, slow, step(Mode.INCREMENTAL, 2.0, delta=500_000)) is Mode.INCREMENTAL
+
+
 def test_deltas_that_were_quick_are_kept() -> None:
     assert chosen(MUCH, step(Mode.INCREMENTAL, 1.0, delta=500_000), CREATED_IN_2_S) is Mode.INCREMENTAL
 
