@@ -213,7 +213,7 @@ def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
     for record in catalog.sources():
         settings = SourceSettings.from_json(record.settings)
         tell_missing(record.name, settings, view, catalog.snapshot())
-        if reads_needed(settings, view):
+        if reads_needed(settings, view) and record.state not in (COPYING, REMOVING):
             with catalog.lease(lease_name(record.name)):
                 notes += _covered(catalog, root, catalog.source(record.name), view)
     return tuple(notes)
