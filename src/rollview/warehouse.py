@@ -470,6 +470,7 @@ class Warehouse:
     def _create_view(self, declared: Declared) -> results.ViewCreated:
         from rollview.engine.meter import Meter
         from rollview.propagate import plan_create, run_create
+        from rollview.propagate.begin import check_begin
         from rollview.sources.requests import cover
 
         self._recover()
@@ -477,6 +478,7 @@ class Warehouse:
         with self.catalog.lease("definitions", f"relation:{declared.name}") as lease:
             reader = self._reader()
             view = plan_create(self.spark, reader.snapshot, declared)
+            check_begin(reader.snapshot, view)
             rows = run_create(reader, self.catalog, lease, view, Meter())
         mode = "whole" if view.plan.mode == "whole" else "incremental"
         return results.ViewCreated(declared.name, view.at, rows, mode, view.replaces, notes)

@@ -6,7 +6,7 @@ first delta.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -20,7 +20,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
-from rollview.errors import AlreadyExists, InUse, OutOfReach, Unsupported
+from rollview.errors import AlreadyExists, InUse, Unsupported
 from rollview.propagate.choice import PROPERTY, RefreshMode, check_strict, refresh_mode
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
@@ -70,7 +70,6 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     check_strict(declared.name, made_plan, wanted)
     reads = [snapshot.get(relation.name) for relation in made.resolved.reads]
     at = min([snapshot.moment.csn, *(high_water_mark(snapshot, relation) for relation in reads)])
-    _check_is_there(declared.name, reads, at)
     return ViewToCreate(declared, made_plan, schema, facts, at, existing is not None)
 
 
@@ -89,11 +88,11 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
 
 def _first_parts(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[Pin, ...]:
     """A summary's rows are read off its groups, so that what it reads is read once."""
-    at, pins = Interval(view.at, view.at), []
+    pins = []
     if view.plan.summary is None:
-        rows = reader.run(view.plan.recomputation(), at)
+        rows = reader.run_at(view.plan.recomputation(), view.at)
     else:
-        groups = _staged(reader, view, stored.folder("groups"), reader.run(view.plan.first_groups(), at), meter)
+        groups = _staged(reader, view, stored.folder("groups"), reader.run_at(view.plan.first_groups(), view.at), meter)
         pins.append(_pinned(Part.GROUPS, stored.folder("groups"), groups, view.at))
         held = stored.folder("groups").read(reader.spark, groups)
         rows = run_query(reader.spark, view.plan.visible(_FIRST_GROUPS), {_FIRST_GROUPS: held})
@@ -155,26 +154,6 @@ def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relati
     readers = tuple(relation.name for relation in snapshot.readers(existing.name))
     if readers:
         raise InUse("view", existing.name, readers)
-
-
-def _check_is_there(name: str, reads: Sequence[Relation], at: Csn) -> None:
-    """What a captured table has by now it did not have before its source was copied for it."""
-    for relation in reads:
-        since = _whole_since(relation)
-        if since > at:
-            raise OutOfReach(
-                f"View '{name}' would begin at csn {at}, but table '{relation.name}' is what it is now since {since}.",
-                hint="Refresh the views that it reads first.",
-                name=name,
-                csn=at,
-                oldest=since,
-            )
-
-
-def _whole_since(relation: Relation) -> Csn:
-    """When a captured table was last given columns or rows that it did not have; columns that went do not matter."""
-    pairs = zip(relation.layouts, relation.layouts[1:], strict=False)
-    return max((then.csn for before, then in pairs if not set(then.schema) < set(before.schema)), default=0)
 
 
 def _schema(spark: SparkSession, declared: Declared, made: Outline) -> Schema:
