@@ -14,8 +14,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def ask(spark: SparkSession, touched: int, schema: Schema, columns: Sequence[str], question: Question) -> Key | None:
-    """``touched``: at most so many keys are asked about, with the types of ``columns``."""
+def ask(
+    spark: SparkSession,
+    touched: int,
+    schema: Schema,
+    columns: Sequence[str],
+    question: Question,
+    *,
+    apart: bool = False,
+) -> Key | None:
+    """``touched``: at most so many keys are asked about, with the types of ``columns``. ``apart``: 0.0 is not -0.0."""
     from rollview.capture.probe_arrow import ArrowProbe, TooLargeError
     from rollview.capture.probe_spark import SparkProbe
 
@@ -25,4 +33,4 @@ def ask(spark: SparkSession, touched: int, schema: Schema, columns: Sequence[str
         except TooLargeError:
             pass
     with statement_failures("its keys"):
-        return question(SparkProbe(spark))
+        return question(SparkProbe(spark, apart))

@@ -31,7 +31,7 @@ def refuse_missing(
         gone = probe.touched(own_rows(folder, staged[-1].files, Count.DELETED), columns, with_null=True)
         return probe.first(probe.having(gone, (*rows_at(root, relation, at), own), columns, Test.MISSING))
 
-    found = ask(spark, staged[-1].rows, relation.schema, columns, question)
+    found = ask(spark, staged[-1].rows, relation.schema, columns, question, apart=True)
     if found is not None:
-        missing = f"it does not have the row {told(columns, found)}"
+        missing = f"it does not have the row {told(columns, found[: len(columns)])}"
         raise ConstraintViolated(relation.name, "that only rows it has are deleted", missing)

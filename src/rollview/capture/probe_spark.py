@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 
 from rollview.capture.probe import Count, Key, Rows, Test
 from rollview.core.names import COUNT, CSN
-from rollview.store.multiset import col
+from rollview.store.multiset import col, floating
 from rollview.store.types import arrow_type, is_atomic
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ _ASKED = "asked"
 
 
 class SparkProbe:
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+    """``apart``: 0.0 and -0.0 are two values, and how each is spelled is a part of the key."""
+
+    def __init__(self, spark: SparkSession, apart: bool = False) -> None:
+        self._spark, self._apart = spark, apart
 
     def touched(self, rows: Rows, columns: Sequence[str], *, with_null: bool = False) -> DataFrame:
         keys = self._read(rows, columns).where(sf.col(_SUM) > 0).drop(_SUM)
@@ -58,6 +60,8 @@ class SparkProbe:
         if rows.between is not None:
             data = data.where((sf.col(CSN) > rows.between.after) & (sf.col(CSN) <= rows.between.through))
         keys = [col(name).alias(f"k{place}") for place, name in enumerate(columns)]
+        signs = [name for name in floating(rows.folder.schema) if self._apart and name in columns]
+        keys += [col(name).cast("string").alias(f"s{place}") for place, name in enumerate(signs)]
         return data.select(*keys, _count(rows.count).cast("bigint").alias(_SUM))
 
 

@@ -90,7 +90,7 @@ def settle(
         rows = load(folder, files, (*schema.names, COUNT))
         return stage_table(folder, _net_table(rows, schema) if mixed else rows, place, csn, key)
     data = folder.read(spark, files).drop(CSN)
-    settled = _separate(net(data, schema), schema) if mixed else data
+    settled = _separate(net(data, schema, apart=True), schema) if mixed else data
     with statement_failures(relation.name):
         stamped = settled.withColumn(CSN, sf.lit(csn).cast("bigint"))
         return Staged(place, folder.stage(stamped, place, sort=key), csn)

@@ -94,7 +94,7 @@ def _netted_frame(data: DataFrame, schema: Schema, interval: Interval, *, copies
 
     inside = (sf.col(CSN) > interval.after) & (sf.col(CSN) <= interval.through)
     count = sf.col(COUNT)
-    netted = net(data.where(inside).drop(CSN), schema)
+    netted = net(data.where(inside).drop(CSN), schema, apart=copies)
     if copies:
         count = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), sf.abs(count).cast("int")))
     end = sf.lit(interval.through).cast("bigint").alias(CSN)

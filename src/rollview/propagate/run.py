@@ -116,12 +116,12 @@ def _propagation(reader: Reader, step: PropagateStep, *, ahead: bool) -> DataFra
 
 def _difference(reader: Reader, step: PropagateStep) -> DataFrame:
     """Recomputed at the end, minus what was there at the start: one change, at the csn of the last."""
-    plan, end = reader.plan(step.view), Interval(step.interval.through, step.interval.through)
+    plan, end = reader.plan(step.view), step.interval.through
     if plan.summary is None:
-        schema, new = reader.snapshot.get(step.view).schema, reader.run(plan.recomputation(), end)
+        schema, new = reader.snapshot.get(step.view).schema, reader.run_at(plan.recomputation(), end)
         old = reader.rows(step.view, step.interval.after)
     else:
-        schema, new = plan.summary.schema, reader.run(plan.first_groups(), end)
+        schema, new = plan.summary.schema, reader.run_at(plan.first_groups(), end)
         old = reader.groups(step.view, step.interval.after)
     change = signed(new).unionAll(signed(old).withColumn(COUNT, -sf.col(COUNT)))
     return net(change, schema).withColumn(CSN, sf.lit(_last_csn(step)).cast("bigint"))

@@ -1,6 +1,7 @@
 """Signed rows and plain rows.
 
-Law: rows are the same if Spark's GROUP BY puts them together: NULL is one value, NaN is one value, 0.0 is -0.0.
+Law: rows are the same if Spark's GROUP BY puts them together: NULL is one value, NaN is one value, 0.0 is -0.0. Only a
+table's own rows are told apart by the sign of a zero, for an expression above may: what comes back is what was written.
 A net effect has one count for each different row and no zero; a plain row is there at least zero times.
 """
 
@@ -13,21 +14,33 @@ from pyspark.sql import functions as sf
 from rollview.core.names import COUNT
 from rollview.core.schema import Schema
 from rollview.errors import Corrupt
-from rollview.store.types import quoted
+from rollview.store.types import arrow_type, holds_float, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-_COPY = "_rv_copy"
+_COPY, _SPELLED, _KEPT = "_rv_copy", "_rv_spelled", "_rv_kept"
 _MARK = "rollview: negative multiplicity"
 _ANEW = "CREATE OR REPLACE MATERIALIZED VIEW builds a view anew."
 
 
-def net(data: DataFrame, schema: Schema) -> DataFrame:
-    """The columns with ``_count``: one row for each different row, its counts added, none with zero."""
-    grouped = data.groupBy(*map(col, schema.names)).agg(sf.sum(COUNT).alias(COUNT))
-    return grouped.where(sf.col(COUNT) != 0)
+def net(data: DataFrame, schema: Schema, *, apart: bool = False) -> DataFrame:
+    """The columns with ``_count``: one row for each different row, its counts added, none with zero.
+
+    ``apart``: 0.0 and -0.0 are two values, and come back as they were.
+    """
+    signs = floating(schema) if apart else ()
+    spelled = [col(name).cast("string").alias(f"{_SPELLED}_{place}") for place, name in enumerate(signs)]
+    kept = [sf.any_value(col(name)).alias(f"{_KEPT}_{place}") for place, name in enumerate(signs)]
+    grouped = data.groupBy(*map(col, schema.names), *spelled).agg(sf.sum(COUNT).alias(COUNT), *kept)
+    back = {name: sf.col(f"{_KEPT}_{place}").alias(name) for place, name in enumerate(signs)}
+    return grouped.where(sf.col(COUNT) != 0).select(*(back.get(name, col(name)) for name in schema.names), COUNT)
+
+
+def floating(schema: Schema) -> tuple[str, ...]:
+    """The columns whose values may have a zero with a sign."""
+    return tuple(column.name for column in schema if holds_float(arrow_type(column.type, column.name)))
 
 
 def expand(data: DataFrame, schema: Schema) -> DataFrame:

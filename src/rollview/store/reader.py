@@ -126,7 +126,20 @@ class Reader:
         inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
         if small:
             inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
-        known = {**inputs, **(more or {})}
+        return self._run(propagation, {**inputs, **(more or {})})
+
+    @phase("prepare query")
+    def run_at(self, propagation: Propagation, at: Csn) -> DataFrame:
+        """A query over states at one csn. Their rows are plain, so a sum meets no row that has come and gone."""
+        return self._run(
+            propagation, {f"{name}@{what}": self._plain(name, what, at) for name, what in sorted(propagation.inputs)}
+        )
+
+    def _plain(self, name: str, what: str, at: Csn) -> DataFrame:
+        assert what != "delta"
+        return self.rows(name, at) if what == "rows" else signed(self.rows(name, at))
+
+    def _run(self, propagation: Propagation, known: dict[str, DataFrame]) -> DataFrame:
         *first, (_, last) = prepared(propagation, tuple(known))
         for name, stage in first:
             with named_failures("compute a stage"), self.meter.action("stage"), phase("Spark jobs"):

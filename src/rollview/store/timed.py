@@ -2,7 +2,8 @@
 
 Law: with the snapshot at s and the signed delta Δ,
     state(t) = snapshot + Δ(s, t]  for t >= s,      state(t) = snapshot - Δ(t, s]  for t < s.
-Rows are added up as Spark's GROUP BY compares them. No row is ever there fewer than zero times.
+Rows are added up as Spark's GROUP BY compares them, a table's with the signs of their zeroes. No row is ever there
+fewer than zero times.
 """
 
 from __future__ import annotations
@@ -87,8 +88,12 @@ class Stored:
         return self.schema if self.hidden is None else self.hidden
 
     @property
+    def is_table(self) -> bool:
+        return "state" in self.pins
+
+    @property
     def snapshot_part(self) -> str:
-        return "state" if "state" in self.pins else "extent" if self.hidden is None else "groups"
+        return "state" if self.is_table else "extent" if self.hidden is None else "groups"
 
     @property
     def snapshot_csn(self) -> Csn:
@@ -159,13 +164,14 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
     if not way.back and all(_only_inserts(file) for file in files):
         return state.unionAll(expand(_signed_changes(spark, stored, way), stored.columns))
     if any(holds_map(arrow_type(c.type, c.name)) for c in stored.columns):
-        return expand(net(signed_state(spark, stored, at), stored.columns), stored.columns)
+        return expand(net(signed_state(spark, stored, at), stored.columns, apart=stored.is_table), stored.columns)
     size = sum(file.rows for file in files)
     if size + stored.pins[stored.snapshot_part].rows <= _GATHERED_ROWS:
-        return expand(net(signed_state(spark, stored, at).coalesce(1), stored.columns), stored.columns)
-    change = net(_gathered(_signed_changes(spark, stored, way), size), stored.columns)
+        gathered = signed_state(spark, stored, at).coalesce(1)
+        return expand(net(gathered, stored.columns, apart=stored.is_table), stored.columns)
+    change = net(_gathered(_signed_changes(spark, stored, way), size), stored.columns, apart=stored.is_table)
     merge = _merge_keyed if key else _merge_rows
-    return merge(state, change, stored.columns, key or stored.columns.names, size <= _BROADCAST_ROWS)
+    return merge(stored, state, change, key or stored.columns.names, size <= _BROADCAST_ROWS)
 
 
 def few_rows(stored: Stored, at: Csn, most: int) -> pa.Table | None:
@@ -232,17 +238,20 @@ def _check_covered(stored: Stored, interval: Interval) -> None:
     )
 
 
-def _merge_keyed(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], few: bool) -> DataFrame:
+def _merge_keyed(stored: Stored, state: DataFrame, change: DataFrame, key: tuple[str, ...], few: bool) -> DataFrame:
     """Rows whose key the delta deletes go, rows it inserts come: one pass over the snapshot."""
+    schema = stored.columns
     kept = state.join(_gone(change, schema, few), _same(schema, key), "left_anti")
     return kept.unionAll(_come(change, schema))
 
 
-def _merge_rows(state: DataFrame, change: DataFrame, schema: Schema, key: tuple[str, ...], few: bool) -> DataFrame:
+def _merge_rows(stored: Stored, state: DataFrame, change: DataFrame, key: tuple[str, ...], few: bool) -> DataFrame:
     """As many copies go as the delta deletes: only rows that it names are counted."""
+    schema = stored.columns
     gone, same = _gone(change, schema, few), _same(schema, key)
     touched = signed(state.join(gone, same, "left_semi"))
-    rest = expand(net(touched.unionAll(change.where(sf.col(COUNT) < 0)), schema), schema)
+    left = net(touched.unionAll(change.where(sf.col(COUNT) < 0)), schema, apart=stored.is_table)
+    rest = expand(left, schema)
     return state.join(gone, same, "left_anti").unionAll(rest).unionAll(_come(change, schema))
 
 

@@ -92,6 +92,12 @@ def is_atomic(type_: pa.DataType) -> bool:
     return not pa.types.is_nested(type_)
 
 
+def holds_float(type_: pa.DataType) -> bool:
+    if pa.types.is_nested(type_):
+        return any(holds_float(type_.field(place).type) for place in range(type_.num_fields))
+    return bool(pa.types.is_floating(type_))
+
+
 def holds_map(type_: pa.DataType) -> bool:
     """Spark can group by a map but cannot compare two."""
     if pa.types.is_map(type_):

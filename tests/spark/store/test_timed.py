@@ -48,8 +48,8 @@ def committed(root: Path, schema: Schema, pieces: list[list[Row]]) -> int:
 
 
 def same(value: Any) -> Any:
-    """As Spark's GROUP BY sees it."""
-    return ("NaN" if value != value else value + 0.0) if isinstance(value, float) else value
+    """As a table keeps it: NaN is one value, and a zero has its sign."""
+    return str(value).replace("nan", "NaN") if isinstance(value, float) else value
 
 
 def bag(data: DataFrame) -> Counter[Row]:
@@ -82,7 +82,7 @@ class History:
         return Counter(dict(new + Counter()))
 
     def _spelled(self, row: Row) -> Row:
-        return tuple(float("nan") if value == "NaN" else value for value in row)
+        return (*row[:-1], None if row[-1] is None else float(row[-1]))
 
     def stored(self, root: Path, at: int) -> timed.Stored:
         plain = [self._spelled(row) for row in self.states[at].elements()]
