@@ -24,7 +24,7 @@ from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_rows import change
 
 from rollview.core.schema import Column, Schema
-from rollview.errors import UsageError
+from rollview.errors import OutOfReach, UsageError
 from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.restrict import restriction
 from rollview.warehouse import Warehouse
@@ -146,6 +146,22 @@ def test_what_is_not_needed_is_not_there_and_is_not_asked_in_vain(spark: SparkSe
             warehouse.sql("SELECT owner FROM account")
         bank.write(Write("account", None, account(9, "eve", "1.00")))
         assert capture(warehouse).units == 0
+
+
+def test_a_view_does_not_begin_before_what_it_needs_is_there(spark: SparkSession, tmp_path: Path) -> None:
+    with (
+        closing(SqliteHarness(tmp_path)) as bank,
+        Warehouse.create(tmp_path / "w") as made,
+        closing(Warehouse.open(made.root, spark=spark)) as warehouse,
+    ):
+        warehouse.add_source("bank", needed(bank))
+        warehouse.create_view("CREATE MATERIALIZED VIEW notes AS SELECT text FROM note")
+        late = "CREATE MATERIALIZED VIEW late AS SELECT a.id FROM account a JOIN notes n ON n.text <> a.owner"
+        with pytest.raises(OutOfReach, match="table 'account' is what it is now since"):
+            warehouse.create_view(late)
+        warehouse.refresh()
+        assert warehouse.create_view(late).rows == 6
+        assert warehouse.verify("late").equal
 
 
 def test_a_column_that_was_not_asked_for_is_told_with_the_command(spark: SparkSession, tmp_path: Path) -> None:
