@@ -6,7 +6,7 @@ Law: ``to_json`` holds nothing but what JSON has; an interval is ``{"after", "th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -230,9 +230,20 @@ class SourceChecked(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class TableReading(Result):
+    """How a table is read whose source keeps files of its own: so many ``bytes`` in place, not copied, ``kept`` of them
+    by the warehouse alone because the source has given them up; or as a copy, with the ``reason``."""
+
+    bytes: int = 0
+    kept: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CopiedTable(Result):
     name: str
     rows: int
+    reading: TableReading | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +355,7 @@ class SourceStatus(Result):
     alarm: str | None = None
     retry_at: datetime | None = None
     known: datetime | None = None
+    readings: Mapping[str, TableReading] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

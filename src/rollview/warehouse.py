@@ -228,7 +228,8 @@ class Warehouse:
         names = select_relations(self.snapshot(), select) if select else None
         points = map(self._recorded_by, (prune_before, compress_before))
         keep = Keep(retention, detail, *points)
-        work = Maintenance(self._data, self.catalog, lambda: self.spark, keep, grace, on_progress or _silent)
+        told = on_progress or _silent
+        work = Maintenance(self._data, self.catalog, lambda: self.spark, keep, grace, told, self._move_on)
         return maintain(work, names, explain=explain)
 
     # Sources
@@ -253,14 +254,16 @@ class Warehouse:
 
         ``declared``: SQL of views that are to come, for tables of which only what views need is copied.
         """
+        from rollview.query.status import readings
         from rollview.sources import requests
 
         self._recover()
         trees = (tree for text in declared for tree in parse_statements(text))
         views = [declare(tree) for tree in trees if is_view_declaration(tree)]
         rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()), on_progress, views)
-        tables = tuple(results.CopiedTable(table, count) for table, count in rows.items())
         record = self.catalog.source(name)
+        read = readings(record)
+        tables = tuple(results.CopiedTable(table, count, read.get(table)) for table, count in rows.items())
         csn = self.snapshot().moment.csn
         return results.SourceAdded(record.name, record.kind, csn, record.position or "", tables)
 
@@ -397,6 +400,11 @@ class Warehouse:
     def _data(self) -> Path:
         return self.root / DATA_FOLDER
 
+    def _move_on(self, table: str) -> bool:
+        from rollview.sources import requests
+
+        return requests.move_on(self.catalog, self._data, table)
+
     def _fold(self) -> None:
         """States of captured tables move forward where that pays; capture itself starts no Spark."""
         from rollview.store.fold import fold_if_it_pays
@@ -416,10 +424,10 @@ class Warehouse:
         return Refresh(self.spark, self._data, self.catalog, on_progress or _silent)
 
     def _recover(self) -> None:
-        """Once per process, before the first change: take away what processes that died had begun."""
-        from rollview.store.recover import discard_abandoned
+        """Before the first change, and after one that ended badly: take away what was begun and will not go on."""
+        from rollview.store.recover import discard_abandoned, has_let_go
 
-        if not self._recovered:
+        if not self._recovered or has_let_go(self._data):
             discard_abandoned(self.catalog, self._data)
             self._recovered = True
 

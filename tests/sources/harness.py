@@ -72,9 +72,10 @@ def stored(warehouse: Warehouse, table: str, at: Csn | None = None) -> Bag:
     state, delta = relation.pins[Part.STATE], relation.pins[Part.DELTA]
     bag: Bag = Counter(tuples(load_rows(state_folder(root, relation), state.version)))
     changes = load_rows(delta_folder(root, relation), delta.version)
-    changes = changes.filter(pc.less_equal(changes[CSN], at))
+    first, last = min(state.through, at), max(state.through, at)
+    changes = changes.filter(pc.and_(pc.greater(changes[CSN], first), pc.less_equal(changes[CSN], last)))
     for *row, count in tuples(changes.drop([CSN])):
-        bag[tuple(row)] += count
+        bag[tuple(row)] += count if at >= state.through else -count
     assert all(count >= 0 for count in bag.values()), f"negative multiplicity in {table} at {at}"
     return +bag
 

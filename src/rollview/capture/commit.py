@@ -65,7 +65,9 @@ def run_commit(work: Work) -> Committed:
             moment = _publish(work, lease, written, pins) if written else work.began.moment
     except BaseException:
         # Once publishing has begun its outcome may be unknown: the files stay, and recovery decides.
-        if not publishing:
+        if publishing:
+            work.places.let_go()
+        else:
             work.places.give_up()
         raise
     if not written:

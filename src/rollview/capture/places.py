@@ -13,7 +13,7 @@ from rollview.catalog import Catalog, CatalogWriter, Part, Relation
 from rollview.core.interval import Csn, Interval
 from rollview.errors import RollviewError
 from rollview.store.folder import DeltaFolder
-from rollview.store.recover import discard, discard_unpinned, this_owner
+from rollview.store.recover import discard, discard_unpinned, let_go, this_owner
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Places:
             writer.finish_step(step, "done")
 
     def give_up(self) -> None:
-        """Nothing was published: take everything away. What cannot be now is found by its step, after this process."""
+        """Nothing was published: take everything away. What cannot be now is found by its step later."""
         try:
             if self._taken:
                 discard_unpinned(self._catalog.snapshot(), self._root, self._taken.values())
@@ -56,7 +56,12 @@ class Places:
                 for step in self._steps:
                     writer.finish_step(step, "undone")
         except RollviewError as error:
+            self.let_go()
             _log.warning("transaction not taken away: %s", error.message)
+
+    def let_go(self) -> None:
+        """Whether it was published is not known: recovery will see."""
+        let_go(self._root, *self._steps)
 
     def discard_all_but(self, kept: tuple[str, ...]) -> None:
         for place, path in self._taken.items():

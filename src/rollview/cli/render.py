@@ -197,6 +197,16 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
 def _(answer: results.SourceAdded, to: TextOutput) -> None:
     to.say(f"Source '{answer.name}' is captured from position {answer.position}, csn {answer.csn}.")
     to.table(("table", "rows"), _values(answer.tables, "name", "rows"), ("rows",))
+    for table in answer.tables:
+        if table.reading is not None:
+            to.note(f"table '{table.name}': {_reading(table.reading)}")
+
+
+def _reading(reading: results.TableReading) -> str:
+    if reading.reason is not None:
+        return f"copied, because {reading.reason}"
+    kept = f"; {_size(reading.kept)} of it are at the source no more" if reading.kept else ""
+    return f"read in place, {_size(reading.bytes)} not copied{kept}"
 
 
 @_renders(results.SourceChecked)
@@ -239,6 +249,7 @@ def _(answer: results.SourceStatus, to: TextOutput) -> None:
     facts |= {"last read": _time(answer.read) if answer.read else "never", "problem": answer.problem or "none"}
     if answer.kept_bytes is not None:
         facts["log"] = f"{_size(answer.kept_bytes)} kept, {_size(answer.behind_bytes or 0)} not read, {answer.slot}"
+    facts |= {f"table {name}": _reading(reading) for name, reading in answer.readings.items()}
     facts |= {"alarm": answer.alarm} if answer.alarm else {}
     facts |= {"tried again": _time(answer.retry_at)} if answer.retry_at else {}
     width = max(map(len, facts))

@@ -5,7 +5,7 @@ Law: snapshot(s) + Δ(s, t] is snapshot(t), so no answer changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +22,20 @@ from rollview.store.rewrite import Files, Rewriting, Rewritten, rewrite, stored
 from rollview.store.timed import delta_files, few_rows
 from rollview.store.writing import BOUND
 
+MoveOn = Callable[[str], bool]
+"""A table's state to the newest csn without copying it; False where that cannot be."""
 
-def run_fold(root: Path, catalog: Catalog, task: Task, spark: GetSpark) -> None:
-    """A table's state to the newest csn: by its pin alone, in this process, or by Spark, whichever will do."""
+
+def run_fold(root: Path, catalog: Catalog, task: Task, spark: GetSpark, move_on: MoveOn) -> None:
+    """A table's state to the newest csn: by its pin alone, by its source's own files, in this process, or by Spark,
+    whichever will do."""
+    with catalog.lease(f"relation:{task.relation}") as lease:
+        if _repinned(root, catalog, lease, catalog.snapshot(), task.relation):
+            return
+    if move_on(task.relation):
+        return
     with catalog.lease(f"relation:{task.relation}") as lease:
         snapshot = catalog.snapshot()
-        if _repinned(root, catalog, lease, snapshot, task.relation):
-            return
         if _folded_small(root, catalog, lease, snapshot, task.relation):
             return
     fold(spark(), root, catalog, task.relation)

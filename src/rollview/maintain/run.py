@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rollview.catalog import Catalog, Lease, Part, Snapshot
 from rollview.errors import Busy
-from rollview.maintain.forward import run_fold, run_fold_groups
+from rollview.maintain.forward import MoveOn, run_fold, run_fold_groups
 from rollview.maintain.plan import Action, Task, plan_relation
 from rollview.maintain.settings import Keep, check_words
 from rollview.maintain.shorten import run_compress, run_prune
@@ -31,9 +31,14 @@ def _silent(progress: Progress) -> None:
     return None
 
 
+def _copied(relation: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """``grace``: how long after it went out of use a file may still be read by somebody."""
+    """``grace``: how long after it went out of use a file may still be read by somebody. ``move_on``: the state of a
+    table that is read at its source."""
 
     root: Path
     catalog: Catalog
@@ -41,6 +46,7 @@ class Maintenance:
     keep: Keep
     grace: timedelta = GRACE
     on_progress: Callable[[Progress], None] = _silent
+    move_on: MoveOn = _copied
     done: list[Upkeep] = field(default_factory=list)
 
 
@@ -104,7 +110,7 @@ def _run(work: Maintenance, task: Task) -> Upkeep:
     if task.action is Action.HOLD:
         return _told(task)
     if task.action is Action.FOLD and task.part is Part.STATE:
-        run_fold(work.root, work.catalog, task, work.spark)
+        run_fold(work.root, work.catalog, task, work.spark, work.move_on)
         return _told(task)
     # A view that is being created chooses its csn before anybody can see that it needs it.
     others = ("definitions",) if task.action in (Action.PRUNE, Action.COMPRESS) else ()

@@ -78,7 +78,9 @@ def _listed_home(root: Path, home: Path) -> Iterator[tuple[str, int]]:
         for name in names:
             place = Path(folder, name)
             try:
-                yield place.relative_to(root).as_posix(), place.stat().st_size
+                status = place.stat()
+                # Another name of a file of somebody else's takes no space.
+                yield place.relative_to(root).as_posix(), status.st_size if status.st_nlink == 1 else 0
             except FileNotFoundError:
                 continue
 

@@ -16,6 +16,7 @@ from rollview.results import (
     SourceStatus,
     Status,
     TableLayout,
+    TableReading,
     TableStatus,
     ViewStatus,
 )
@@ -59,7 +60,13 @@ def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
         slot=health.get("slot"),
         alarm=health.get("alarm"),
         retry_at=datetime.fromisoformat(health["retry_at"]) if "retry_at" in health else None,
+        readings=readings(source),
     )
+
+
+def readings(source: Source) -> Mapping[str, TableReading]:
+    """How each table is read, of a source whose own files may be read."""
+    return {name: TableReading(**told) for name, told in source.health.get("readings", {}).items()}
 
 
 def _layouts(table: Relation | None) -> tuple[TableLayout, ...]:

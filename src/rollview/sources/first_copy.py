@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -34,13 +34,15 @@ from rollview.core.schema import Schema
 from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
 from rollview.results import Progress
 from rollview.sources.held import delta_folder, state_folder
-from rollview.sources.protocol import FirstCopy, Source, SourceTable
+from rollview.sources.in_place import COPIED, READINGS, told
+from rollview.sources.protocol import FirstCopy, Lender, Source, SourceTable
 from rollview.sources.quarantine import sift_rows
 from rollview.sources.restrict import restriction
 from rollview.sources.settings import SourceSettings
 from rollview.sources.values import UnfitError, as_table
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
+from rollview.store.links import UnlinkableError
 from rollview.store.steps import recorded
 from rollview.store.types import arrow_type
 
@@ -52,10 +54,16 @@ class _Copied:
     table: SourceTable
     relation: Relation
     files: tuple[DataFile, ...]
+    reason: str | None = None
+    """Why it was copied, where the source could lend its files."""
 
     @property
     def rows(self) -> int:
         return sum(file.rows for file in self.files)
+
+    @property
+    def read(self) -> tuple[tuple[DataFile, ...], str | None]:
+        return self.files, self.reason
 
 
 OnProgress = Callable[[Progress], None]
@@ -75,9 +83,12 @@ def run_first_copy(
         folders = tuple(homes.values())
         with recorded(catalog, None, root, record.name, "copy", Interval(at, at), folders) as step:
             planned = [_planned(settings, table, homes[table.name], at) for table in tables]
-            staging = _Staging(root, record.name, settings, copy, len(tables), on_progress)
+            staging = _Staging(root, record.name, settings, copy, len(tables), on_progress, source)
             copied = staging.run(list(zip(tables, planned, strict=True)))
             reach("copy.computed")
+            if isinstance(source, Lender):
+                reasons = {one.table.name: one.reason for one in copied if one.reason is not None}
+                copy = replace(copy, memory={**copy.memory, COPIED: reasons})
             _publish(catalog, root, record, copy, copied, step)
     return {one.relation.name: one.rows for one in copied}
 
@@ -140,6 +151,7 @@ class _Staging:
     copy: FirstCopy
     total: int
     on_progress: OnProgress | None
+    of: Source
     _done: int = 0
 
     def run(self, planned: Sequence[tuple[SourceTable, Relation]]) -> list[_Copied]:
@@ -149,6 +161,21 @@ class _Staging:
             return list(pool.map(lambda pair: self._stage(*pair), planned))
 
     def _stage(self, table: SourceTable, relation: Relation) -> _Copied:
+        try:
+            return self._link(table, relation)
+        except UnlinkableError as error:
+            return self._copy(table, relation, str(error) or None)
+
+    def _link(self, table: SourceTable, relation: Relation) -> _Copied:
+        """Nothing is copied where the source's own files can be read."""
+        if not isinstance(self.of, Lender):
+            raise UnlinkableError
+        lent = self.of.lent(table.name, self.copy.position)
+        files = state_folder(self.root, relation).link(lent, DeltaFolder.new_folder())
+        self._done += 1
+        return _Copied(table, relation, files)
+
+    def _copy(self, table: SourceTable, relation: Relation, reason: str | None) -> _Copied:
         folder = state_folder(self.root, relation)
         files: list[DataFile] = []
         self._tell(relation, 0)
@@ -156,7 +183,7 @@ class _Staging:
             files += folder.stage(piece, DeltaFolder.new_folder(), sort=table.constraints.primary_key)
             self._tell(relation, sum(file.rows for file in files))
         self._done += 1
-        return _Copied(table, relation, tuple(files))
+        return _Copied(table, relation, tuple(files), reason)
 
     def _tell(self, relation: Relation, rows: int) -> None:
         if self.on_progress is not None:
@@ -187,6 +214,9 @@ def _publish(
             times = {"known": copy.time, "latest": copy.time}
             writer.sources.advance(record.name, None, copy.position, copy.memory, **times)
             writer.sources.set_state(record.name, "active")
+            if COPIED in copy.memory:
+                readings = {one.relation.name: told(state_folder(root, one.relation), *one.read) for one in copied}
+                writer.sources.set_health(record.name, {READINGS: readings})
             writer.finish_step(step, "done", {"rows": sum(one.rows for one in copied)})
         reach("copy.published")
 

@@ -15,12 +15,13 @@ from sqlglot import exp
 
 from rollview.algebra.text import parse_one
 from rollview.algebra.used import columns_used
-from rollview.catalog import SCHEMA_CHANGED, Catalog, Relation, Snapshot
+from rollview.catalog import SCHEMA_CHANGED, Catalog, CatalogWriter, Relation, Snapshot
 from rollview.catalog import Source as Record
 from rollview.core.names import same
 from rollview.core.schema import Constraints, Schema
 from rollview.errors import SchemaChanged, UsageError
 from rollview.sources.held import delta_folder, state_folder
+from rollview.sources.in_place import own_copy
 from rollview.sources.protocol import SourceTable
 from rollview.sources.settings import SourceSettings
 from rollview.store.plans import plan_of
@@ -55,25 +56,32 @@ def widen(catalog: Catalog, root: Path, record: Record, table: SourceTable, posi
     Views that exist do not see them. A column that was here before cannot come back: old files still hold it.
     """
     name = next(one.relation for one in record.tables if one.remote == table.name)
-    with catalog.lease("definitions", "commit", f"relation:{name}") as lease, catalog.write(lease) as writer:
-        snapshot = writer.snapshot()
-        relation = snapshot.get(name)
-        new = tuple(column for column in table.schema if relation.schema.find(column.name) is None)
-        former = {column.name.lower() for layout in relation.layouts for column in layout.schema}
-        back = [column.name for column in new if column.name.lower() in former]
-        if back:
-            raise UsageError(
-                f"Column '{back[0]}' of table '{name}' was captured before, and lost; it cannot come back.",
-                hint="Remove the source and add it again.",
-            )
-        if new:
-            schema = Schema((*relation.schema.columns, *new))
-            told = f"taken as well: {', '.join(column.name for column in new)}"
-            widened = replace(relation, schema=schema)
-            for folder in (state_folder(root, widened), delta_folder(root, widened)):
-                folder.declare(new)
-            about = (position, snapshot.moment.csn + 1, told)
-            writer.sources.set_layout(relation.name, schema, relation.constraints, *about)
+    with catalog.lease("definitions", "commit", f"relation:{name}") as lease:
+        if any(catalog.snapshot().get(name).schema.find(column.name) is None for column in table.schema):
+            own_copy(catalog, root, lease, catalog.snapshot().get(name))
+        with catalog.write(lease) as writer:
+            return _widened(writer, root, name, table, position)
+
+
+def _widened(writer: CatalogWriter, root: Path, name: str, table: SourceTable, position: str) -> tuple[str, ...]:
+    snapshot = writer.snapshot()
+    relation = snapshot.get(name)
+    new = tuple(column for column in table.schema if relation.schema.find(column.name) is None)
+    former = {column.name.lower() for layout in relation.layouts for column in layout.schema}
+    back = [column.name for column in new if column.name.lower() in former]
+    if back:
+        raise UsageError(
+            f"Column '{back[0]}' of table '{name}' was captured before, and lost; it cannot come back.",
+            hint="Remove the source and add it again.",
+        )
+    if new:
+        schema = Schema((*relation.schema.columns, *new))
+        told = f"taken as well: {', '.join(column.name for column in new)}"
+        widened = replace(relation, schema=schema)
+        for folder in (state_folder(root, widened), delta_folder(root, widened)):
+            folder.declare(new)
+        about = (position, snapshot.moment.csn + 1, told)
+        writer.sources.set_layout(relation.name, schema, relation.constraints, *about)
     return tuple(column.name for column in new)
 
 

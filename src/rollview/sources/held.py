@@ -6,7 +6,7 @@ was copied again are all one ordinary change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -72,16 +72,17 @@ def _comparable(rows: pa.Table) -> pa.Table:
 
 def load_rows(folder: DeltaFolder, version: int, after: int | None = None) -> pa.Table:
     physical = arrow_schema(folder.schema)
-    files = [file for file in folder.files(version) if after is None or _reaches(file, after)]
-    tables = [_read(place, physical) for place in safe_places(folder.root, tuple(files))]
+    files = tuple(file for file in folder.files(version) if after is None or _reaches(file, after))
+    places = zip(safe_places(folder.root, files), files, strict=True)
+    tables = [_read(place, physical, file.constants) for place, file in places]
     whole = pa.concat_tables(tables) if tables else physical.empty_table()
     return whole.rename_columns(list(folder.schema.names))
 
 
-def _read(place: Path, physical: pa.Schema) -> pa.Table:
-    with pq.ParquetFile(place) as file:
+def _read(place: Path, physical: pa.Schema, constants: Mapping[str, str | None]) -> pa.Table:
+    with pq.ParquetFile(place, coerce_int96_timestamp_unit="us") as file:
         there = set(file.schema_arrow.names)
-        return as_declared(file.read(columns=[name for name in physical.names if name in there]), physical)
+        return as_declared(file.read(columns=[name for name in physical.names if name in there]), physical, constants)
 
 
 def _reaches(file: DataFile, after: int) -> bool:

@@ -20,6 +20,7 @@ from rollview.catalog import BadRow
 from rollview.core.schema import Constraints, Schema
 from rollview.errors import NotFound
 from rollview.sources.settings import SourceSettings, TableSettings
+from rollview.store.links import Lent
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns: None, bool, int, float, Decimal, str, bytes, date or datetime."""
@@ -162,6 +163,14 @@ class Watched(Protocol):
     """A source that keeps something for us, and can tell how much."""
 
     def health(self) -> Health: ...
+
+
+@runtime_checkable
+class Lender(Protocol):
+    """A source that keeps the files of each position, so that they can be read where they are."""
+
+    def lent(self, remote: str, position: str) -> tuple[Lent, ...]:
+        """All files of a table at a position; UnlinkableError with the reason if they are not to be read there."""
 
 
 class Source(Protocol):

@@ -24,6 +24,8 @@ from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, Schem
 from rollview.sources.first_copy import OnProgress, check_tables, pieces, run_first_copy
 from rollview.sources.follow import follow, unkept
 from rollview.sources.follow import widen as widen_table
+from rollview.sources.in_place import READINGS, forward
+from rollview.sources.in_place import move_on as move_on_state
 from rollview.sources.inlet import Inlet
 from rollview.sources.kinds import new_memory, open_new, open_recorded
 from rollview.sources.needs import grown, reads_needed, tell_missing, whole
@@ -175,17 +177,17 @@ def _captured(catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Orde
     except RollviewError as error:
         found = dict.fromkeys(records, error)
     found = {**found, **sequencer.failed}
-    return {inlet.name: _noted(catalog, records[inlet.name], inlet, found[inlet.name]) for inlet in inlets}
+    return {inlet.name: _noted(catalog, root, records[inlet.name], inlet, found[inlet.name]) for inlet in inlets}
 
 
-def _noted(catalog: Catalog, record: Record, inlet: Inlet, outcome: Captured) -> _Done:
+def _noted(catalog: Catalog, root: Path, record: Record, inlet: Inlet, outcome: Captured) -> _Done:
     if isinstance(outcome, RollviewError):
         _note(catalog, record, outcome)
         return _Done(outcome, inlet.units, inlet.rows)
     notes: tuple[str, ...] = ()
     # It has just answered; if it does not tell how it fares, it is asked again the next time.
     with suppress(RollviewError):
-        notes = _note_health(catalog, record, inlet.source)
+        notes = _note_health(catalog, record, inlet.source, _readings(catalog, root, record, inlet))
     _note(catalog, record, None)
     return _Done(replace(outcome, notes=notes), inlet.units, inlet.rows, notes)
 
@@ -239,6 +241,10 @@ def _copy_again(catalog: Catalog, root: Path, record: Record, *, widen: bool) ->
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
         done = _replace(catalog, root, source, record, copy)
+        readings = forward(catalog, root, source, catalog.source(record.name))
+        if readings:
+            with catalog.write() as writer:
+                writer.sources.set_health(record.name, {**record.health, READINGS: dict(readings)})
         if notes and not done.units:
             with catalog.write() as writer:
                 writer.sources.hasten_layouts(done.csn)
@@ -253,6 +259,17 @@ def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
     with catalog.write() as writer:
         writer.sources.decide(global_id, choice, this_process().owner)
     return part
+
+
+def move_on(catalog: Catalog, root: Path, name: str) -> bool:
+    """The state of a captured table to the newest csn, by its source's own files; False if it is not read there."""
+    record = next((r for r in catalog.sources() if name in [table.relation for table in r.tables]), None)
+    if record is None or READINGS not in record.health or record.health[READINGS].get(name, {}).get("reason"):
+        return False
+    with catalog.lease(lease_name(record.name)), _closing(open_recorded(catalog, record)) as source:
+        # What is held of a source that is widening is not what its settings say.
+        is_held = catalog.source(record.name).state != WIDENING
+        return is_held and move_on_state(catalog, root, source, record, name)
 
 
 def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
@@ -433,9 +450,17 @@ def _state(record: Record, error: RollviewError) -> str:
     return "retrying" if error.retryable and record.state == "active" else record.state
 
 
-def _note_health(catalog: Catalog, record: Record, source: Source) -> tuple[str, ...]:
+def _readings(catalog: Catalog, root: Path, record: Record, inlet: Inlet) -> Mapping[str, object]:
+    """How tables are read that may be read where they are; the states of those move on with what was captured."""
+    if inlet.position == record.position:
+        return {READINGS: record.health[READINGS]} if READINGS in record.health else {}
+    readings = forward(catalog, root, inlet.source, record)
+    return {READINGS: dict(readings)} if readings else {}
+
+
+def _note_health(catalog: Catalog, record: Record, source: Source, readings: Mapping[str, object]) -> tuple[str, ...]:
     """Written when it says something new, and from time to time as a sign of life. An alarm that is new is told."""
-    seen = asdict(source.health()) if isinstance(source, Watched) else {}
+    seen = {**(asdict(source.health()) if isinstance(source, Watched) else {}), **readings}
     if seen != dict(record.health) or record.read is None or datetime.now(UTC) - record.read > _SIGN_OF_LIFE:
         with catalog.write() as writer:
             writer.sources.set_health(record.name, seen, read=True)

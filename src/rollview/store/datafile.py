@@ -23,6 +23,8 @@ from rollview.errors import Corrupt
 
 _SAFE_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.=+-]*/)*[A-Za-z0-9_][A-Za-z0-9_.=+-]*")
 _BUCKET = re.compile(r"(?:^|/)_rv_bucket=(\d+)-of-(\d+)/")
+_LINKED = re.compile(r"(?:^|/)(?:_rv_same=(?P<names>[0-9A-F.]+)/(?P<values>[0-9A-FN.]+)/)?linked-\d+\.parquet$")
+_NULL = "N"
 _LONGEST_TEXT = 32
 _EXACT_DIGITS = 15
 
@@ -52,8 +54,39 @@ class DataFile:
         found = _BUCKET.search(self.path)
         return int(found.group(2)) if found else None
 
+    @property
+    def linked(self) -> bool:
+        """Whether it is a file of somebody else's, and only its name is ours."""
+        return _LINKED.search(self.path) is not None
+
+    @property
+    def constants(self) -> dict[str, str | None]:
+        """The columns that are not in a linked file, because all its rows have this value there."""
+        found = _LINKED.search(self.path)
+        if found is None or found["names"] is None:
+            return {}
+        pairs = zip(found["names"].split("."), found["values"].split("."), strict=True)
+        return {_decoded(name): None if value == _NULL else _decoded(value) for name, value in pairs}
+
     def bounds(self, physical: str) -> Bounds | None:
         return self.stats.get(physical)
+
+
+def linked_name(number: int, constants: Mapping[str, str | None]) -> str:
+    """What a linked file is called here."""
+    name = f"linked-{number:06d}.parquet"
+    if not constants:
+        return name
+    values = (_NULL if value is None else _encoded(value) for value in constants.values())
+    return f"_rv_same={'.'.join(map(_encoded, constants))}/{'.'.join(values)}/{name}"
+
+
+def _encoded(text: str) -> str:
+    return text.encode().hex().upper()
+
+
+def _decoded(text: str) -> str:
+    return bytes.fromhex(text).decode()
 
 
 def check_name(root: Path, relative: str) -> None:

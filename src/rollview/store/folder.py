@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -18,11 +19,12 @@ import pyarrow as pa
 from rollview.core.phases import phase
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
-from rollview.store import durable, parquet
+from rollview.store import durable, links, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
+from rollview.store.links import Lent
 from rollview.store.log import DeltaLog
-from rollview.store.types import arrow_schema, arrow_type, spark_schema, spark_type
+from rollview.store.types import arrow_schema, arrow_type, quoted, spark_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,9 +35,21 @@ _FOLDER = re.compile(r"s-[0-9a-f]{32}")
 _GLOB = re.compile(r"[][{}*?\\]")
 
 # The paths are exact: no pattern, no partition columns read out of them.
-_READ_OPTIONS = {"__globPaths__": "false", "mergeSchema": "false", "datetimeRebaseMode": "CORRECTED"}
+_READ_OPTIONS = {
+    "__globPaths__": "false",
+    "mergeSchema": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
 # Where a folder above looks like a pattern, Spark would take each file once for each of the others.
-_PATTERN_OPTIONS = {**_READ_OPTIONS, "recursiveFileLookup": "true"}
+_PATTERN = {"recursiveFileLookup": "true"}
+# Files of others may have bounds of floats that leave NaN out: Spark would skip its rows by them.
+_UNBOUNDED = {
+    "parquet.filter.stats.enabled": "false",
+    "parquet.filter.columnindex.enabled": "false",
+    "parquet.filter.dictionary.enabled": "false",
+    "parquet.filter.bloom.enabled": "false",
+}
 
 
 class DeltaFolder:
@@ -84,6 +98,13 @@ class DeltaFolder:
         target.update({file.path: file for file in add})
         return self._log.reconcile(tuple(target.values()), note, base)
 
+    def link(self, lent: Sequence[Lent], folder: str) -> tuple[DataFile, ...]:
+        """Files of others under names below ``folder``, in no version; UnlinkableError if that cannot be."""
+        place = self._staging(folder)
+        with durable.disk(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            return links.link(self.root, place, lent, self.schema)
+
     def declare(self, columns: Iterable[Column]) -> None:
         """Other programs that read the table see these columns from its next version on, NULL in files without them."""
         self._log.declare(arrow_schema(Schema(tuple(columns))))
@@ -94,15 +115,29 @@ class DeltaFolder:
 
     def read(self, spark: SparkSession, files: Iterable[DataFile]) -> DataFrame:
         """The rows of these files under their logical names."""
-        places = [parquet.uri(place) for place in safe_places(self.root, tuple(files))]
-        if not places:
+        groups: dict[tuple[bool, tuple[str, ...]], list[DataFile]] = {}
+        for file in files:
+            groups.setdefault((file.linked, tuple(file.constants)), []).append(file)
+        if not groups:
             return empty(spark, self.schema)
-        options = _PATTERN_OPTIONS if _GLOB.search(str(self.root)) else _READ_OPTIONS
-        return self._read(spark, options, *places)
+        read = [self._read_files(spark, tuple(some), *about) for about, some in groups.items()]
+        return reduce(lambda left, right: left.unionAll(right), read)
 
     def read_folder(self, spark: SparkSession, place: Path) -> DataFrame:
         """The rows of whatever files of this schema are in a folder."""
         return self._read(spark, _READ_OPTIONS, parquet.uri(place))
+
+    def _read_files(
+        self, spark: SparkSession, files: tuple[DataFile, ...], linked: bool, constants: tuple[str, ...]
+    ) -> DataFrame:
+        places = [parquet.uri(place) for place in safe_places(self.root, files)]
+        options = _READ_OPTIONS | (_PATTERN if _GLOB.search(str(self.root)) else {})
+        data = self._read(spark, options | (_UNBOUNDED if linked and self._has_floats else {}), *places)
+        return data.selectExpr(*(_constant_sql(column, constants) for column in self.schema)) if constants else data
+
+    @property
+    def _has_floats(self) -> bool:
+        return any(pa.types.is_floating(type_) for type_ in arrow_schema(self.schema).types)
 
     def _read(self, spark: SparkSession, options: Mapping[str, str], *places: str) -> DataFrame:
         data = spark.read.schema(spark_schema(self.schema)).options(**options).parquet(*places)
@@ -112,8 +147,9 @@ class DeltaFolder:
     def load(self, files: Iterable[DataFile]) -> pa.Table:
         """The same rows in this process: only for files that are known to be small."""
         physical = arrow_schema(self.schema)
-        tables = [parquet.load(place) for place in safe_places(self.root, tuple(files))]
-        typed = [as_declared(table, physical) for table in tables]
+        chosen = tuple(files)
+        places = zip(safe_places(self.root, chosen), chosen, strict=True)
+        typed = [as_declared(parquet.load(place), physical, file.constants) for place, file in places]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
 
     def discard(self, folder: str) -> None:
@@ -126,11 +162,32 @@ class DeltaFolder:
         return self.root / folder
 
 
-def as_declared(table: pa.Table, physical: pa.Schema) -> pa.Table:
-    """A file's rows in exactly these columns; one that came after the file was written is NULL in it."""
+def as_declared(table: pa.Table, physical: pa.Schema, constants: Mapping[str, str | None]) -> pa.Table:
+    """A file's rows in exactly these columns; one that came after the file was written is NULL in it.
+
+    ``constants``: the text of columns that have one value in all of its rows.
+    """
     there = set(table.column_names)
-    columns = [table[field.name] if field.name in there else pa.nulls(table.num_rows, field.type) for field in physical]
+    size, columns = table.num_rows, []
+    for field in physical:
+        text = constants.get(field.name)
+        if text is not None:
+            columns.append(pa.repeat(pa.array([text]).cast(field.type)[0], size))
+        elif field.name in constants or field.name not in there:
+            columns.append(pa.nulls(size, field.type))
+        else:
+            columns.append(table[field.name])
     return pa.Table.from_arrays(columns, names=physical.names).cast(physical)
+
+
+def _constant_sql(column: Column, constants: tuple[str, ...]) -> str:
+    """The column's value: out of the name of the file's folder, where that tells it."""
+    if column.name not in constants:
+        return quoted(column.name)
+    text = f"split_part(split_part(_metadata.file_path, '/', -2), '.', {constants.index(column.name) + 1})"
+    type_ = spark_type(arrow_type(column.type, column.name))
+    # What stands for NULL is no hexadecimal number.
+    return f"CAST(decode(unhex({text}), 'UTF-8') AS {type_}) AS {quoted(column.name)}"
 
 
 def frame(spark: SparkSession, rows: pa.Table, schema: Schema) -> DataFrame:

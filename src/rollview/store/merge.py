@@ -107,9 +107,9 @@ def groups_of(
 
 
 def grouped(files: Iterable[DataFile], size: Size, at: Sequence[Csn] = ()) -> tuple[Files, ...]:
-    """Small files that lie side by side, at least two in a group. Files of buckets stay as they are."""
+    """Small files that lie side by side, at least two in a group. Files of buckets stay, and those of others."""
     groups: list[list[DataFile]] = [[]]
-    small = (file for file in files if file.bucket is None and size.is_small(file))
+    small = (file for file in files if file.bucket is None and not file.linked and size.is_small(file))
     for file in sorted(small, key=_place):
         if groups[-1] and not (size.holds([*groups[-1], file]) and _together(groups[-1][-1], file, at)):
             groups.append([])

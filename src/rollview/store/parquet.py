@@ -99,7 +99,7 @@ def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, .
 def load(place: Path, columns: list[str] | None = None) -> pa.Table:
     """The rows of one file in this process. It is named by a version, so it has to be there and whole."""
     try:
-        return pq.read_table(place, columns=columns, partitioning=None)
+        return pq.read_table(place, columns=columns, partitioning=None, coerce_int96_timestamp_unit="us")
     except (FileNotFoundError, pa.ArrowException) as error:
         raise Corrupt(f"The file '{place}' is missing or not whole: {error}", path=str(place)) from error
     except OSError as error:

@@ -2,7 +2,7 @@
 
 Law: a step is recorded before its first file is written and finished in the transaction that publishes it. So a running
 step of a dead process was never published, and what it wrote is garbage, except what a pinned version names. A process
-that may live is left alone.
+that may live is left alone, except with a step that it could not give up itself: it says so.
 """
 
 from __future__ import annotations
@@ -23,17 +23,32 @@ _FOLDER = re.compile(r"(?P<home>[a-z]-[0-9a-f]{32})(?:/(?P<part>[a-z]+)/(?P<plac
 _OWNER = re.compile(r".*@(?P<host>\S+) pid (?P<pid>\d+)(?: \((?P<machine>[0-9a-f]{8}) (?P<started>\d*)\))?")
 
 
+_let_go: set[tuple[Path, int]] = set()
+"""Steps of this process that failed, and could not be given up then: the disk was full, or the catalog away."""
+
+
 def this_owner() -> str:
     """This process, told so that another can see whether it still lives, even when its number was given out again."""
     me = this_process()
     return f"{me.owner} ({_short(me.machine)} {me.started})"
 
 
+def let_go(root: Path, *step_ids: int) -> None:
+    """This process has done with steps that go on in the catalog; its next recovery takes them for abandoned."""
+    _let_go.update((root, step_id) for step_id in step_ids)
+
+
+def has_let_go(root: Path) -> bool:
+    return any(place == root for place, _ in _let_go)
+
+
 def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
-    """Take away what dead processes left, and return their steps."""
-    steps = tuple(step for step in catalog.steps(limit=None, status="running") if _is_abandoned(step))
-    if not steps:
+    """Take away what dead processes left, or this one let go, and return their steps."""
+    if not _abandoned(catalog, root):
         return ()
+    # A publication whose outcome is unknown holds the clock: in here it has happened, or it never will.
+    with catalog.write():
+        steps = _abandoned(catalog, root)
     # Read after the steps: what was published before its process died is pinned here.
     snapshot = catalog.snapshot()
     reach("recover.found")
@@ -42,8 +57,14 @@ def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
     with catalog.write() as writer:
         for step in steps:
             writer.finish_step(step.id, "undone", step.profile)
+    _let_go.difference_update((root, step.id) for step in steps)
     reach("recover.published")
     return steps
+
+
+def _abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
+    running = catalog.steps(limit=None, status="running")
+    return tuple(step for step in running if (root, step.id) in _let_go or _is_abandoned(step))
 
 
 def discard_unpinned(snapshot: Snapshot, root: Path, paths: Iterable[str]) -> None:

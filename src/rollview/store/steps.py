@@ -15,7 +15,7 @@ from rollview.catalog import Catalog, CatalogWriter, Lease, Relation, StepKind
 from rollview.core.faults import reach
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError
-from rollview.store.recover import discard, discard_unpinned, this_owner
+from rollview.store.recover import discard, discard_unpinned, let_go, this_owner
 
 _log = logging.getLogger(__name__)
 
@@ -52,8 +52,9 @@ def give_up(catalog: Catalog, root: Path, step_id: int) -> None:
         with catalog.write() as writer:
             for step in running:
                 writer.finish_step(step.id, "failed", step.profile)
-    # The failure itself matters more; once this process is gone, others clean up after it.
+    # The failure itself matters more; the next recovery cleans up, of this process or of another.
     except RollviewError as error:
+        let_go(root, step_id)
         _log.warning("step %d not given up: %s", step_id, error.message)
 
 

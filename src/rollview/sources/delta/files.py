@@ -7,10 +7,12 @@ mapping) are not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,11 +20,13 @@ from deltalake import DeltaTable
 
 from rollview.core.schema import Column, Schema
 from rollview.sources.files.formats import spelled
-from rollview.sources.protocol import Row, SourceTable
+from rollview.sources.protocol import SourceTable
 from rollview.sources.values import UnfitError
+from rollview.store.links import Lent, UnlinkableError
 from rollview.store.types import arrow_type
 
 _UNREAD = ("deletionVectors", "columnMapping", "variantType", "variantType-preview", "typeWidening")
+_PARTITION = "partition."
 
 File = Mapping[str, Any]
 
@@ -48,33 +52,59 @@ def added_files(table: DeltaTable) -> dict[str, File]:
     return {row["path"]: row for row in pa.table(table.get_add_actions(flatten=True)).to_pylist()}
 
 
-def rows_of(table: DeltaTable, files: Iterable[File], schema: Schema) -> list[Row]:
-    found: list[Row] = []
-    for file in files:
-        rows = read_rows(table, file if isinstance(file, dict) else dict(file), schema)
-        found.extend(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-    return found
+def place_of(table: DeltaTable, path: str) -> Path:
+    """A file that the log names: below the table, or anywhere on this machine."""
+    told = urlsplit(path)
+    if told.scheme not in ("", "file") or told.netloc not in ("", "localhost"):
+        raise DataLostError(f"'{path}' is not on this machine")
+    return Path(unquote(table.table_uri.removeprefix("file://"))) / unquote(told.path)
 
 
-def read_rows(table: DeltaTable, file: File | str, schema: Schema) -> pa.Table:
-    facts = added_files(table)[file] if isinstance(file, str) else file
-    place = Path(unquote(table.table_uri.removeprefix("file://"))) / unquote(facts["path"])
+def lent_files(table: DeltaTable) -> tuple[Lent, ...]:
+    """All files of the version, to be read where they are."""
     try:
-        rows = pq.ParquetFile(place).read()
+        return tuple(Lent(place_of(table, path), _constants(file)) for path, file in added_files(table).items())
+    except DataLostError as error:
+        raise UnlinkableError(str(error)) from None
+
+
+def read_rows(table: DeltaTable, file: File, schema: Schema) -> pa.Table:
+    return in_columns(load_file(place_of(table, file["path"])), file, schema)
+
+
+def in_columns(rows: pa.Table, file: File, schema: Schema) -> pa.Table:
+    arrays = [_column(rows, file, column) for column in schema]
+    return pa.Table.from_arrays(arrays, names=list(schema.names))
+
+
+def load_file(place: Path) -> pa.Table:
+    try:
+        return pq.ParquetFile(place, coerce_int96_timestamp_unit="us").read()
     except FileNotFoundError as error:
         raise DataLostError(str(error)) from None
     except (pa.ArrowException, OSError) as error:
         raise DataLostError(str(error).splitlines()[0]) from None
-    arrays = [_column(rows, facts, column) for column in schema]
-    return pa.Table.from_arrays(arrays, names=list(schema.names))
 
 
-def _column(rows: pa.Table, facts: File, column: Column) -> pa.ChunkedArray | pa.Array:
+def _column(rows: pa.Table, file: File, column: Column) -> pa.ChunkedArray | pa.Array:
     type_ = arrow_type(column.type, column.name)
     if column.name not in rows.column_names:
-        value = facts.get(f"partition.{column.name}")
+        value = file.get(f"{_PARTITION}{column.name}")
         return pa.array([value] * rows.num_rows, type_)
     try:
         return rows[column.name].cast(type_, safe=True)
     except pa.ArrowException as error:
         raise UnfitError(column.name, str(error).splitlines()[0]) from None
+
+
+def _constants(file: File) -> dict[str, str | None]:
+    names = [name for name in file if name.startswith(_PARTITION)]
+    return {name.removeprefix(_PARTITION): _spelled(file[name]) for name in names}
+
+
+def _spelled(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:f}" if isinstance(value, Decimal) else value.isoformat() if isinstance(value, date) else str(value)

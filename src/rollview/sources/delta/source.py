@@ -1,8 +1,8 @@
 """Delta tables of others as a source.
 
-Law: what version v changed is the rows of the files that it added, without the rows of the files that it removed. A
-rewrite that changes no row is no change. Versions of one table are in order; versions of different tables are units
-of work of their own, because Delta knows no transaction over tables.
+Law: every version is a position, and its files stay as they are, so the state at a position is read from them. Versions
+of one table are in order; versions of different tables are units of work of their own, because Delta knows no
+transaction over tables.
 """
 
 from __future__ import annotations
@@ -13,24 +13,37 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
+import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from rollview.errors import BadValue, LostPosition, SchemaChanged, UsageError
-from rollview.sources.delta.files import DataLostError, added_files, described, read_rows, rows_of, unread_features
+from rollview.sources.delta.changes import changed_rows, version_of
+from rollview.sources.delta.files import (
+    DataLostError,
+    added_files,
+    described,
+    lent_files,
+    read_rows,
+    unread_features,
+)
+from rollview.sources.delta.vacuum import SHORT, kept_for, late
 from rollview.sources.protocol import (
     Batch,
     Capability,
-    Changes,
     Finding,
     FirstCopy,
+    Health,
     Opening,
+    Row,
     Rows,
     SourceTable,
     UnitOfWork,
     projected,
 )
+from rollview.sources.spool import Collected, told
 from rollview.sources.values import UnfitError
+from rollview.store.links import Lent, UnlinkableError
 
 
 class DeltaSource:
@@ -43,6 +56,8 @@ class DeltaSource:
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._root = Path(opening.address)
+        self._last: dict[tuple[str, int], DeltaTable] = {}
+        self._alarm: str | None = None
 
     def check(self) -> tuple[Finding, ...]:
         found = []
@@ -54,6 +69,7 @@ class DeltaSource:
                 continue
             for feature in unread_features(table):
                 found.append(Finding(f"table '{remote}' uses {feature}, which is not read here"))
+            found += [Finding(what, mend, blocks=False) for what, mend in self._advice(remote, table)]
             if self._opening.settings.table(remote).key:
                 what = f"Delta makes sure of no key, so that of '{remote}' is not used"
                 found.append(Finding(what, blocks=False))
@@ -68,7 +84,7 @@ class DeltaSource:
         tables = {remote: self._described(remote, table) for remote, table in opened.items()}
 
         def rows(remote: str) -> Iterator[Rows]:
-            for file in added_files(opened[remote]):
+            for file in added_files(opened[remote]).values():
                 with self._telling(remote):
                     yield read_rows(opened[remote], file, tables[remote].schema)
 
@@ -76,6 +92,17 @@ class DeltaSource:
         ids = {remote: str(table.metadata().id) for remote, table in opened.items()}
         memory = {**self._opening.memory, "ids": ids}
         yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, at_once=4)
+
+    def lent(self, remote: str, position: str) -> tuple[Lent, ...]:
+        if self._opening.settings.copies:
+            raise UnlinkableError("its settings say so")
+        if self._opening.settings.table(remote).rows:
+            raise UnlinkableError("only some of its rows are captured")
+        place = self._opening.settings.remotes.index(remote)
+        return lent_files(self._at(remote, _parsed(position)[place]))
+
+    def health(self) -> Health:
+        return Health(alarm=self._alarm)
 
     def read(self, after: str, limit: int) -> Batch:
         seen = _parsed(after)
@@ -111,6 +138,11 @@ class DeltaSource:
     def close(self) -> None:
         """No connection is open."""
 
+    def _advice(self, remote: str, table: DeltaTable) -> Iterator[tuple[str, str | None]]:
+        """What would make capture cheaper or safer."""
+        if kept_for(table) < SHORT:
+            yield f"table '{remote}' keeps removed files for {kept_for(table)}: capture it more often than that", None
+
     def _place(self, remote: str) -> Path:
         place = (self._root / remote).resolve()
         if not place.is_relative_to(self._root.resolve()):
@@ -134,18 +166,21 @@ class DeltaSource:
         return newest
 
     def _unit(self, remote: str, version: int, position: str) -> UnitOfWork:
-        old, new = self._at(remote, version - 1), self._at(remote, version)
+        old, new = self._last.get((remote, version - 1)) or self._at(remote, version - 1), self._at(remote, version)
+        self._last = {(remote, version): new}
         schema = self._opening.known[remote].schema
         now = self._described(remote, new).schema
         lost = tuple(column.name for column in schema if now.find(column.name) != column)
         if lost:
             what = f"columns that are gone or have another type in version {version}: {', '.join(lost)}"
             raise SchemaChanged(self._opening.name, remote, what, gone=lost)
-        before, after = added_files(old), added_files(new)
+        collected, time = Collected(self._opening, self._opening.known[remote]), _time(new)
         with self._telling(remote, version):
-            gone = rows_of(old, [file for path, file in before.items() if path not in after], schema)
-            come = rows_of(new, [file for path, file in after.items() if path not in before], schema)
-        return UnitOfWork(position, f"{remote}@{version}", _time(new), {remote: Changes(gone, come)})
+            for rows, sign in changed_rows(version_of(old, new, self._place(remote)), schema):
+                collected.add(_as_rows(rows), sign, rows.nbytes)
+        self._alarm = late(remote, new, time) or self._alarm
+        changes, bad = told({remote: collected})
+        return UnitOfWork(position, f"{remote}@{version}", time, changes, quarantined=bad)
 
     def _described(self, remote: str, table: DeltaTable) -> SourceTable:
         with self._telling(remote):
@@ -159,6 +194,10 @@ class DeltaSource:
             raise BadValue(self._opening.name, remote, error.column, error.reason, str(version)) from None
         except DataLostError as error:
             raise LostPosition(self._opening.name, f"a file of table '{remote}' is gone: {error}") from None
+
+
+def _as_rows(rows: pa.Table) -> list[Row]:
+    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
 def _time(table: DeltaTable) -> datetime:

@@ -1,0 +1,123 @@
+"""What a version of a Delta table changed.
+
+Law: the rows of the files that it added, without the rows of the files that it removed. A version that only moved rows
+says so, and is not read. Where the writer has put down the changes themselves (change data feed) those are read; they
+say the same in fewer rows, which is checked by their number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from rollview.core.schema import Schema
+from rollview.sources.delta.files import (
+    DataLostError,
+    File,
+    added_files,
+    in_columns,
+    load_file,
+    place_of,
+    read_rows,
+)
+from rollview.store.types import arrow_type
+
+_KIND = "_change_type"
+_SIGNS: Mapping[str, int] = {"insert": +1, "update_postimage": +1, "delete": -1, "update_preimage": -1}
+
+Signed = Iterator[tuple[pa.Table, int]]
+"""Rows that come (+1) or go (-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version and the one before it. ``feed``: files of its change data feed; ``moves``: it changed no row."""
+
+    old: DeltaTable
+    new: DeltaTable
+    gone: tuple[File, ...]
+    come: tuple[File, ...]
+    feed: tuple[Mapping[str, Any], ...]
+    moves: bool
+
+    @property
+    def grows(self) -> int | None:
+        """By how many rows, as far as the log says."""
+        come: list[int | None] = [file["num_records"] for file in self.come]
+        gone: list[int | None] = [file["num_records"] for file in self.gone]
+        if None in come or None in gone:
+            return None
+        return sum(count or 0 for count in come) - sum(count or 0 for count in gone)
+
+
+def version_of(old: DeltaTable, new: DeltaTable, root: Path) -> Version:
+    before, after = added_files(old), added_files(new)
+    gone = tuple(file for path, file in before.items() if path not in after)
+    come = tuple(file for path, file in after.items() if path not in before)
+    actions = _actions(root / "_delta_log" / f"{new.version():020d}.json")
+    data = [action for kind, action in actions if kind in ("add", "remove")]
+    moves = bool(data) and not any(action.get("dataChange", True) for action in data)
+    return Version(old, new, gone, come, tuple(action for kind, action in actions if kind == "cdc"), moves)
+
+
+def changed_rows(version: Version, schema: Schema) -> Signed:
+    if version.moves and version.grows == 0:
+        return
+    fed = None
+    if version.feed:
+        # The feed may be vacuumed, too; the files themselves then tell what they can.
+        with suppress(DataLostError):
+            fed = _fed(version, schema)
+    if fed is not None:
+        yield from fed
+        return
+    for file in version.gone:
+        yield read_rows(version.old, file, schema), -1
+    for file in version.come:
+        yield read_rows(version.new, file, schema), +1
+
+
+def _fed(version: Version, schema: Schema) -> list[tuple[pa.Table, int]] | None:
+    """None if it does not say what the files say."""
+    found = [piece for action in version.feed for piece in _feed_file(version, action, schema)]
+    grows = sum(sign * rows.num_rows for rows, sign in found)
+    return found if version.grows in (None, grows) else None
+
+
+def _feed_file(version: Version, action: Mapping[str, Any], schema: Schema) -> Signed:
+    rows = load_file(place_of(version.new, action["path"]))
+    values = dict(_typed(action.get("partitionValues") or {}, schema))
+    kinds, whole = rows[_KIND], in_columns(rows, values, schema)
+    if pc.any(pc.invert(pc.is_in(kinds, pa.array(list(_SIGNS))))).as_py():
+        raise DataLostError(f"the feed '{action['path']}' has changes of another kind")
+    for sign in (-1, +1):
+        named = pa.array([kind for kind, own in _SIGNS.items() if own == sign])
+        yield whole.filter(pc.is_in(kinds, named)), sign
+
+
+def _typed(values: Mapping[str, str | None], schema: Schema) -> Iterator[tuple[str, Any]]:
+    """What the log says of a partition, as ``added_files`` tells it."""
+    for name, text in values.items():
+        column = schema.find(name)
+        if column is not None:
+            type_ = arrow_type(column.type, column.name)
+            if pa.types.is_temporal(type_) and not pa.types.is_date(type_):
+                raise DataLostError(f"the feed's partitions are of type {type_}")
+            yield f"partition.{name}", pa.array([text], pa.string()).cast(type_)[0].as_py()
+
+
+def _actions(commit: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """What a commit says; nothing if it is only in a checkpoint."""
+    try:
+        lines = commit.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    return [pair for line in lines if line.strip() for pair in json.loads(line).items()]
