@@ -196,7 +196,7 @@ def _meanings(doc: str) -> Iterator[tuple[str, str]]:
 
 
 def config_page() -> str:
-    rows = [(f"`{field.name}`", _type(field.type), _default(field), _SETTINGS[field.name]) for field in _settings()]
+    rows = _rows(project.Config, _SETTINGS)
     variables = [(f"`{name}`", meaning) for name, meaning in sorted({**_VARIABLES, **_cli_variables()}.items())]
     parts = [
         HEADER,
@@ -207,6 +207,10 @@ def config_page() -> str:
         "Anything else in the file is refused. In place of the catalog's URL or a Spark setting, `env:NAME` takes it\n"
         "from the environment and `file:PATH` from a file, relative to the project; so no secret has to be\n"
         "in the file.\n",
+        "## Sources\n",
+        table(("key of a source", "value", "default", "meaning"), _rows(project.SourceConfig, _OF_SOURCE)),
+        "A table is its name at the source, `NAME=TABLE`, or:\n",
+        table(("key of a table", "value", "default", "meaning"), _rows(project.TableConfig, _OF_TABLE)),
         "## Environment\n",
         table(("variable", "meaning"), variables),
         "## Spark settings\n",
@@ -237,6 +241,24 @@ _SETTINGS = {
     "order": "`arrival` or `commit_time`: the order of commits of several sources",
     "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
 }
+_OF_SOURCE = {
+    "kind": "`postgres`, `mariadb`, `sqlite`, `delta`, `files` or `debezium`",
+    "address": "a URL as `env:NAME` or `file:PATH`, or the path of a database or folder",
+    "tables": "what is captured",
+    "options": "what the kind understands",
+    "global_transactions": "where the ids of transactions over several sources are, and who takes part",
+    "copy": "`all` of each table, or only what views need (`needed`)",
+}
+_OF_TABLE = {
+    "table": "its name at the source",
+    "name": "its name here; without it, the last part of the other",
+    "types": "Spark types by column, where the source does not tell",
+    "key": "columns that are unique, where the source does not tell",
+    "format": "`csv`, `json` or `parquet`, for a folder of files",
+    "columns": "those that are captured; without it, all",
+    "rows": "a condition that captured rows fulfil; without it, all are captured",
+    "copy": "as for the source, for this table",
+}
 _VARIABLES = {
     "SPARK_REMOTE": "the address of a Spark Connect server, where the file names no `master` or `remote`",
     "JAVA_HOME": "the Java that Spark runs on; then `java` on the PATH, then the `java` extra; at least version 17",
@@ -244,13 +266,14 @@ _VARIABLES = {
 }
 
 
-def _settings() -> tuple[Any, ...]:
-    return fields(project.Config)
+def _rows(settings: type, meanings: Mapping[str, str]) -> list[tuple[str, ...]]:
+    return [(f"`{one.name}`", _type(one.type), _default(one), meanings[one.name]) for one in fields(settings)]
 
 
 def _type(annotation: Any) -> str:
     text = str(annotation).removesuffix(" | None")
-    return "settings by name" if text.startswith("dict") else "`1`" if text == "Literal[1]" else "text"
+    words = {"dict": "settings by name", "Glob": "settings", "list": "list", "Literal[1]": "`1`"}
+    return next((word for start, word in words.items() if text.startswith(start)), "text")
 
 
 def _default(field: Any) -> str:

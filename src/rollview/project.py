@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rollview.warehouse import Warehouse
 
 FILE = "rollview.yaml"
+VIEWS = "views"
 
 _STRICT = {"extra": "forbid"}
 
@@ -67,7 +68,8 @@ warehouse: .rollview
 @dataclass(frozen=True, slots=True)
 class TableConfig:
     """``name`` is what the table is called here; without it, the last part of the source's own name. ``columns``: those
-    that are captured; without it, all."""
+    that are captured; without it, all. ``rows``: a condition that the captured rows fulfil, in Spark's SQL.
+    ``copy``: ``all`` of that, or only what views need."""
 
     __pydantic_config__ = _STRICT
 
@@ -77,12 +79,22 @@ class TableConfig:
     key: list[str] | None = None
     format: str | None = None
     columns: list[str] | None = None
+    rows: str | None = None
+    copy: Literal["all", "needed"] | None = None
 
-    def settings(self) -> TableSettings:
+    def settings(self, copy: str) -> TableSettings:
+        """``copy``: what the source says where the table does not."""
+        if self.copy == "needed" and (self.columns or self.rows):
+            raise UsageError(
+                f"Table '{self.table}' says its columns or rows, and that views say them.",
+                hint="Leave out columns and rows, or copy: needed.",
+            )
+        needed = (self.copy or copy) == "needed" and not self.columns and not self.rows
         relation = self.name or self.table.rpartition(".")[2]
         types = {column: type_.lower() for column, type_ in (self.types or {}).items()}
         chosen = tuple(self.columns or ())
-        return TableSettings(relation, self.table, types, tuple(self.key or ()), self.format, chosen)
+        key, rows = tuple(self.key or ()), self.rows or ""
+        return TableSettings(relation, self.table, types, key, self.format, chosen, rows, needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +122,15 @@ class SourceConfig:
     tables: list[str | TableConfig]
     options: dict[str, str | int | float | bool] | None = None
     global_transactions: GlobalConfig | None = None
+    copy: Literal["all", "needed"] = "all"
 
     def settings(self) -> SourceSettings:
-        tables = (table_named(table) if isinstance(table, str) else table.settings() for table in self.tables)
+        tables = (
+            replace(table_named(table), needed=self.copy == "needed")
+            if isinstance(table, str)
+            else table.settings(self.copy)
+            for table in self.tables
+        )
         options = {key: _spelled(value) for key, value in (self.options or {}).items()}
         together = self.global_transactions.settings() if self.global_transactions is not None else None
         return SourceSettings(self.kind, self.address, tuple(tables), options, together)
@@ -165,6 +183,10 @@ class Project:
             raise NotFound("source in the project", name, hint=hint)
         return found.settings().anchored(self.folder)
 
+    def declared(self) -> tuple[str, ...]:
+        """The SQL of the views that the project's folder has, whether or not they are created."""
+        return tuple(path.read_text(encoding="utf-8") for path in sorted((self.folder / VIEWS).rglob("*.sql")))
+
     def open(self) -> Warehouse:
         from rollview.warehouse import Warehouse
 
@@ -200,7 +222,7 @@ def start_project(folder: Path, catalog: str | None = None) -> ProjectStarted:
         raise AlreadyExists("project in", str(folder), hint=f"Its settings are in '{file}'.")
     project = Project(folder, Config(version=1, catalog=_without_secret(catalog)))
     Warehouse.create(project.root, catalog_url=project.catalog_url()).close()
-    (folder / "views").mkdir(parents=True, exist_ok=True)
+    (folder / VIEWS).mkdir(parents=True, exist_ok=True)
     file.write_text(_settings(catalog), encoding="utf-8")
     _ignore_warehouse(folder / ".gitignore")
     return ProjectStarted(str(folder), str(file), str(project.root))

@@ -84,6 +84,7 @@ class ViewCreated(Result):
     rows: int
     mode: str
     replaced: bool
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

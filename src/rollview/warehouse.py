@@ -122,6 +122,7 @@ class Warehouse:
             raise SqlError("There is no statement in the text.")
         answers: list[results.StatementResult] = []
         for tree in _grouped(trees):
+            self._refuse_missing(tree if isinstance(tree, list) else [tree])
             answers.extend(self._changes(tree) if isinstance(tree, list) else [self._statement(tree)])
         return tuple(answers)
 
@@ -243,14 +244,23 @@ class Warehouse:
         return results.SourceChecked(name, not any(one.blocks for one in findings), findings)
 
     def add_source(
-        self, name: str, settings: SourceSettings, on_progress: Callable[[results.Progress], None] | None = None
+        self,
+        name: str,
+        settings: SourceSettings,
+        on_progress: Callable[[results.Progress], None] | None = None,
+        declared: Sequence[str] = (),
     ) -> results.SourceAdded:
-        """Capture the source's tables from now on, beginning with a copy at one position."""
+        """Capture the source's tables from now on, beginning with a copy at one position.
+
+        ``declared``: SQL of views that are to come, for tables of which only what views need is copied.
+        """
         from rollview.query.status import readings
         from rollview.sources import requests
 
         self._recover()
-        rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()), on_progress)
+        trees = (tree for text in declared for tree in parse_statements(text))
+        views = [declare(tree) for tree in trees if is_view_declaration(tree)]
+        rows = requests.add(self.catalog, self._data, name, settings.anchored(Path.cwd()), on_progress, views)
         record = self.catalog.source(name)
         read = readings(record)
         tables = tuple(results.CopiedTable(table, count, read.get(table)) for table, count in rows.items())
@@ -458,17 +468,28 @@ class Warehouse:
         for view in map(snapshot.get, views):
             check_strict(view.name, plan_of(snapshot, view), mode_of(view, mode))
 
+    def _refuse_missing(self, trees: Sequence[exp.Expr]) -> None:
+        from rollview.sources.needs import refuse_missing
+
+        for tree in trees:
+            if not is_view_declaration(tree):
+                refuse_missing(self.catalog, tree)
+
     def _create_view(self, declared: Declared) -> results.ViewCreated:
         from rollview.engine.meter import Meter
         from rollview.propagate import plan_create, run_create
+        from rollview.propagate.begin import check_begin
+        from rollview.sources.requests import cover
 
         self._recover()
+        notes = cover(self.catalog, self._data, declared)
         with self.catalog.lease("definitions", f"relation:{declared.name}") as lease:
             reader = self._reader()
             view = plan_create(self.spark, reader.snapshot, declared)
+            check_begin(reader.snapshot, view)
             rows = run_create(reader, self.catalog, lease, view, Meter())
         mode = "whole" if view.plan.mode == "whole" else "incremental"
-        return results.ViewCreated(declared.name, view.at, rows, mode, view.replaces)
+        return results.ViewCreated(declared.name, view.at, rows, mode, view.replaces, notes)
 
     def _statement(self, tree: exp.Expr) -> results.StatementResult:
         if is_view_declaration(tree):

@@ -113,3 +113,24 @@ def test_the_daemon_stops_when_it_is_asked(rollview: Run, shop: sqlite3.Connecti
     daemon.send_signal(signal.SIGTERM)
     assert daemon.wait(60) == 0
     daemon.stdout.close()
+
+
+def test_what_the_views_of_the_project_need_is_copied(rollview: Run, shop: sqlite3.Connection, tmp_path: Path) -> None:
+    shop.execute("CREATE TABLE places (state TEXT PRIMARY KEY, region TEXT, people BIGINT)")
+    shop.execute("INSERT INTO places VALUES ('CA', 'west', 39), ('NV', 'west', 3), ('WI', 'north', 6)")
+    with (tmp_path / "rollview.yaml").open("a") as file:
+        file.write("sources:\n  shop: {kind: sqlite, address: shop.db, copy: needed, tables: [orders, places]}\n")
+    view = "CREATE MATERIALIZED VIEW large AS SELECT state, other FROM places, later WHERE people > 5"
+    (tmp_path / "views" / "large.sql").write_text(view.replace(", other", "").replace(", later", ""))
+    _, answer, _ = rollview("source", "add", "shop")
+    assert answer["tables"] == [{"name": "orders", "rows": 0}, {"name": "places", "rows": 2}]
+    layouts = {one["table"]: one for one in rollview("source", "show", "shop")[1]["layouts"]}
+    assert layouts["places"]["columns"] == ["state string", "people bigint"]
+    assert layouts["places"]["reason"] == "first copy; rows: `people` > 5"
+    assert layouts["orders"]["columns"] == ["id bigint"]
+    assert rollview("source", "remove", "shop")[0] == 0
+    (tmp_path / "views" / "large.sql").write_text(view)
+    _, answer, _ = rollview("source", "add", "shop")
+    assert answer["tables"] == [{"name": "orders", "rows": 0}, {"name": "places", "rows": 3}]
+    layouts = {one["table"]: one for one in rollview("source", "show", "shop")[1]["layouts"]}
+    assert layouts["places"]["columns"] == ["state string", "people bigint"]

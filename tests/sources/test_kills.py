@@ -27,6 +27,8 @@ with Warehouse.open(root) as warehouse:
     elif request == "capture":
         (done,) = warehouse.capture().sources
         sys.exit(done.problem)
+    elif request == "widen":
+        warehouse.resnapshot("bank", widen=True, settings=SourceSettings.from_json(json.loads(settings)))
     else:
         warehouse.remove_source("bank")
 """

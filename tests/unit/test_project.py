@@ -8,6 +8,7 @@ import pytest
 
 from rollview.errors import NotFound, UsageError
 from rollview.project import find_project, load_project, resolve
+from rollview.sources import SourceSettings
 
 
 def write(folder: Path, text: str) -> Path:
@@ -94,9 +95,23 @@ def test_sources_are_described(tmp_path: Path) -> None:
         project.source("other")
 
 
+def test_what_is_copied_is_said_for_a_source_or_a_table(tmp_path: Path) -> None:
+    tables = "[a, x=b, {table: c, copy: all}, {table: d, columns: [id], rows: id > 1}]"
+    text = f"version: 1\nsources:\n  s: {{kind: sqlite, address: x, copy: needed, tables: {tables}}}\n"
+    settings = load_project(write(tmp_path, text)).source("s")
+    assert [table.relation for table in settings.tables if table.needed] == ["a", "x"]
+    assert (settings.table("d").columns, settings.table("d").rows) == (("id",), "id > 1")
+    assert SourceSettings.from_json(settings.to_json()) == settings
+    (tmp_path / "views" / "more").mkdir(parents=True)
+    (tmp_path / "views" / "more" / "v.sql").write_text("SELECT 1")
+    assert load_project(tmp_path).declared() == ("SELECT 1",)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        ("  s: {kind: sqlite, address: x, tables: [{table: t, copy: needed, rows: id > 1}]}", "and that views say"),
+        ("  s: {kind: files, address: x, copy: needed, tables: [t]}", "all columns are captured"),
         ("  s: {kind: postgres, address: 'postgresql://u:secret@h/d', tables: [t]}", "password"),
         ("  s: {kind: sqlite, address: x, tables: []}", "no tables"),
         ("  s: {kind: sqlite, address: x, tables: [a.t, b.t]}", "Two tables"),

@@ -62,6 +62,8 @@ def _(answer: answers.ViewsCreated, to: TextOutput) -> None:
     for view in answer.views:
         verb = "Replaced" if view.replaced else "Created"
         to.say(f"{verb} view '{view.name}': {_rows(view.rows)} at csn {view.csn}, maintained {_how(view.mode)}.")
+        for note in view.notes:
+            to.note(note)
 
 
 @_renders(answers.Dropped)

@@ -59,8 +59,9 @@ def add(
       rollview source add drop files inbox --table orders --format csv --type orders.id=bigint --key orders=id
     """
     settings = _settings(run, name, kind, address, table, type_, key, format_)
+    declared = run.project().declared() if any(one.is_open for one in settings.tables) else ()
     with run.warehouse() as warehouse, run.working(f"Copying {name}") as working:
-        added = warehouse.add_source(name, settings, working.tell)
+        added = warehouse.add_source(name, settings, working.tell, declared)
     run.output.show(added)
 
 
@@ -159,12 +160,13 @@ def resnapshot(
     run: Invocation,
     name: Name,
     widen: Annotated[
-        bool, typer.Option("--widen", help="Take columns as well that are there and not here yet.")
+        bool, typer.Option("--widen", help="Take columns and rows as well that are there and not here yet.")
     ] = False,
 ) -> None:
     """Copy a source again, for one that lost its position; the difference becomes one commit.
 
-    With --widen, columns that the source has gained, or that rollview.yaml names by now, are here from that commit on.
+    With --widen, columns that the source has gained, or that rollview.yaml names by now, and the rows that it asks for,
+    are here from that commit on.
     """
     named = widen and name in (run.project().config.sources or {})
     settings = run.project().source(name) if named else None

@@ -50,6 +50,7 @@ STEPS: dict[str, str] = {
     "copy.computed": "the first copy is in files, nothing refers to them",
     "copy.logged": "the Delta tables of the first copy exist",
     "copy.published": "the source is active at the position of its first copy",
+    "widen.declared": "a source that is copied again has its new columns, and not yet their values",
     "capture.read": "units of work are read, nothing is written",
     "capture.staged": "their rows are in files, nothing refers to them",
     "capture.logged": "the Delta log of the first changed table has the new version",

@@ -37,6 +37,7 @@ from rollview.sources.held import delta_folder, state_folder
 from rollview.sources.in_place import COPIED, READINGS, told
 from rollview.sources.protocol import FirstCopy, Lender, Source, SourceTable
 from rollview.sources.quarantine import sift_rows
+from rollview.sources.restrict import restriction
 from rollview.sources.settings import SourceSettings
 from rollview.sources.values import UnfitError, as_table
 from rollview.store.datafile import DataFile
@@ -82,7 +83,7 @@ def run_first_copy(
         folders = tuple(homes.values())
         with recorded(catalog, None, root, record.name, "copy", Interval(at, at), folders) as step:
             planned = [_planned(settings, table, homes[table.name], at) for table in tables]
-            staging = _Staging(root, record.name, settings.quarantines, copy, len(tables), on_progress, source)
+            staging = _Staging(root, record.name, settings, copy, len(tables), on_progress, source)
             copied = staging.run(list(zip(tables, planned, strict=True)))
             reach("copy.computed")
             if isinstance(source, Lender):
@@ -93,7 +94,7 @@ def run_first_copy(
 
 
 def check_tables(catalog: Catalog, settings: SourceSettings, tables: Sequence[SourceTable]) -> Sequence[SourceTable]:
-    """Refuse names that are taken, and columns that rollview cannot keep."""
+    """Refuse names that are taken, columns that rollview cannot keep, and conditions that have no one meaning."""
     snapshot = catalog.snapshot()
     for table in tables:
         relation = settings.table(table.name).relation
@@ -101,6 +102,7 @@ def check_tables(catalog: Catalog, settings: SourceSettings, tables: Sequence[So
         if present is not None:
             raise AlreadyExists(str(present.kind), relation, hint=f"Give it another name: NAME={table.name}")
         check_columns(relation, table.schema)
+        restriction(settings.table(table.name), table.schema)
     return tables
 
 
@@ -125,11 +127,11 @@ def _planned(settings: SourceSettings, table: SourceTable, home: str, at: Csn) -
     return Relation(0, name, kind, table.schema, table.constraints, None, (), home, at, {}, (), None)
 
 
-def pieces(
-    source: str, relation: str, table: SourceTable, copy: FirstCopy, *, quarantines: bool = False
-) -> Iterator[pa.Table]:
+def pieces(source: str, settings: SourceSettings, table: SourceTable, copy: FirstCopy) -> Iterator[pa.Table]:
+    relation, keep = settings.table(table.name).relation, restriction(settings.table(table.name), table.schema)
     for rows in copy.rows(table.name):
-        if quarantines:
+        rows = rows if keep is None else keep.rows(rows)
+        if settings.quarantines:
             rows = sift_rows(table, rows, +1, copy.quarantined)
         try:
             piece = as_table(rows, table.schema)
@@ -145,7 +147,7 @@ class _Staging:
 
     root: Path
     source: str
-    quarantines: bool
+    settings: SourceSettings
     copy: FirstCopy
     total: int
     on_progress: OnProgress | None
@@ -177,7 +179,7 @@ class _Staging:
         folder = state_folder(self.root, relation)
         files: list[DataFile] = []
         self._tell(relation, 0)
-        for piece in pieces(self.source, relation.name, table, self.copy, quarantines=self.quarantines):
+        for piece in pieces(self.source, self.settings, table, self.copy):
             files += folder.stage(piece, DeltaFolder.new_folder(), sort=table.constraints.primary_key)
             self._tell(relation, sum(file.rows for file in files))
         self._done += 1
@@ -201,7 +203,7 @@ def _publish(
                 writer.add_relation(one.relation.name, RelationKind.TABLE, *about, None, (), one.relation.folder)
                 writer.sources.attach(record.name, one.relation.name, one.table.name)
                 at = writer.snapshot().moment.csn + 1
-                writer.sources.set_layout(one.relation.name, *about, copy.position, at, TRANSACTION)
+                writer.sources.set_layout(one.relation.name, *about, copy.position, at, _reason(record, one.table))
             moment = _first_unit(writer, record.name, copy, copied)
             for one, (state, delta) in zip(copied, versions, strict=True):
                 writer.pin(one.relation.name, Pin(Part.STATE, state, moment.csn, moment.csn, one.rows))
@@ -217,6 +219,11 @@ def _publish(
                 writer.sources.set_health(record.name, {READINGS: readings})
             writer.finish_step(step, "done", {"rows": sum(one.rows for one in copied)})
         reach("copy.published")
+
+
+def _reason(record: Record, table: SourceTable) -> str:
+    rows = SourceSettings.from_json(record.settings).table(table.name).rows
+    return f"{TRANSACTION}; rows: {rows}" if rows else TRANSACTION
 
 
 def _log(root: Path, one: _Copied) -> tuple[int, int]:

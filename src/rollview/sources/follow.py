@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from sqlglot import exp
+
+from rollview.algebra.text import parse_one
 from rollview.algebra.used import columns_used
 from rollview.catalog import SCHEMA_CHANGED, Catalog, CatalogWriter, Relation, Snapshot
 from rollview.catalog import Source as Record
@@ -20,6 +23,7 @@ from rollview.errors import SchemaChanged, UsageError
 from rollview.sources.held import delta_folder, state_folder
 from rollview.sources.in_place import own_copy
 from rollview.sources.protocol import SourceTable
+from rollview.sources.settings import SourceSettings
 from rollview.store.plans import plan_of
 
 
@@ -32,7 +36,11 @@ def follow(catalog: Catalog, record: Record, change: SchemaChanged) -> str:
         gone = tuple(c.name for c in relation.schema if any(same(c.name, other) for other in change.gone))
         schema = Schema(tuple(column for column in relation.schema if column.name not in gone))
         constraints = _kept(relation.constraints, (*gone, *change.unsure))
-        if not len(schema) or (schema == relation.schema and constraints == relation.constraints):
+        if (
+            not len(schema)
+            or restricts_by(record, change.table, gone)
+            or (schema == relation.schema and constraints == relation.constraints)
+        ):
             raise change
         position, csn = record.position or "", snapshot.moment.csn + 1
         writer.sources.set_layout(relation.name, schema, constraints, position, csn, change.reason)
@@ -75,6 +83,13 @@ def _widened(writer: CatalogWriter, root: Path, name: str, table: SourceTable, p
         about = (position, snapshot.moment.csn + 1, told)
         writer.sources.set_layout(relation.name, schema, relation.constraints, *about)
     return tuple(column.name for column in new)
+
+
+def restricts_by(record: Record, remote: str, gone: Iterable[str]) -> bool:
+    """Whether nobody can tell any more which rows are captured."""
+    rows = SourceSettings.from_json(record.settings).table(remote).rows
+    named = {column.name.lower() for column in parse_one(rows).find_all(exp.Column)} if rows else set()
+    return any(name.lower() in named for name in gone)
 
 
 def stopped_by(snapshot: Snapshot, relation: Relation, gone: Iterable[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from rollview.catalog import Snapshot
 from rollview.catalog import Source as Record
 from rollview.errors import Corrupt
 from rollview.sources.protocol import Source, UnitOfWork
+from rollview.sources.restrict import restricted, restrictions
 from rollview.sources.settings import GlobalSettings, SourceSettings
 from rollview.sources.values import as_rows
 
@@ -75,9 +76,12 @@ class Inlet:
         self.known = record.known
         self.latest = record.latest
         self.relations = {table.remote: table.relation for table in record.tables}
-        self._columns = {table.remote: snapshot.get(table.relation).schema.names for table in record.tables}
-        self.settings = SourceSettings.from_json(record.settings).global_transactions
-        self.quarantines = SourceSettings.from_json(record.settings).quarantines
+        settings = SourceSettings.from_json(record.settings)
+        self.settings = settings.global_transactions
+        self.quarantines = settings.quarantines
+        schemas = {table.remote: snapshot.get(table.relation).schema for table in record.tables}
+        self._columns = {remote: schema.names for remote, schema in schemas.items()}
+        self._restrictions = restrictions(settings, schemas)
         self.units = 0
         self.rows = 0
 
@@ -113,7 +117,7 @@ class Inlet:
             floor = _later(floor, self.known + TICK)
         for unit in units:
             floor = _later(floor, unit.time) or unit.time
-            yield Arrived(self.name, unit, floor, self._members(unit))
+            yield Arrived(self.name, restricted(unit, self._restrictions), floor, self._members(unit))
 
     def _members(self, unit: UnitOfWork) -> tuple[Membership, ...]:
         if self.settings is None:

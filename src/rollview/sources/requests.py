@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from rollview.algebra.definition import Declared
 from rollview.catalog import Catalog, Choice, HeldPart, this_process
 from rollview.catalog import Source as Record
 from rollview.core.backoff import delay
@@ -27,13 +28,17 @@ from rollview.sources.in_place import READINGS, forward
 from rollview.sources.in_place import move_on as move_on_state
 from rollview.sources.inlet import Inlet
 from rollview.sources.kinds import new_memory, open_new, open_recorded
+from rollview.sources.needs import grown, reads_needed, tell_missing, whole
 from rollview.sources.protocol import Changes, Finding, FirstCopy, Source, UnitOfWork, Watched
+from rollview.sources.restrict import restriction
 from rollview.sources.sequencer import Progress, Sequencer
 from rollview.sources.settings import SourceSettings
 from rollview.store.steps import drop, take_away
 
 Copied = Mapping[str, int]
 Captured = Progress | RollviewError
+
+COPYING, WIDENING, REMOVING = "copying", "widening", "removing"
 
 _SIGN_OF_LIFE = timedelta(seconds=5)
 
@@ -54,14 +59,22 @@ def check_recorded(catalog: Catalog, name: str) -> tuple[Finding, ...]:
 
 
 def add(
-    catalog: Catalog, root: Path, name: str, settings: SourceSettings, on_progress: OnProgress | None = None
+    catalog: Catalog,
+    root: Path,
+    name: str,
+    settings: SourceSettings,
+    on_progress: OnProgress | None = None,
+    declared: Sequence[Declared] = (),
 ) -> Copied:
-    """A new source, its tables copied. What a cut-off attempt with the same settings began is finished."""
+    """A new source, its tables copied. What a cut-off attempt with the same settings began is finished.
+
+    ``declared``: views that are to come, for tables of which only what views need is copied.
+    """
     with catalog.lease("definitions", lease_name(name)):
         present = next((record for record in catalog.sources() if record.name.lower() == name.lower()), None)
         if present is None:
-            _record(catalog, name, settings)
-        elif present.state != "copying" or present.settings != settings.to_json():
+            _record(catalog, name, settings, declared)
+        elif present.state != COPYING or whole(SourceSettings.from_json(present.settings)) != whole(settings):
             raise AlreadyExists("source", present.name, hint="Remove it first, or give the new one another name.")
     reach("source.recorded")
     return finish_copy(catalog, root, name, on_progress)
@@ -144,10 +157,12 @@ def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -
 
 
 def _inlet(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> Inlet | Progress:
-    if record.state == "removing":
+    if record.state == REMOVING:
         raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
-    if record.state == "copying":
+    if record.state == COPYING:
         return _captured_copy(catalog, root, record)
+    if record.state == WIDENING:
+        return _copy_again(catalog, root, record, widen=True)
     source = stack.enter_context(_closing(open_recorded(catalog, record)))
     return Inlet(source, record, catalog.snapshot())
 
@@ -182,29 +197,58 @@ def resnapshot(
 ) -> Progress:
     """Copy the source again; the difference from what is held becomes one unit of work.
 
-    ``widen``: take columns as well that are at the source and not here, those of ``settings`` if it names any.
+    ``widen``: take columns as well that are at the source and not here, those of ``settings`` if it names any, and the
+    rows that they say.
     """
     with catalog.lease(lease_name(name)):
         record = catalog.source(name)
-        if settings is not None:
-            record = _resettled(catalog, record, settings)
-        with (
-            _noting(catalog, record),
-            _closing(open_recorded(catalog, record)) as source,
-            _withdrawing(source),
-            source.first_copy() as copy,
-        ):
-            _follow_copy(catalog, record, copy)
-            notes = _widen_copy(catalog, root, record, copy) if widen else ()
-            done = _replace(catalog, root, source, record, copy)
-            readings = forward(catalog, root, source, catalog.source(record.name))
-            if readings:
-                with catalog.write() as writer:
-                    writer.sources.set_health(record.name, {**record.health, READINGS: dict(readings)})
-            if notes and not done.units:
-                with catalog.write() as writer:
-                    writer.sources.hasten_layouts(done.csn)
-            return replace(done, notes=notes)
+        if record.state in (COPYING, REMOVING):
+            raise UsageError(f"Source '{record.name}' is {record.state}.", hint="Finish that first: rollview capture.")
+        if widen:
+            record = _widening(catalog, record, settings)
+        return _copy_again(catalog, root, record, widen=record.state == WIDENING)
+
+
+def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
+    """What the view needs of tables of which only that is copied is here afterwards; what was taken as well."""
+    notes: list[str] = []
+    for record in catalog.sources():
+        settings = SourceSettings.from_json(record.settings)
+        tell_missing(record.name, settings, view, catalog.snapshot())
+        if reads_needed(settings, view) and record.state not in (COPYING, REMOVING):
+            with catalog.lease(lease_name(record.name)):
+                notes += _covered(catalog, root, catalog.source(record.name), view)
+    return tuple(notes)
+
+
+def _covered(catalog: Catalog, root: Path, record: Record, view: Declared) -> tuple[str, ...]:
+    before = SourceSettings.from_json(record.settings)
+    with _closing(open_recorded(catalog, replace(record, settings=whole(before).to_json()))) as source:
+        after = grown(before, source.tables(), [view], catalog.snapshot(), is_there=True)
+    if after == before and record.state != WIDENING:
+        return ()
+    return _copy_again(catalog, root, _widening(catalog, record, after), widen=True).notes
+
+
+def _copy_again(catalog: Catalog, root: Path, record: Record, *, widen: bool) -> Progress:
+    with (
+        _noting(catalog, record),
+        _closing(open_recorded(catalog, record)) as source,
+        _withdrawing(source),
+        source.first_copy() as copy,
+    ):
+        _follow_copy(catalog, record, copy)
+        notes = _widen_copy(catalog, root, record, copy) if widen else ()
+        reach("widen.declared")
+        done = _replace(catalog, root, source, record, copy)
+        readings = forward(catalog, root, source, catalog.source(record.name))
+        if readings:
+            with catalog.write() as writer:
+                writer.sources.set_health(record.name, {**record.health, READINGS: dict(readings)})
+        if notes and not done.units:
+            with catalog.write() as writer:
+                writer.sources.hasten_layouts(done.csn)
+        return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
 def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
@@ -223,7 +267,9 @@ def move_on(catalog: Catalog, root: Path, name: str) -> bool:
     if record is None or READINGS not in record.health or record.health[READINGS].get(name, {}).get("reason"):
         return False
     with catalog.lease(lease_name(record.name)), _closing(open_recorded(catalog, record)) as source:
-        return move_on_state(catalog, root, source, record, name)
+        # What is held of a source that is widening is not what its settings say.
+        is_held = catalog.source(record.name).state != WIDENING
+        return is_held and move_on_state(catalog, root, source, record, name)
 
 
 def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
@@ -232,7 +278,7 @@ def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> 
         record = catalog.source(name)
         _refuse_readers(catalog, record)
         with catalog.write(lease) as writer:
-            writer.sources.set_state(record.name, "removing")
+            writer.sources.set_state(record.name, REMOVING)
         reach("remove.begun")
         if not forget:
             with _closing(open_recorded(catalog, record)) as source:
@@ -247,7 +293,10 @@ def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> 
         take_away(catalog, root, relation, step)
 
 
-def _record(catalog: Catalog, name: str, settings: SourceSettings) -> None:
+def _record(catalog: Catalog, name: str, settings: SourceSettings, declared: Sequence[Declared]) -> None:
+    if any(table.is_open for table in settings.tables):
+        with _closing(open_new(name, settings)) as source:
+            settings = grown(settings, source.tables(), declared, catalog.snapshot())
     with _closing(open_new(name, settings)) as source:
         findings = [finding for finding in source.check() if finding.blocks]
         if findings:
@@ -274,7 +323,7 @@ def _copy(catalog: Catalog, root: Path, record: Record, on_progress: OnProgress 
     except RollviewError as error:
         _note(catalog, record, error)
         with catalog.write() as writer:
-            writer.sources.set_state(record.name, "copying", error.message)
+            writer.sources.set_state(record.name, COPYING, error.message)
         raise
 
 
@@ -296,11 +345,10 @@ def _captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
 
 
 def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
-    names = {table.remote: table.relation for table in record.tables}
+    settings = SourceSettings.from_json(record.settings)
     changes = {}
-    quarantines = SourceSettings.from_json(record.settings).quarantines
     for table in copy.tables:
-        found = list(pieces(record.name, names[table.name], table, copy, quarantines=quarantines))
+        found = list(pieces(record.name, settings, table, copy))
         changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
     return Sequencer(catalog, root, [Inlet(source, record, catalog.snapshot())]).replace(unit, copy.memory)
@@ -324,13 +372,43 @@ def _widen_copy(catalog: Catalog, root: Path, record: Record, copy: FirstCopy) -
     return tuple(f"table '{name}' has as well: {', '.join(columns)}" for name, columns in found.items() if columns)
 
 
-def _resettled(catalog: Catalog, record: Record, settings: SourceSettings) -> Record:
-    """The same source with other columns; nothing else of it may change."""
-    before = SourceSettings.from_json(record.settings)
-    tables = tuple(replace(table, columns=settings.table(table.remote).columns) for table in before.tables)
+def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ...]:
+    """Of tables of which not simply all is here: which rows, from the newest csn on at least."""
+    settings = SourceSettings.from_json(record.settings)
+    chosen = [table for table in settings.tables if table.rows or table.needed]
     with catalog.write() as writer:
-        writer.sources.set_settings(record.name, replace(before, tables=tables).to_json())
+        snapshot = writer.snapshot()
+        for relation, rows in ((snapshot.get(table.relation), table.rows) for table in chosen):
+            about = (relation.schema, relation.constraints, position, snapshot.moment.csn, f"rows: {rows or 'all'}")
+            writer.sources.set_layout(relation.name, *about)
+    return tuple(f"rows of table '{table.remote}': {table.rows or 'all'}" for table in chosen)
+
+
+def _widening(catalog: Catalog, record: Record, settings: SourceSettings | None) -> Record:
+    """The same source with other columns and rows; nothing else of it may change.
+
+    From here on until it is copied again its log says nothing of what is held: whoever captures it copies it first.
+    """
+    before = SourceSettings.from_json(record.settings)
+    after = before if settings is None else _resettled(before, settings)
+    if after != before:
+        with _closing(open_recorded(catalog, replace(record, settings=after.to_json()))) as source:
+            for table in source.tables():
+                restriction(after.table(table.name), table.schema)
+    with catalog.write() as writer:
+        writer.sources.set_settings(record.name, after.to_json())
+        writer.sources.set_state(record.name, WIDENING)
     return catalog.source(record.name)
+
+
+def _resettled(before: SourceSettings, settings: SourceSettings) -> SourceSettings:
+    """A table of which only what views need is asked for keeps what it has."""
+    tables = []
+    for table in before.tables:
+        said = settings.table(table.remote)
+        given = replace(table, columns=said.columns, rows=said.rows, needed=said.needed)
+        tables.append(table if said.is_open else given)
+    return replace(before, tables=tuple(tables))
 
 
 def _refuse_readers(catalog: Catalog, record: Record) -> None:
@@ -367,7 +445,7 @@ def _note(catalog: Catalog, record: Record, error: RollviewError | None) -> None
 
 
 def _state(record: Record, error: RollviewError) -> str:
-    if isinstance(error, SourceStopped):
+    if isinstance(error, SourceStopped) and record.state != WIDENING:
         return error.code
     return "retrying" if error.retryable and record.state == "active" else record.state
 

@@ -22,13 +22,15 @@ COPY = "copy"
 
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
+_WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
 
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
     """``remote`` is the table's name at the source. ``types``: Spark types that columns are to have; ``key``: columns
-    that are unique, where the source cannot tell; ``columns``: those that are captured, all if it is empty."""
+    that are unique, where the source cannot tell; ``columns``: those that are captured, all if it is empty; ``rows``: a
+    condition that captured rows fulfil, all if it is empty. ``needed``: both are what views need, and grow with it."""
 
     relation: str
     remote: str
@@ -36,6 +38,13 @@ class TableSettings:
     key: tuple[str, ...] = ()
     format: str | None = None
     columns: tuple[str, ...] = ()
+    rows: str = ""
+    needed: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing was said yet of the columns that views need; one that has no type here is none of them."""
+        return self.needed and not self.columns
 
     def takes(self, column: str) -> bool:
         return not self.columns or any(same(column, name) for name in self.columns)
@@ -83,6 +92,11 @@ class SourceSettings:
             raise UsageError("The source has no tables.", hint="Name at least one.")
         if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
             raise UsageError(f"{ON_BAD_VALUE} is '{self.options[ON_BAD_VALUE]}'.", hint="It is stop or quarantine.")
+        if self.kind in _WHOLE and any(table.needed or table.columns for table in self.tables):
+            raise UsageError(
+                f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
+                hint="Leave out columns and copy; rows can be said.",
+            )
         if self.options.get(COPY, "false") not in ("true", "false"):
             raise UsageError(f"{COPY} is '{self.options[COPY]}'.", hint="It is true or false.")
         marker = self.global_transactions and self.global_transactions.table

@@ -79,6 +79,7 @@ def test_what_is_not_the_whole_foreign_key_proves_nothing(query: str) -> None:
         "SELECT j.m, h.v, h.id FROM h JOIN j ON h.code = j.code",
         "SELECT a.v, b.v AS w FROM h AS a JOIN h AS b ON a.code = b.id",
         "SELECT p.g, SUM(c.x) AS t FROM p JOIN c ON p.id = c.pid GROUP BY p.g",
+        "SELECT c.x, p.w FROM c JOIN p ON c.x = p.g AND p.g = p.id",
     ],
 )
 def test_constraints_never_cost_a_row(query: str) -> None:

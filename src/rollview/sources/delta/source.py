@@ -96,6 +96,8 @@ class DeltaSource:
     def lent(self, remote: str, position: str) -> tuple[Lent, ...]:
         if self._opening.settings.copies:
             raise UnlinkableError("its settings say so")
+        if self._opening.settings.table(remote).rows:
+            raise UnlinkableError("only some of its rows are captured")
         place = self._opening.settings.remotes.index(remote)
         return lent_files(self._at(remote, _parsed(position)[place]))
 

@@ -124,6 +124,8 @@ def described(table: MariadbTable, settings: TableSettings) -> SourceTable:
     columns = []
     for column in (column for column in stored(table) if settings.takes(column.name)):
         type_ = spark_type(column)
+        if type_ is None and settings.is_open:
+            continue
         if type_ is None:
             raise Unsupported(f"Column '{column.name}' of table '{table.remote}' is {column.spelled}.")
         columns.append(Column(column.name, type_))

@@ -24,10 +24,12 @@ from rollview.sources.mariadb.stream import EVENTS, Stream, done_through, read_f
 from rollview.sources.mariadb.values import decoder
 from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
 from rollview.sources.quarantine import Sieve
+from rollview.sources.restrict import asked_of_source
 from rollview.sources.spool import BATCH_BYTES
 
 _PIECE = 50_000
 _NOWHERE = "0-0-0"
+_INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
 class MariadbSource:
@@ -151,8 +153,12 @@ class MariadbSource:
         decoders = [(c.name, decoder(c.kind, c.length, types[c.name])) for c in columns]
         # A FLOAT is printed with six digits only.
         asked = [f"CAST({quoted(c.name)} AS DOUBLE)" if c.kind == "float" else quoted(c.name) for c in columns]
+        # A YEAR is compared as if it were written with two digits.
+        plain = {c.name for c in columns if c.kind in _INTEGERS}
+        settings = self._opening.settings.table(table.remote)
+        where = asked_of_source(settings, own.schema, lambda name: quoted(name) if name in plain else None)
         with self._server.translated(), connection.cursor(SSCursor) as cursor:
-            cursor.execute(f"SELECT {', '.join(asked)} FROM {quoted(table.remote)}")
+            cursor.execute(f"SELECT {', '.join(asked)} FROM {quoted(table.remote)} WHERE {where}")
             while piece := cursor.fetchmany(_PIECE):
                 yield [done for row in piece for done in self._decoded(own, decoders, row, sieve)]
 

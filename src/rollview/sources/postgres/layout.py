@@ -132,7 +132,8 @@ def _generated(remote: str, column: PgColumn) -> Finding:
 
 def described(table: PgTable, settings: TableSettings) -> SourceTable:
     chosen = (column for column in table.columns if not column.generated and settings.takes(column.name))
-    columns = tuple(_column(column, settings) for column in chosen)
+    known = (column for column in chosen if not settings.is_open or _type(settings, column) is not None)
+    columns = tuple(_column(column, settings) for column in known)
     required = tuple(c.name for c in table.columns if c.not_null and not c.generated)
     key = table.key if set(table.key) <= {column.name for column in columns} else ()
     return projected(SourceTable(settings.remote, Schema(columns), Constraints(key, (), required)), settings)

@@ -17,7 +17,7 @@ from psycopg import sql
 from rollview.errors import RollviewError, SchemaChanged, SourceStopped
 from rollview.sources.postgres import slot
 from rollview.sources.postgres.altered import check_columns, check_logged, facts
-from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
+from rollview.sources.postgres.layout import PgTable, described, findings, quoted, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
 from rollview.sources.postgres.server import Connection, Server
@@ -35,6 +35,7 @@ from rollview.sources.protocol import (
     UnitOfWork,
 )
 from rollview.sources.quarantine import Sieve
+from rollview.sources.restrict import asked_of_source
 from rollview.sources.settings import size
 from rollview.sources.spool import BATCH_BYTES
 
@@ -208,7 +209,9 @@ class PostgresSource:
 
     def _copied(self, connection: Connection, table: SourceTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
         columns = sql.SQL(", ").join(map(sql.Identifier, table.schema.names))
-        query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(columns, sql.Identifier(*split(table.name)))
+        query = sql.SQL("COPY (SELECT {} FROM {} WHERE {}) TO STDOUT").format(
+            columns, sql.Identifier(*split(table.name)), sql.SQL(self._asked(table))
+        )
         decoders = [decoder(column.type) for column in table.schema]
         piece: list[Row] = []
         size = 0
@@ -220,6 +223,15 @@ class PostgresSource:
                     yield piece
                     piece, size = [], 0
         yield piece
+
+    def _asked(self, table: SourceTable) -> str:
+        """Types that were declared are not the server's; an oid is compared as the number that it is here."""
+        settings = self._opening.settings.table(table.name)
+
+        def column(name: str) -> str | None:
+            return None if name in settings.types else f"CAST({quoted(name)} AS bigint)"
+
+        return asked_of_source(settings, table.schema, column)
 
     def _decoded(self, table: SourceTable, decoders: Sequence[Any], row: Sequence[Any], sieve: Sieve) -> Sequence[Row]:
         values: list[Any] = []

@@ -99,6 +99,8 @@ def described(layout: Layout, settings: TableSettings) -> SourceTable:
     columns = []
     for name, declared, _ in (column for column in layout.columns if settings.takes(column[0])):
         type_ = _type(settings, name, declared)
+        if type_ is None and settings.is_open:
+            continue
         if type_ is None:
             raise Unsupported(f"Column '{name}' of table '{layout.name}' has no type that says what it holds.")
         columns.append(Column(name, type_))
