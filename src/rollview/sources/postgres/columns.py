@@ -115,9 +115,10 @@ def read_shares(messages: Sequence[bytes], layouts: Mapping[int, Layout], bounds
 
 def _shares(buffer: _Buffer, layouts: Mapping[int, Layout], bounds: Places) -> Iterator[Share]:
     oids = buffer.oids()
-    for oid in np.unique(oids).tolist():
-        if oid in layouts:
-            yield _share(buffer, layouts[oid], np.flatnonzero(oids == oid), bounds)
+    for oid, layout in layouts.items():
+        which = np.flatnonzero(oids == oid)
+        if len(which):
+            yield _share(buffer, layout, which, bounds)
 
 
 def _share(buffer: _Buffer, layout: Layout, which: Places, bounds: Places) -> Share:
