@@ -54,7 +54,7 @@ def main() -> int:
     mark_functions(tuple(f"rollview.{package}." for package in PACKAGES))
     answers = tried(chosen[: options.sample], options.jobs, TESTS)
     unreached = [answer.mutant for answer in answers if not answer.tests]
-    answers = [answer for answer in answers if answer.tests] + tried(unreached, 1, ON_SPARK)
+    answers = [answer for answer in answers if answer.tests] + tried(unreached, options.jobs, ON_SPARK)
     return summary(answers, len(found))
 
 

@@ -1,6 +1,8 @@
 """Running tests against mutants: a pytest plugin that takes the place of the loop over the tests.
 
-Law: a fork has the code of exactly one function changed, and nothing remembered from before the change.
+Law: the code of exactly one function is changed, in a fork, and nothing is remembered from before the change. Tests
+that do not pass in a fork even without a change, for what they use has threads of its own, are run here, one mutant
+after the other, and the change is taken back.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import functools
 import gc
 import os
 import resource
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,11 +40,15 @@ class Answer:
 
 @dataclass(slots=True)
 class Tried:
-    """``runs`` and ``catches``: how often it was run on a mutant, and how often it failed as it should."""
+    """``runs`` and ``catches``: how often it was run on a mutant, and how often it failed as it should.
+
+    ``forks``: whether it passes in a fork.
+    """
 
     item: pytest.Item
     seconds: float
     reaches: frozenset[Function]
+    forks: bool = False
     runs: int = 0
     catches: int = 0
 
@@ -52,8 +59,6 @@ class Tried:
 
 
 class Trials:
-    """Forks share what session fixtures hold; what only one may use at a time, as a Spark session, asks for one job."""
-
     def __init__(self, mutants: list[Mutant], jobs: int, tell: Callable[[Answer, int, int], None]) -> None:
         self.answers: list[Answer] = []
         self._mutants, self._jobs, self._tell = mutants, jobs, tell
@@ -64,7 +69,9 @@ class Trials:
         tried = [_try(item) for item in session.items]
         capture = session.config.pluginmanager.getplugin("capturemanager")
         with capture.global_and_fixture_disabled():
-            print(f"{len(tried)} tests pass without a change, in {sum(one.seconds for one in tried):.0f} s", flush=True)
+            _try_in_a_fork(tried)
+            forks, seconds = sum(one.forks for one in tried), sum(one.seconds for one in tried)
+            print(f"{len(tried)} tests pass without a change in {seconds:.0f} s, {forks} of them in forks", flush=True)
             for mutant in self._mutants:
                 self._begin(mutant, tried)
             while self._running:
@@ -75,16 +82,19 @@ class Trials:
         if len(self._running) == self._jobs:
             self._end_one()
         asked = (str(mutant.path), mutant.function)
-        tests = sorted((one for one in tried if asked in one.reaches), key=lambda one: -one.promise)
+        reaching = (one for one in tried if asked in one.reaches)
+        tests = sorted(reaching, key=lambda one: (not one.forks, -one.promise))
         process = os.fork()
         if process == 0:
-            os._exit(_verdict(mutant, tests))
+            os._exit(_verdict_in_fork(mutant, [one for one in tests if one.forks]))
         self._running[process] = (mutant, tests)
 
     def _end_one(self) -> None:
         process, status, _ = os.wait3(0)
         mutant, tests = self._running.pop(process)
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else _FAILED
+        if code == _PASSED:
+            code = _verdict_here(mutant, tests)
         for one in tests[: code or None]:
             one.runs += 1
         if code and tests:
@@ -102,35 +112,96 @@ def _try(item: pytest.Item) -> Tried:
     return Tried(item, time.process_time() - began, frozenset(reached))
 
 
+def _try_in_a_fork(tried: list[Tried]) -> None:
+    """Without a change: else a fork that can do nothing would be taken for one that catches everything."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        _be_silent()
+        for one in tried:
+            os.write(writing, b"1" if _passes(one.item) else b"0")
+        os._exit(_PASSED)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        for one, passed in zip(tried, told.read().decode(), strict=False):
+            one.forks = passed == "1"
+    os.waitpid(process, 0)
+
+
 def _passes(item: pytest.Item) -> bool:
     # The session comes next, so what its fixtures hold lives on.
     reports = runtestprotocol(item, nextitem=item.session, log=False)  # type: ignore[arg-type]
     return all(report.outcome != "failed" for report in reports)
 
 
-def _verdict(mutant: Mutant, tests: list[Tried]) -> int:
-    """In a fork: the number of the first test that fails, up to 255; 0 if none does."""
-    times, more = _PATIENCE
-    seconds = int(times * sum(one.seconds for one in tests) + more)
+def _verdict_in_fork(mutant: Mutant, tests: list[Tried]) -> int:
+    """The number of the first test that fails, up to 255; 0 if none does."""
+    seconds = _patience(tests)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 1)
-    os.dup2(silent, 2)
+    _be_silent()
     try:
         _change(mutant)
-        failed = (number for number, one in enumerate(tests, 1) if not _passes(one.item))
-        return min(255, next(failed, _PASSED))
+        return _first_that_fails(tests)
     except BaseException:
         return _FAILED
 
 
-def _change(mutant: Mutant) -> None:
+def _verdict_here(mutant: Mutant, tests: list[Tried]) -> int:
+    """The same, without those that were run in a fork."""
+    here = [one for one in tests if not one.forks]
+    if not here:
+        return _PASSED
+    before = _change(mutant)
+    signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(_patience(here))
+    try:
+        failed = _first_that_fails(here)
+    except _NeverEndsError:
+        failed = _FAILED
+    finally:
+        signal.alarm(0)
+        for function, code in before:
+            function.__code__ = code
+        _forget()
+    return failed and min(255, failed + len(tests) - len(here))
+
+
+class _NeverEndsError(Exception):
+    pass
+
+
+def _stop(*_: object) -> None:
+    raise _NeverEndsError
+
+
+def _first_that_fails(tests: list[Tried]) -> int:
+    return min(255, next((number for number, one in enumerate(tests, 1) if not _passes(one.item)), _PASSED))
+
+
+def _patience(tests: list[Tried]) -> int:
+    times, more = _PATIENCE
+    return int(times * sum(one.seconds for one in tests) + more)
+
+
+def _be_silent() -> None:
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+
+
+def _change(mutant: Mutant) -> list[tuple[FunctionType, CodeType]]:
+    """Returns what was changed, as it was."""
     code = next(code for code in _codes(mutant) if code.co_qualname == mutant.function)
-    things = gc.get_objects()
-    for thing in things:
-        if isinstance(thing, FunctionType) and _is_of(thing.__code__, mutant):
-            thing.__code__ = code
-    for thing in things:
+    functions = [thing for thing in gc.get_objects() if isinstance(thing, FunctionType)]
+    changed = [(function, function.__code__) for function in functions if _is_of(function.__code__, mutant)]
+    for function, _ in changed:
+        function.__code__ = code
+    _forget()
+    return changed
+
+
+def _forget() -> None:
+    for thing in gc.get_objects():
         if isinstance(thing, functools._lru_cache_wrapper) and thing.__module__.startswith("rollview"):
             thing.cache_clear()
 
