@@ -213,7 +213,7 @@ def test_what_cannot_be_read_in_place_is_copied_and_says_why(lake: Path, empty_w
 
 def test_a_copy_can_be_asked_for(lake: Path, empty_warehouse: Warehouse) -> None:
     write_deltalake(lake / "t", rows((1, "a")))
-    empty_warehouse.add_source("s", settings(lake, copy="true"))
+    empty_warehouse.add_source("s", settings(lake, in_place="false"))
     assert reading(empty_warehouse) == TableReading(reason="its settings say so")
     assert not is_in_place(empty_warehouse)
 

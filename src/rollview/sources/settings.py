@@ -18,7 +18,7 @@ from rollview.core.references import anchored, is_reference
 from rollview.errors import UsageError
 
 ON_BAD_VALUE = "on_bad_value"
-COPY = "copy"
+IN_PLACE = "in_place"
 
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
@@ -97,8 +97,8 @@ class SourceSettings:
                 f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
                 hint="Leave out columns and copy; rows can be said.",
             )
-        if self.options.get(COPY, "false") not in ("true", "false"):
-            raise UsageError(f"{COPY} is '{self.options[COPY]}'.", hint="It is true or false.")
+        if self.options.get(IN_PLACE, "true") not in ("true", "false"):
+            raise UsageError(f"{IN_PLACE} is '{self.options[IN_PLACE]}'.", hint="It is true or false.")
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -116,7 +116,7 @@ class SourceSettings:
     @property
     def copies(self) -> bool:
         """Whether tables are copied that could be read where they are."""
-        return self.options.get(COPY, "false") == "true"
+        return self.options.get(IN_PLACE, "true") == "false"
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)
