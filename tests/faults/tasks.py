@@ -12,7 +12,7 @@ from tests.faults.shop import published, statements
 from rollview.errors import Retryable, RollviewError
 from rollview.maintain import plan as planning
 from rollview.maintain import trim as trimming
-from rollview.sources import requests
+from rollview.sources import capturing
 from rollview.store import fold as folding
 from rollview.warehouse import Warehouse
 
@@ -40,7 +40,7 @@ def sql(warehouse: Warehouse, *texts: str) -> None:
 
 def capture(warehouse: Warehouse, name: str) -> None:
     """One source; what went wrong is raised."""
-    done = requests.capture(warehouse.catalog, warehouse.root / "data", [name], warehouse.order)[name]
+    done = capturing.capture(warehouse.catalog, warehouse.root / "data", [name], warehouse.order)[name]
     if isinstance(done, RollviewError):
         raise done
 

@@ -13,7 +13,7 @@ from rollview.results import Captured, Refreshed, SourceCaptured
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, Group, paced
 from rollview.schedule.due import Turns
-from rollview.sources import requests
+from rollview.sources import capturing
 
 _PATIENCE = 30.0
 
@@ -37,14 +37,14 @@ class Crew:
         self._turns = Turns(catalog, schedule, every(interval))
 
     def due_sources(self) -> Sequence[Group]:
-        return requests.together(self._catalog, self._turns.sources(), self._order)
+        return capturing.together(self._catalog, self._turns.sources(), self._order)
 
     def due_views(self) -> Sequence[str]:
         return self._turns.views()
 
     def sources(self) -> Sequence[Group]:
         names = tuple(source.name for source in self._catalog.sources())
-        return requests.together(self._catalog, names, self._order)
+        return capturing.together(self._catalog, names, self._order)
 
     def stale_views(self) -> Sequence[str]:
         return self._turns.stale()
@@ -71,7 +71,7 @@ class Crew:
 def capture_all(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> tuple[SourceCaptured, ...]:
     """What each source gave, or why it gave nothing."""
     done: list[SourceCaptured] = []
-    for group in requests.together(catalog, names, order):
+    for group in capturing.together(catalog, names, order):
         try:
             done += _capture(catalog, root, group, order, _PATIENCE)
         except RollviewError as error:
@@ -80,11 +80,11 @@ def capture_all(catalog: Catalog, root: Path, names: Sequence[str], order: Order
 
 
 def _capture(catalog: Catalog, root: Path, names: Group, order: Order, wait: float) -> tuple[SourceCaptured, ...]:
-    done = requests.capture(catalog, root, names, order, wait)
+    done = capturing.capture(catalog, root, names, order, wait)
     return tuple(_told(catalog, name, done[name]) for name in names)
 
 
-def _told(catalog: Catalog, name: str, done: requests.Captured) -> SourceCaptured:
+def _told(catalog: Catalog, name: str, done: capturing.Captured) -> SourceCaptured:
     if isinstance(done, RollviewError):
         return SourceCaptured(name, 0, 0, catalog.source(name).position, done.message, done.retryable)
     return SourceCaptured(name, done.units, done.rows, done.position, notes=done.notes)
