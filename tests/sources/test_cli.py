@@ -48,7 +48,7 @@ def test_a_source_from_first_to_last(rollview: Run, shop: sqlite3.Connection) ->
     added = ("shop", "sqlite", "shop.db", "--table", "sales=orders")
     assert rollview("source", "check", *added)[1] == {"name": "shop", "ready": True, "findings": []}
     code, answer, _ = rollview("source", "add", *added)
-    assert (code, answer["tables"], answer["csn"]) == (0, [{"name": "sales", "rows": 1}], 1)
+    assert (code, answer["tables"], answer["csn"]) == (0, [{"name": "sales", "rows": 1, "reading": None}], 1)
     shop.execute("INSERT INTO orders VALUES (2, 1)")
     code, answer, _ = rollview("capture", "shop")
     assert (code, answer["sources"][0]["units"], answer["csn"]) == (0, 1, 2)
@@ -123,7 +123,10 @@ def test_what_the_views_of_the_project_need_is_copied(rollview: Run, shop: sqlit
     view = "CREATE MATERIALIZED VIEW large AS SELECT state, other FROM places, later WHERE people > 5"
     (tmp_path / "views" / "large.sql").write_text(view.replace(", other", "").replace(", later", ""))
     _, answer, _ = rollview("source", "add", "shop")
-    assert answer["tables"] == [{"name": "orders", "rows": 0}, {"name": "places", "rows": 2}]
+    assert answer["tables"] == [
+        {"name": "orders", "rows": 0, "reading": None},
+        {"name": "places", "rows": 2, "reading": None},
+    ]
     layouts = {one["table"]: one for one in rollview("source", "show", "shop")[1]["layouts"]}
     assert layouts["places"]["columns"] == ["state string", "people bigint"]
     assert layouts["places"]["reason"] == "first copy; rows: `people` > 5"
