@@ -134,6 +134,9 @@ def test_what_the_views_of_the_project_need_is_copied(rollview: Run, shop: sqlit
     assert rollview("source", "remove", "shop")[0] == 0
     (tmp_path / "views" / "large.sql").write_text(view)
     _, answer, _ = rollview("source", "add", "shop")
-    assert answer["tables"] == [{"name": "orders", "rows": 0}, {"name": "places", "rows": 3}]
+    assert answer["tables"] == [
+        {"name": "orders", "rows": 0, "reading": None},
+        {"name": "places", "rows": 3, "reading": None},
+    ]
     layouts = {one["table"]: one for one in rollview("source", "show", "shop")[1]["layouts"]}
     assert layouts["places"]["columns"] == ["state string", "people bigint"]
