@@ -2,10 +2,10 @@
 PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest
 
-# Without Spark, test by test side by side. With it, two processes with a session each, file by file. Faults alone: some
-# of them measure time.
+# Without Spark, test by test side by side. With it, two processes with a session each, file by file, the longest first.
+# Faults alone: some of them measure time.
 LIGHT := $(wildcard tests/unit tests/golden tests/property)
-SPARK := $(wildcard tests/sources tests/spark tests/anywhere tests/interleaving tests/cli tests/docs)
+SPARK := $(wildcard tests/anywhere tests/spark tests/sources tests/docs tests/cli)
 ALONE := $(wildcard tests/faults)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 TWO := -n 2 --dist loadfile
