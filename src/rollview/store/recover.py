@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,8 +24,9 @@ _FOLDER = re.compile(r"(?P<home>[a-z]-[0-9a-f]{32})(?:/(?P<part>[a-z]+)/(?P<plac
 _OWNER = re.compile(r".*@(?P<host>\S+) pid (?P<pid>\d+)(?: \((?P<machine>[0-9a-f]{8}) (?P<started>\d*)\))?")
 
 
-_let_go: set[tuple[Path, int]] = set()
-"""Steps of this process that failed, and could not be given up then: the disk was full, or the catalog away."""
+_let_go: dict[tuple[Path, int], datetime] = {}
+"""Steps of this process that failed, and could not be given up then: the disk was full, or the catalog away. When that
+was tells them from steps of a warehouse that was made anew in the same place."""
 
 
 def this_owner() -> str:
@@ -35,7 +37,7 @@ def this_owner() -> str:
 
 def let_go(root: Path, *step_ids: int) -> None:
     """This process has done with steps that go on in the catalog; its next recovery takes them for abandoned."""
-    _let_go.update((root, step_id) for step_id in step_ids)
+    _let_go.update(((root, step_id), datetime.now(UTC)) for step_id in step_ids)
 
 
 def has_let_go(root: Path) -> bool:
@@ -45,6 +47,7 @@ def has_let_go(root: Path) -> bool:
 def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
     """Take away what dead processes left, or this one let go, and return their steps."""
     if not _abandoned(catalog, root):
+        _forget(root)
         return ()
     # A publication whose outcome is unknown holds the clock: in here it has happened, or it never will.
     with catalog.write():
@@ -57,14 +60,24 @@ def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
     with catalog.write() as writer:
         for step in steps:
             writer.finish_step(step.id, "undone", step.profile)
-    _let_go.difference_update((root, step.id) for step in steps)
+    _forget(root)
     reach("recover.published")
     return steps
 
 
 def _abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
     running = catalog.steps(limit=None, status="running")
-    return tuple(step for step in running if (root, step.id) in _let_go or _is_abandoned(step))
+    return tuple(step for step in running if _was_let_go(root, step) or _is_abandoned(step))
+
+
+def _forget(root: Path) -> None:
+    for key in [key for key in _let_go if key[0] == root]:
+        del _let_go[key]
+
+
+def _was_let_go(root: Path, step: Step) -> bool:
+    when = _let_go.get((root, step.id))
+    return when is not None and step.started <= when
 
 
 def discard_unpinned(snapshot: Snapshot, root: Path, paths: Iterable[str]) -> None:

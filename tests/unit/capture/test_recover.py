@@ -10,7 +10,7 @@ from rollview.catalog import Catalog, Part, Pin, RelationKind, this_process
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.store.folder import DeltaFolder
-from rollview.store.recover import discard_abandoned, this_owner
+from rollview.store.recover import discard_abandoned, has_let_go, let_go, this_owner
 
 HOME = "t-" + "0" * 32
 GARBAGE, PINNED = "s-" + "1" * 32, "s-" + "2" * 32
@@ -45,3 +45,24 @@ def test_only_what_the_dead_left_unpinned_goes(tmp_path: Path, owner: str, alive
         assert len(catalog.steps(status="running")) == (1 if alive else 0)
     assert (folder.root / GARBAGE).exists() == alive
     assert (folder.root / PINNED).exists()
+
+
+def test_what_this_process_let_go_is_taken_away_by_itself(tmp_path: Path) -> None:
+    with Catalog.create(tmp_path / "catalog.db") as catalog:
+        with catalog.write() as writer:
+            failed, goes_on = (writer.begin_step("t", "commit", Interval(0, 1), this_owner(), []) for _ in range(2))
+        let_go(tmp_path, failed)
+        assert has_let_go(tmp_path)
+        assert not has_let_go(tmp_path / "elsewhere")
+        assert [step.id for step in discard_abandoned(catalog, tmp_path)] == [failed]
+        assert [step.id for step in catalog.steps(status="running")] == [goes_on]
+        assert not has_let_go(tmp_path)
+
+
+def test_a_step_of_a_warehouse_made_anew_in_the_same_place_is_not_what_was_let_go(tmp_path: Path) -> None:
+    let_go(tmp_path, 1)
+    with Catalog.create(tmp_path / "catalog.db") as catalog:
+        with catalog.write() as writer:
+            assert writer.begin_step("t", "commit", Interval(0, 1), this_owner(), []) == 1
+        assert discard_abandoned(catalog, tmp_path) == ()
+        assert len(catalog.steps(status="running")) == 1
