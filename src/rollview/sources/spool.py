@@ -142,14 +142,18 @@ class Collected:
     def _spill(self) -> None:
         self._spool = self._spool or Spool(self.table)
         for pieces, count in ((self._before, -1), (self._after, +1)):
-            rows = _together(pieces)
-            if self.opening.settings.quarantines:
-                rows = sift_rows(self.table, rows, count, self.bad)
-            try:
-                self._spool.add(rows, count)
-            except UnfitError as error:
-                raise BadValue(self.opening.name, self.table.name, error.column, error.reason) from None
-        self._before, self._after, self._size = [], [], 0
+            # Piece by piece, each forgotten at once: sorting them together would take as much room again.
+            while pieces:
+                self._spill_piece(self._spool, pieces.pop(0), count)
+        self._size = 0
+
+    def _spill_piece(self, spool: Spool, rows: Rows, count: int) -> None:
+        if self.opening.settings.quarantines:
+            rows = sift_rows(self.table, rows, count, self.bad)
+        try:
+            spool.add(rows, count)
+        except UnfitError as error:
+            raise BadValue(self.opening.name, self.table.name, error.column, error.reason) from None
 
 
 def _together(pieces: Sequence[Rows]) -> Rows:
