@@ -392,10 +392,11 @@ class Warehouse:
             return min(complete, default=snapshot.moment.csn)
         if isinstance(point, datetime):
             return self.catalog.csn_at(point, names or None)
-        if isinstance(point, str):
+        try:
+            return int(point)
+        except (TypeError, ValueError):
             hint = "Give a csn, a datetime with its zone, or 'latest'."
-            raise UsageError(f"'{point}' is neither a csn nor a moment.", hint=hint)
-        return int(point)
+            raise UsageError(f"'{point}' is neither a csn nor a moment.", hint=hint) from None
 
     def positions(self, at: Point = "latest") -> tuple[SourcePosition, ...]:
         """The TxnID vector of a csn: for each source, the position up to which its units of work are in it."""
