@@ -18,10 +18,11 @@ from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer, running_postgres
 from tests.sources.harness import Bag, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
-pytestmark = [pytest.mark.postgres, pytest.mark.mariadb]
+pytestmark = pytest.mark.postgres
 
 BOTH = GlobalSettings(sources=("pg", "my"))
 ANN, BOB = (
@@ -46,9 +47,10 @@ def pg(two_phase_server: PostgresServer) -> Iterator[PostgresHarness]:
             harness.connection.execute(f"ROLLBACK PREPARED '{gid}'".encode())
 
 
-@pytest.fixture
-def my(mariadb_server: MariadbServer) -> Iterator[MariadbHarness]:
-    with closing(MariadbHarness(mariadb_server)) as harness:
+@pytest.fixture(params=[pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("mariadb", "mysql")])
+def my(request: pytest.FixtureRequest) -> Iterator[MariadbHarness]:
+    server: MariadbServer = request.getfixturevalue(f"{request.param}_server")
+    with closing(MysqlHarness(server) if request.param == "mysql" else MariadbHarness(server)) as harness:
         yield harness
 
 

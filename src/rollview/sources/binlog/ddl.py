@@ -80,8 +80,6 @@ def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]
     _refuse_exchange(text, schema, database, tables)
     if owner != database or name not in tables:
         return None
-    if names_unreadable(text):
-        raise UnclearError("a column may be in a character set that cannot be read exactly")
     touched: list[str] = []
     unsure: list[str] = []
     for clause in _clauses(text[found.end() :]):
@@ -135,6 +133,8 @@ def _touched(clause: str, columns: Spelled) -> tuple[list[str], list[str]]:
         raise UnclearError("a foreign key of the table may change rows that are not in the log")
     if _DROP_KEY.match(clause):
         return [], list(columns)
+    if _NO_COLUMN.match(clause) and names_unreadable(clause):
+        raise UnclearError("a column may be in a character set that cannot be read exactly")
     if _NO_COLUMN.match(clause) or _DEFAULT.match(clause):
         return [], []
     if found := _RENAME.match(clause):

@@ -6,8 +6,13 @@ change no row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from pymysqlreplication.exceptions import MalformedBinLogEvent, StatusVariableMismatch
+
+from rollview.errors import LostPosition
 
 _IGNORABLE = 0x80
 _NO_ROWS = frozenset({28, 36, 37, 41})
@@ -20,6 +25,18 @@ _REASONS: Mapping[int, str] = {
     42: "the id of a transaction has a tag (gtid_next must be AUTOMATIC in every session)",
     **dict.fromkeys(range(165, 172), "an event is compressed (log_bin_compress must be OFF)"),
 }
+
+
+_UNREADABLE = (StatusVariableMismatch, MalformedBinLogEvent, struct.error, LookupError, ValueError, AssertionError)
+"""What the driver raises where an event is not as it thinks."""
+
+
+def understood(events: Iterable[Any], source: str) -> Iterator[Any]:
+    try:
+        yield from events
+    except _UNREADABLE as error:
+        what = f"the driver cannot read an event of the log ({type(error).__name__})"
+        raise LostPosition(source, what) from None
 
 
 def reason_to_stop(event: Any) -> str | None:

@@ -20,6 +20,7 @@ from pymysqlreplication import BinLogStreamReader
 from rollview.errors import SchemaChanged, SourceStopped
 from rollview.sources.binlog.cascades import cascade_findings
 from rollview.sources.binlog.collations import collation_findings
+from rollview.sources.binlog.events import understood
 from rollview.sources.binlog.layout import TableLayout, described, findings, quoted, read_table, recorded, stored
 from rollview.sources.binlog.server import Server, variables
 from rollview.sources.binlog.stream import EVENTS, Stream, read_from
@@ -133,7 +134,7 @@ class BinlogSource(ABC):
         try:
             with closing(self._events(start)) as events:
                 reader = Stream(self._opening, self._server.database, start, self.following)
-                for found in reader.units(events):
+                for found in reader.units(understood(events, self._opening.name)):
                     reached = found if isinstance(found, str) else found.position
                     # What was read before, or is sent again after a connection was lost.
                     if self.order(reached) <= self.order(position):
