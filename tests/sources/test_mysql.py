@@ -186,13 +186,13 @@ def test_a_copy_that_waits_too_long_is_tried_again_later(
 
 
 def test_a_user_with_a_password_and_just_the_rights_that_are_asked_for(
-    empty_warehouse: Warehouse, bank: MysqlHarness
+    empty_warehouse: Warehouse, bank: MysqlHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = bank.database
     bank.execute(f"CREATE USER {user} IDENTIFIED BY 'canary-7'", f"GRANT SELECT ON {bank.database}.* TO {user}")
     bank.execute(f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {user}")
-    address = f"mysql://{user}:canary-7@127.0.0.1:{bank.server.port}/{bank.database}"
-    given = SourceSettings("mysql", address, bank.settings().tables)
+    monkeypatch.setenv("STOCK_URL", f"mysql://{user}:canary-7@127.0.0.1:{bank.server.port}/{bank.database}")
+    given = SourceSettings("mysql", "env:STOCK_URL", bank.settings().tables)
     with pytest.raises(EnvironmentFault, match="may not lock") as refused:
         empty_warehouse.add_source("bank", given)
     assert "canary-7" not in str(refused.value)

@@ -22,6 +22,9 @@ Range = tuple[int, int]
 class NotUnderstoodError(ValueError):
     """An id that is not a server's identity and a number, such as one with a tag."""
 
+    def __init__(self, member: str) -> None:
+        super().__init__(f"transaction ids like {member} are not understood, as those with a tag")
+
 
 @dataclass(frozen=True, slots=True)
 class GtidSet:

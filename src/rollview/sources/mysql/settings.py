@@ -35,7 +35,7 @@ def _ids(facts: Mapping[str, str]) -> Iterator[Finding]:
     try:
         GtidSet.parse(facts["gtid_executed"])
     except NotUnderstoodError as error:
-        yield Finding(f"transaction ids like {error} are not understood, as those with a tag")
+        yield Finding(str(error))
 
 
 def _mended(facts: Mapping[str, str]) -> Iterator[str]:

@@ -79,7 +79,7 @@ class MysqlSource(BinlogSource):
         try:
             return GtidSet.parse(text)
         except NotUnderstoodError as error:
-            raise LostPosition(self._opening.name, f"transaction ids like {error} are not understood") from None
+            raise LostPosition(self._opening.name, str(error)) from None
 
     def _lock(self, connection: Any) -> None:
         """Until the connection ends nobody writes to the tables, and no transaction that did is still under way. Others
