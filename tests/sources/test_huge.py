@@ -39,7 +39,7 @@ FILLED = {
     "mariadb": "INSERT INTO big SELECT seq, repeat(md5(seq % 999), 64) FROM seq_{0}_to_{1}",
     "mysql": "INSERT /*+ SET_VAR(cte_max_recursion_depth = 4000000) */ INTO big "
     "WITH RECURSIVE s(g) AS (SELECT {0} UNION ALL SELECT g + 1 FROM s WHERE g < {1}) "
-    "SELECT g, repeat(md5(g % 999), 64) FROM s",
+    "SELECT g, repeat(sha2(g % 999, 256), 32) FROM s",
     "sqlite": "WITH RECURSIVE s(g) AS (SELECT {0} UNION ALL SELECT g + 1 FROM s WHERE g < {1}) "
     "INSERT INTO big SELECT g, hex(zeroblob(1000)) || g FROM s",
 }
