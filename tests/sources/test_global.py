@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
 import psycopg
+import pymysql
 import pytest
 
 from rollview.errors import NotFound, UsageError
@@ -24,6 +26,7 @@ from tests.sources.sqlite_harness import SqliteHarness
 
 pytestmark = pytest.mark.postgres
 
+UNKNOWN_XID = 1397
 BOTH = GlobalSettings(sources=("pg", "my"))
 ANN, BOB = (
     "UPDATE account SET balance = balance - 1 WHERE id = 1",
@@ -78,7 +81,16 @@ def commit_pg(pg: PostgresHarness, gid: str) -> None:
 
 
 def commit_my(my: MariadbHarness, gid: str) -> None:
-    my.execute(f"XA COMMIT '{gid}','my'")
+    """The transaction is anybody's once the server has noticed that its connection is gone."""
+    for pause in (0.05,) * 100:
+        try:
+            my.execute(f"XA COMMIT '{gid}','my'")
+            return
+        except pymysql.MySQLError as error:
+            if error.args[0] != UNKNOWN_XID:
+                raise
+            time.sleep(pause)
+    raise AssertionError(f"{gid} is nobody's")
 
 
 def total(warehouse: Warehouse, csn: int | None = None) -> Decimal:
