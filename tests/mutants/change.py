@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, cache
 from types import CodeType, FunctionType
 
 from tests.mutants.operators import Mutant
@@ -21,13 +21,24 @@ Place = tuple[str, int]
 def change(mutant: Mutant) -> Callable[[], None]:
     """Returns how to take it back."""
     codes = {_place(code): code for code in _codes(mutant)}
-    things = (thing for thing in gc.get_objects() if isinstance(thing, FunctionType))
-    before = [(f, f.__code__) for f in things if f.__code__.co_filename == str(mutant.path) and _fits(f, codes)]
+    before = [
+        (function, function.__code__) for function in functions().get(str(mutant.path), ()) if _fits(function, codes)
+    ]
     for function, _ in before:
         function.__code__ = codes[_place(function.__code__)]
     assert before, f"no function {mutant.function} in {mutant.path}"
     forget()
     return lambda: _take_back(before)
+
+
+@cache
+def functions() -> dict[str, list[FunctionType]]:
+    """All that there are now, by their files."""
+    found = defaultdict(list)
+    for thing in gc.get_objects():
+        if isinstance(thing, FunctionType):
+            found[thing.__code__.co_filename].append(thing)
+    return found
 
 
 def forget() -> None:

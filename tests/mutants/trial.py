@@ -17,7 +17,7 @@ from itertools import accumulate
 import pytest
 from _pytest.runner import runtestprotocol
 
-from tests.mutants.change import change, forget
+from tests.mutants.change import change, forget, functions
 from tests.mutants.kept import Answer
 from tests.mutants.operators import Mutant
 from tests.mutants.reached import Function, reached
@@ -67,6 +67,8 @@ class Trials:
         with capture.global_and_fixture_disabled():
             seconds = sum(one.seconds for one in self._tried)
             print(f"{len(self._tried)} tests pass without a change in {seconds:.0f} s", flush=True)
+            functions.cache_clear()
+            functions()
             for mutant in self._mutants:
                 self._begin(mutant)
             while self._running:

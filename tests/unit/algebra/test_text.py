@@ -65,9 +65,14 @@ def test_a_string_has_the_value_that_spark_gives_it(text: str, value: str) -> No
 
 @pytest.mark.parametrize(
     ("text", "line", "column"),
-    [("SELECT k FROM r WHERE", 1, 21), ("SELECT k\nFROM r\nWHERE (k", 3, 8), ("SELECT k k k FROM r", 1, 12)],
+    [
+        ("SELECT k FROM r WHERE", 1, 21),
+        ("SELECT k\nFROM r\nWHERE (k", 3, 8),
+        ("SELECT k k k FROM r", 1, 12),
+        ("SELECT k\nFROM 'r", None, None),
+    ],
 )
-def test_broken_sql_has_a_place(text: str, line: int, column: int) -> None:
+def test_broken_sql_has_a_place_if_its_words_can_be_told(text: str, line: int | None, column: int | None) -> None:
     with pytest.raises(SqlError) as caught:
         parse_one(text)
     assert (caught.value.facts["line"], caught.value.facts["column"]) == (line, column)
