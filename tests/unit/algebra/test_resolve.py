@@ -60,6 +60,28 @@ def resolved(text: str, columns: tuple[str, ...] = ()) -> str:
         ("SELECT id FROM orders BEFORE (VERSION => 1)", Unsupported, "newest state", None, (1, 16)),
         ("SELECT place.* FROM customers", Unsupported, "stands for are not known", "one by one", None),
         ("SELECT id FROM orders JOIN odd USING (id)", Unsupported, "different types .bigint and int", "ON", (1, 28)),
+        (
+            "SELECT id FROM orders o RIGHT JOIN orders p USING (id) JOIN orders q USING (id)",
+            Unsupported,
+            "RIGHT",
+            "ON",
+            None,
+        ),
+        (
+            "SELECT id FROM orders o FULL JOIN orders p USING (id) NATURAL JOIN orders q",
+            Unsupported,
+            "FULL",
+            "ON",
+            None,
+        ),
+        (
+            "SELECT id FROM orders o RIGHT JOIN orders p USING (id) JOIN customers c ON c.id = p.id "
+            "JOIN orders q USING (id)",
+            Unsupported,
+            "RIGHT",
+            "ON",
+            None,
+        ),
         ("SELECT Id FROM orders NATURAL JOIN odd", Unsupported, "NATURAL JOIN over columns", "ON", (1, 36)),
     ],
 )
@@ -115,6 +137,20 @@ def test_ctes_have_names_of_their_own() -> None:
 def test_a_cte_cannot_take_the_place_of_a_tables_rows() -> None:
     text = resolved("WITH `orders@rows` AS (SELECT id FROM customers) SELECT o.id FROM orders o, `orders@rows` x")
     assert "WITH `orders@rows_2`" in text
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        "orders o JOIN orders p USING (id) LEFT JOIN orders q USING (id)",
+        "orders o RIGHT JOIN odd p ON o.id = p.id JOIN orders q USING (total)",
+        "orders o RIGHT JOIN orders p USING (id) JOIN customers c ON c.id = p.id",
+    ],
+)
+def test_joins_by_name_are_written_with_conditions(joined: str) -> None:
+    text = resolved(f"SELECT 1 AS one FROM {joined}")
+    assert "USING" not in text
+    assert text.count(" ON ") == 2
 
 
 def test_an_order_is_kept_only_where_it_decides_which_rows_there_are() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
 from rollview.algebra.text import parse_one, render
 from rollview.errors import SqlError
@@ -11,6 +12,7 @@ VERBATIM = """
 a DIV b
 DATE_ADD(d, 1)
 DATEADD(MONTH, 1, d)
+DATEADD('MONTH', 1, d)
 TO_TIMESTAMP(w)
 UNIX_TIMESTAMP(w, 'yyyy')
 GET_JSON_OBJECT(j, '$.A')
@@ -44,6 +46,11 @@ CAST(k AS STRING)
 @pytest.mark.parametrize("expression", VERBATIM)
 def test_an_expression_is_written_as_it_was_read(expression: str) -> None:
     assert render(parse_one(f"SELECT {expression}")) == f"SELECT {expression}"
+
+
+@pytest.mark.parametrize(("call", "columns"), [("DATE_ADD(d, 1)", ["d"]), ("DATEADD(MONTH, 1, d)", ["d"])])
+def test_a_unit_is_no_column(call: str, columns: list[str]) -> None:
+    assert [column.name for column in parse_one(f"SELECT {call}").find_all(exp.Column)] == columns
 
 
 @pytest.mark.parametrize(
