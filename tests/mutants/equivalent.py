@@ -4,7 +4,7 @@ from __future__ import annotations
 
 EQUIVALENT: dict[str, str] = {
     "algebra/needed.py: _rows_there: a condition without node is not table": "a table's place is the table",
-    "algebra/needed.py: _rows_there: a condition without not isinstance(select, exp.Select)": "only a SELECT has tables",
+    "algebra/needed.py: _rows_there: a condition without not isinstance(select, exp.Select)": "only they have tables",
     "algebra/notes.py: _origin: a condition without below is None": "every alias is there",
     "apply/run.py: _net_change: Lt becomes LtE": "no step stays where it is",
     "propagate/create.py: _staged: min becomes max": "only how many files are written",
