@@ -14,6 +14,11 @@ def test_the_name_the_query_and_nothing_else() -> None:
     assert made.query.split() == ["SELECT", "k", "FROM", "r"]
 
 
+def test_the_query_is_behind_the_as_that_is_in_no_parentheses() -> None:
+    made = declare("CREATE MATERIALIZED VIEW v PARTITIONED BY (CAST(k AS INT)) AS SELECT k FROM r")
+    assert made.query.split() == ["SELECT", "k", "FROM", "r"]
+
+
 def test_or_replace() -> None:
     assert declare("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT k FROM r").replace
 
