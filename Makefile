@@ -57,7 +57,7 @@ soak: .venv/.installed ## the long versions of tests of sources, with the figure
 		ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 \
 		$(PYTEST) tests/sources
 
-mutants: .venv/.installed ## do the tests notice small wrong changes? MUTANTS=50 takes so many at random
+mutants: .venv/.installed ## do the tests notice small wrong changes? hours; goes on when stopped; MUTANTS=50 takes so many at random
 	@$(PYTHON) -m tests.mutants $(if $(MUTANTS),--sample $(MUTANTS))
 
 anywhere: .venv/.installed ## the demo's story on every kind of Spark session: minutes
