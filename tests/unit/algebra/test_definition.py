@@ -18,7 +18,7 @@ def test_the_name_the_query_and_nothing_else() -> None:
 
 
 def test_the_query_is_behind_the_as_that_is_in_no_parentheses() -> None:
-    made = declare("CREATE MATERIALIZED VIEW v PARTITIONED BY (CAST(k AS INT)) AS SELECT k FROM r")
+    made = declare("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('p' = CAST(1 AS INT)) AS SELECT k FROM r")
     assert made.query.split() == ["SELECT", "k", "FROM", "r"]
 
 
