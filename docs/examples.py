@@ -45,7 +45,6 @@ EXAMPLES = (
     Example("keyed", "MIN, MAX", "SELECT customer, MAX(amount) AS m FROM orders GROUP BY customer"),
     Example("keyed", "COUNT(DISTINCT)", "SELECT COUNT(DISTINCT customer) AS n FROM orders"),
     Example("keyed", "other aggregates", "SELECT customer, MEDIAN(amount) AS m FROM orders GROUP BY customer"),
-    Example("keyed", "variance of DOUBLE", "SELECT STDDEV(CAST(amount AS DOUBLE)) AS s FROM orders", "double"),
     Example(
         "keyed", "LEFT, RIGHT, FULL JOIN", "SELECT c.id, o.day FROM customers c LEFT JOIN orders o ON o.customer = c.id"
     ),
@@ -65,6 +64,7 @@ EXAMPLES = (
         "DISTINCT below",
         "SELECT d.state FROM (SELECT DISTINCT state FROM customers) d JOIN orders o ON o.id > 0",
     ),
+    Example("whole", "variance of DOUBLE", "SELECT STDDEV(CAST(amount AS DOUBLE)) AS s FROM orders", "double"),
     Example("whole", "window function", "SELECT id, RANK() OVER (ORDER BY amount) AS r FROM orders"),
     Example(
         "whole", "subquery in an expression", "SELECT id FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)"

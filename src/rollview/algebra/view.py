@@ -7,7 +7,7 @@ timed delta of its rows), *whole* (recomputed and compared; the reason is kept).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlglot import exp
 from rollview.algebra import build as building
 from rollview.algebra import zeroes
 from rollview.algebra.accumulators import NotLinear
+from rollview.algebra.adding import order_of_adding
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
 from rollview.algebra.functions import check_determined
@@ -154,14 +155,16 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
     if outline.rel is None:
         note = OperatorNote("query", "whole", outline.whole_because or "")
         return ViewPlan(outline, Mode.WHOLE, None, (note,))
-    top = find_aggregate(outline.rel)
-    if top is None:
-        return ViewPlan(outline, Mode.INCREMENTAL, None, notes_of(outline.rel, None, None))
+    top, summary, not_linear = find_aggregate(outline.rel), None, None
     try:
-        summary = summarise(top, facts["input"], facts["results"])
+        summary = summarise(top, facts["input"], facts["results"]) if top is not None else None
     except NotLinear as refusal:
-        return ViewPlan(outline, Mode.INCREMENTAL, None, notes_of(outline.rel, str(refusal), None))
-    return ViewPlan(outline, Mode.SUMMARY, summary, notes_of(outline.rel, None, summary))
+        not_linear = str(refusal)
+    again = order_of_adding(outline.rel, top[0] if top else None, facts.get("input", {}), kept=summary is not None)
+    if again is not None:
+        return plan(replace(outline, rel=None, whole_because=again), facts)
+    mode = Mode.INCREMENTAL if summary is None else Mode.SUMMARY
+    return ViewPlan(outline, mode, summary, notes_of(outline.rel, not_linear, summary))
 
 
 def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:

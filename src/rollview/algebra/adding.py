@@ -1,0 +1,44 @@
+"""Aggregates whose last digits depend on the order in which Spark adds.
+
+Law: what is computed again must be what it was, to the last bit, or the row that goes is not the row that is there. A
+sum of DOUBLE in another order is another sum, so a group that has one is not aggregated again unless its sums are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from rollview.algebra.functions import function_name
+from rollview.algebra.tree import Aggregate, Rel, walk
+from rollview.algebra.zeroes import may_float
+
+_SUMS = ("sum", "avg", "mean", "try_sum", "try_avg")
+_ALWAYS = ("std", "stddev", "variance", "var_", "corr", "covar_", "kurtosis", "skewness", "regr_")
+_FLOATS = ("float", "double")
+
+
+def order_of_adding(rel: Rel, top: Aggregate | None, types: Mapping[str, str], *, kept: bool) -> str | None:
+    """Why the view cannot be kept by aggregating groups again. ``types``: those of the columns that ``top`` reads;
+    ``kept``: whether its sums are stored."""
+    for node in walk(rel):
+        if isinstance(node, Aggregate) and not (node is top and kept):
+            for output in node.aggregates:
+                name = _depends(node, output.expression, types if node is top else None)
+                if name is not None:
+                    return f"{name}: its last digits depend on the order of adding, and its sums are not stored here"
+    return None
+
+
+def _depends(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -> str | None:
+    call = call.this if isinstance(call, exp.Filter) else call
+    name = function_name(call) or ""
+    if name.startswith(_ALWAYS) and name != "regr_count":
+        return name.upper()
+    return name.upper() if name in _SUMS and _floating(node, call, types) else None
+
+
+def _floating(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -> bool:
+    read = [column.name for column in call.find_all(exp.Column)]
+    return any(types[name] in _FLOATS if types is not None else may_float(node.input, name) for name in read)
