@@ -101,12 +101,12 @@ def test_a_variance_that_is_nearly_nothing_is_not_negative() -> None:
 @pytest.mark.parametrize(
     ("type_", "call", "mode"),
     [
-        ("double", "VAR_POP(x)", Mode.INCREMENTAL),
+        ("double", "VAR_POP(x)", Mode.WHOLE),
         ("decimal(20,2)", "AVG(x)", Mode.INCREMENTAL),
         ("decimal(20,2)", "SUM(x)", Mode.SUMMARY),
-        ("decimal(15,4)", "STDDEV(x)", Mode.INCREMENTAL),
-        ("decimal(16,3)", "STDDEV(x)", Mode.INCREMENTAL),
-        ("bigint", "STDDEV(x)", Mode.INCREMENTAL),
+        ("decimal(15,4)", "STDDEV(x)", Mode.WHOLE),
+        ("decimal(16,3)", "STDDEV(x)", Mode.WHOLE),
+        ("bigint", "STDDEV(x)", Mode.WHOLE),
         ("bigint", "AVG(x)", Mode.SUMMARY),
         ("int", "SUM(DISTINCT x)", Mode.INCREMENTAL),
         ("int", "MAX(x)", Mode.INCREMENTAL),
