@@ -36,6 +36,7 @@ TABLES = {
         ("SELECT a FROM t", ""),
         ("SELECT a FROM t WHERE f > 1.0 AND s LIKE 'x%'", ""),
         ("SELECT a FROM t WHERE a = 1 OR f > 1.0", ""),
+        ("SELECT t.a FROM t JOIN u ON t.a = u.x WHERE u.id = 5", ""),
         ("SELECT a FROM t WHERE s = 1", ""),
         ("SELECT u.x FROM u LEFT JOIN t ON t.id = u.id AND t.a = 1 WHERE t.a IS NULL", ""),
         ("SELECT u.x FROM u FULL JOIN t ON t.id = u.id WHERE t.a = 1", ""),
