@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EQUIVALENT: dict[str, str] = {
-    "algebra/needed.py: _conjuncts_over: a condition without not table.args.get('joins')": "in parentheses it is not first",
+    "algebra/needed.py: _conjuncts_over: a condition without not table.args.get('joins')": "it is not the first then",
     "algebra/needed.py: _rows_there: a condition without node is not table": "a table's place is the table",
     "algebra/needed.py: _rows_there: a condition without not isinstance(select, exp.Select)": "only they have tables",
     "algebra/notes.py: _origin: a condition without below is None": "every alias is there",

@@ -70,6 +70,8 @@ def test_each_foreign_key_is_for_its_own_parent() -> None:
 def test_closed_references_by_other_columns_prove_nothing() -> None:
     plan = compiled("SELECT l.n, o.x FROM l JOIN o ON l.a = o.a AND l.n = o.b")
     assert ("o", "old") in read(plan, {"o": NO_UPDATES}, closed=frozenset({("l", "o")}))
+    plan = compiled("SELECT j.m, h.v FROM j JOIN h ON j.m = h.id")
+    assert ("h", "old") in read(plan, {"h": NO_UPDATES}, closed=frozenset({("j", "h")}))
 
 
 def test_closed_references_of_another_alias_prove_nothing() -> None:

@@ -26,6 +26,7 @@ TABLES = {
         ("SELECT a FROM t WHERE s = 'x' AND (a = 1 OR a = 2)", "(`S` = 'x' AND `a` = 1) OR (`S` = 'x' AND `a` = 2)"),
         ("SELECT COUNT(*) AS n FROM t JOIN u ON t.id = u.id AND t.a = 3 WHERE u.x = 1", "`a` = 3"),
         ("SELECT t.a FROM t LEFT JOIN u ON t.id = u.id AND t.a = 3 WHERE t.s <> 'x'", "`S` <> 'x'"),
+        ("SELECT u.x FROM u JOIN t ON t.id = u.id WHERE t.a = 1", "`a` = 1"),
         ("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.id = t.id) AND a IS NULL", "`a` IS NULL"),
         ("SELECT a FROM t WHERE a = 1 UNION ALL SELECT a FROM t WHERE a = 2", "`a` = 1 OR `a` = 2"),
         ("SELECT a FROM t WHERE a = 1 UNION ALL SELECT id FROM t WHERE a = 1 AND s = 'x'", "`a` = 1"),
