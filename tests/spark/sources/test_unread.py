@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.servers.postgres import postgres_server
 from tests.sources.harness import Bag, Write, account, capture, stored
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
+from tests.sources.test_kills import killed
 from tests.sources.test_rows import change
 from tests.spark.sources.test_needed import needed, read
 
@@ -130,7 +130,7 @@ def test_views_over_changes_alone_are_exact_at_every_csn(world: World) -> None:
         lambda: warehouse.refresh(["sums"], mode="recompute"),
     ):
         world.move(1)
-        with pytest.raises(UsageError, match="(?i)no rows of table 'account' are kept") as refusal:
+        with pytest.raises(UsageError, match=r"(?i)no rows of table 'account' are kept") as refusal:
             question()
         assert "rollview source resnapshot bank" in (refusal.value.hint or "")
     # A view that reads rows comes: the table is copied anew, and what was there goes on through that csn.
@@ -183,3 +183,23 @@ def test_a_table_that_is_emptied_or_copied_again_gives_its_views_one_change(worl
     world.move(1)
     world.check()
     assert all(warehouse.verify(view).equal for view in ("sums", "texts"))
+
+
+def test_killed_while_rows_go_and_while_they_come_again(world: World) -> None:
+    warehouse, settings = world.warehouse, needed(world.bank)
+    world.create("sums")
+    killed("maintain", warehouse.root, settings, "release.published")
+    assert not warehouse.snapshot().get("account").is_kept
+    world.move(1)
+    for step in ("widen.declared", "capture.staged", "capture.all_logged"):
+        change(world.bank, world.chance)
+        killed("widen", warehouse.root, settings, step)
+        assert not warehouse.snapshot().get("account").is_kept
+    killed("widen", warehouse.root, settings, "capture.published")
+    assert stored(warehouse, "account") == world.bank.rows("account")
+    capture(warehouse)
+    world.note()
+    world.move(1)
+    world.check()
+    assert warehouse.verify("sums").equal
+    assert warehouse.catalog.steps(status="running") == ()
