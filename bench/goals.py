@@ -93,7 +93,7 @@ def _p7(found: Rounds) -> Judged:
 
 
 def _p8(found: Rounds) -> Judged:
-    yield "× pg_ivm", ratio(found, "sf1 keys 1%", "v1", "pg_ivm", "rollview"), _least(10)
+    yield "× pg_ivm", ratio(found, "sf1 keys 1% pg_ivm", "v1", "pg_ivm", "rollview"), _least(10)
 
 
 def _p9(found: Rounds) -> Judged:

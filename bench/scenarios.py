@@ -31,6 +31,7 @@ FULL = (
     Scenario("sf1 keys 1000", 1, 1000),
     Scenario("sf1 plain 1000", 1, 1000, keys=False),
     Scenario("sf1 keys 1%", 1, 0.01, views=tuple(VIEWS), sides=("rollview", "Spark full", "hand-written Spark")),
+    Scenario("sf1 keys 1% pg_ivm", 1, 0.01, sides=("rollview", "Spark full", "pg_ivm")),
     Scenario("sf1 keys 10%", 1, 0.1, views=tuple(VIEWS)),
     Scenario("sf0.1 keys 0.1%", 0.1, 0.001, views=tuple(VIEWS), sides=ALL),
     Scenario("sf5 keys 1000", 5, 1000, sides=("rollview", "Spark full", "DuckDB full")),

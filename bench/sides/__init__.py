@@ -17,7 +17,8 @@ class Side(Protocol):
 
     def change(self, batch: Batch) -> None: ...
 
-    def refresh(self, view: str) -> None: ...
+    def refresh(self, view: str) -> float | None:
+        """The seconds to count, where they are others than those that pass meanwhile."""
 
     def rows(self, view: str) -> pa.Table | None:
         """The view as it is now, or None where the side is not compared."""

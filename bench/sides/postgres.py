@@ -13,6 +13,7 @@ from tests.servers.postgres import running_postgres
 
 from bench.workload import KEYS, TABLES, VIEWS, Batch, data
 
+SETTINGS = {"shared_buffers": "2GB", "work_mem": "256MB", "max_wal_size": "8GB", "fsync": "off"}
 _TYPES = {"int64": "bigint", "int32": "integer", "string": "text", "date32[day]": "date"}
 
 
@@ -20,15 +21,42 @@ class Postgres:
     name = "PostgreSQL REFRESH"
 
     def __init__(self, scale: float, scratch: Path) -> None:
-        self.scratch = scratch
         self.stack = ExitStack()
-        settings = {"shared_buffers": "2GB", "work_mem": "256MB", "max_wal_size": "8GB", "fsync": "off"}
-        server = self.stack.enter_context(running_postgres(settings=settings))
-        self.db = self.stack.enter_context(psycopg.connect(server.url(), autocommit=True))
+        server = self.stack.enter_context(running_postgres(settings=SETTINGS))
+        self.tables = self.stack.enter_context(Tables(server.url(), scale, scratch))
+        for name, query in VIEWS.items():
+            self.tables.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+
+    def change(self, batch: Batch) -> None:
+        self.tables.change(batch)
+
+    def refresh(self, view: str) -> None:
+        self.tables.execute(f"REFRESH MATERIALIZED VIEW {view}")
+
+    def rows(self, view: str) -> pa.Table | None:
+        return None
+
+    def close(self) -> None:
+        self.stack.close()
+
+
+class Tables:
+    """The workload's tables in a database."""
+
+    def __init__(self, url: str, scale: float, scratch: Path) -> None:
+        self.scratch = scratch
+        self.db = psycopg.connect(url, autocommit=True)
         for table in TABLES:
             self._load(table, data(scale) / f"{table}.parquet")
-        for name, query in VIEWS.items():
-            self.db.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}".encode())
+
+    def __enter__(self) -> Tables:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.db.close()
+
+    def execute(self, statement: str, *values: str) -> psycopg.Cursor[tuple[object, ...]]:
+        return self.db.execute(statement.encode(), values)
 
     def change(self, batch: Batch) -> None:
         with self.db.transaction():
@@ -37,15 +65,6 @@ class Postgres:
                 self.db.execute(f"DELETE FROM {table} WHERE {key} = ANY(%s)".encode(), [keys])
             for table in ("orders", "lineitem"):
                 self._copy(table, batch.inserted[table])
-
-    def refresh(self, view: str) -> None:
-        self.db.execute(f"REFRESH MATERIALIZED VIEW {view}".encode())
-
-    def rows(self, view: str) -> pa.Table | None:
-        return None
-
-    def close(self) -> None:
-        self.stack.close()
 
     def _load(self, table: str, source: Path) -> None:
         schema = duckdb.sql(f"FROM read_parquet('{source}') LIMIT 0").to_arrow_table().schema

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from rollview.capture.failures import statement_failures
 from rollview.capture.probe import Key, Question
-from rollview.capture.staging import SMALL, is_exact
+from rollview.capture.staging import SMALL
 from rollview.core.schema import Schema
+from rollview.store.small import can_add_up
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +28,7 @@ def ask(
     from rollview.capture.probe_arrow import ArrowProbe, TooLargeError
     from rollview.capture.probe_spark import SparkProbe
 
-    if touched <= SMALL and is_exact(schema, columns):
+    if touched <= SMALL and can_add_up(schema.only(columns)):
         try:
             return question(ArrowProbe())
         except TooLargeError:

@@ -22,11 +22,11 @@ from rollview.catalog import Relation
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
-from rollview.store import parquet
+from rollview.store import parquet, small
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import col, net
-from rollview.store.types import arrow_schema, arrow_type
+from rollview.store.types import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,10 +85,10 @@ def settle(
     files = tuple(file for one in written for file in one.files)
     key, schema = relation.constraints.primary_key, relation.schema
     mixed = len(written) > 1 and not is_one_sided(files)
-    exact = not mixed or is_exact(schema, schema.names)
+    exact = not mixed or small.can_add_up(schema)
     if sum(file.rows for file in files) <= SMALL and exact:
         rows = load(folder, files, (*schema.names, COUNT))
-        return stage_table(folder, _net_table(rows, schema) if mixed else rows, place, csn, key)
+        return stage_table(folder, small.copied_table(small.net_table(rows)) if mixed else rows, place, csn, key)
     data = folder.read(spark, files).drop(CSN)
     settled = _separate(net(data, schema, apart=True), schema) if mixed else data
     with statement_failures(relation.name):
@@ -98,7 +98,7 @@ def settle(
 
 def load(folder: DeltaFolder, files: Sequence[DataFile], columns: Sequence[str]) -> pa.Table:
     """The named columns of few rows, in this process."""
-    physical = arrow_schema(Schema(tuple(c for name in columns if (c := folder.schema.find(name)) is not None)))
+    physical = arrow_schema(folder.schema.only(columns))
     tables = [
         parquet.load(place, physical.names).select(physical.names).cast(physical)
         for place in safe_places(folder.root, tuple(files))
@@ -123,12 +123,6 @@ def is_one_sided(files: Sequence[DataFile]) -> bool:
     return all(low > 0 for low, _ in bounds) or all(high < 0 for _, high in bounds)
 
 
-def is_exact(schema: Schema, columns: Sequence[str]) -> bool:
-    """Whether Arrow's equality of these columns is Spark's."""
-    types = [arrow_type(c.type, c.name) for name in columns if (c := schema.find(name)) is not None]
-    return not any(pa.types.is_nested(type_) or pa.types.is_floating(type_) for type_ in types)
-
-
 def _total(folder: DeltaFolder, file: DataFile) -> int:
     """The sum of the counts, from the file's bounds or from the one column."""
     low, high = file.bounds(COUNT) or (-1, 1)
@@ -140,7 +134,7 @@ def _total(folder: DeltaFolder, file: DataFile) -> int:
 
 
 def _updated(spark: SparkSession, folder: DeltaFolder, files: Sequence[DataFile], key: tuple[str, ...]) -> int:
-    if sum(file.rows for file in files) <= SMALL and is_exact(folder.schema, key):
+    if sum(file.rows for file in files) <= SMALL and small.can_add_up(folder.schema.only(key)):
         keys = [f"k{place}" for place in range(len(key))]
         rows = load(folder, files, (*key, COUNT)).rename_columns([*keys, COUNT])
         counts = rows.group_by(keys).aggregate([(COUNT, "min"), (COUNT, "max")])
@@ -149,17 +143,6 @@ def _updated(spark: SparkSession, folder: DeltaFolder, files: Sequence[DataFile]
     by_key = folder.read(spark, files).groupBy(*map(col, key))
     both = (sf.min(COUNT) < 0) & (sf.max(COUNT) > 0)
     return by_key.agg(both.alias(COUNT)).where(sf.col(COUNT)).count()
-
-
-def _net_table(rows: pa.Table, schema: Schema) -> pa.Table:
-    """Counts added up by row, then every copy a row of its own."""
-    # Arrow reads a name with a dot in it as a path.
-    keys = [f"k{place}" for place in range(len(schema))]
-    grouped = rows.rename_columns([*keys, COUNT]).group_by(keys).aggregate([(COUNT, "sum")])
-    counts = grouped[f"{COUNT}_sum"].to_numpy()
-    taken = grouped.take(pa.array(np.repeat(np.arange(len(counts)), np.abs(counts))))
-    signs = pa.array(np.sign(taken[f"{COUNT}_sum"].to_numpy()).astype(np.int64))
-    return taken.select(keys).rename_columns(list(schema.names)).append_column(COUNT, signs)
 
 
 def _separate(data: DataFrame, schema: Schema) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,6 +33,10 @@ class Schema:
 
     def find(self, name: str) -> Column | None:
         return next((column for column in self.columns if names.same(column.name, name)), None)
+
+    def only(self, wanted: Iterable[str]) -> Schema:
+        """The named columns that are here, in the order of the names."""
+        return Schema(tuple(column for name in wanted if (column := self.find(name)) is not None))
 
     def to_json(self) -> list[list[str]]:
         return [[column.name, column.type] for column in self.columns]

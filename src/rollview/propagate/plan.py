@@ -21,7 +21,7 @@ from rollview.store.plans import Circumstances, high_water_mark, plan_of
 from rollview.store.reader import stored_as
 from rollview.store.timed import delta_files
 
-SMALL_DELTA_ROWS = 100_000
+SMALL_DELTA_ROWS = 400_000
 """Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
 
 

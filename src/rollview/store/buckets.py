@@ -32,7 +32,7 @@ class Buckets:
 
 def bucket_sql(buckets: Buckets, schema: Schema) -> str:
     """The bucket of a row with the logical columns of ``schema``, as a Spark INT."""
-    columns = [column for name in buckets.columns if (column := schema.find(name)) is not None]
+    columns = schema.only(buckets.columns)
     hashed = [_hashed(column) for column in columns if is_atomic(arrow_type(column.type, column.name))]
     # Any part of a key spreads whole keys; without an atomic column there is one bucket.
     return f"CAST(pmod(xxhash64({', '.join(hashed)}), {buckets.count}) AS INT)" if hashed else "0"

@@ -27,6 +27,7 @@ from rollview.store.types import arrow_schema, is_atomic, quoted, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
 
+_LOOKED_AT = 1000
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 _WRITE_OPTIONS = {
     "compression": "zstd",
@@ -140,12 +141,23 @@ def _write_sorted(table: pa.Table, place: Path, sort: tuple[str, ...]) -> None:
         store_schema=False,
         store_decimal_as_integer=True,
         write_statistics=_with_true_bounds(table.schema),
+        use_dictionary=_with_repeated_values(table),
     )
 
 
 def _with_true_bounds(schema: pa.Schema) -> list[str]:
     """Columns whose bounds may be written: those of floats leave NaN out, and Spark would skip its rows by them."""
     return [field.name for field in schema if is_atomic(field.type) and not pa.types.is_floating(field.type)]
+
+
+def _with_repeated_values(table: pa.Table) -> list[str]:
+    """Columns that a dictionary makes smaller, by their first rows; others it makes larger, and slower to write."""
+    first = table.slice(0, _LOOKED_AT)
+    return [
+        name
+        for name, column in zip(first.column_names, first.columns, strict=True)
+        if not is_atomic(column.type) or 2 * len(pc.unique(column)) <= first.num_rows
+    ]
 
 
 def _use_microseconds(data: DataFrame) -> None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
 _GONE = "_rv_gone"
 _BROADCAST_ROWS = 1_000_000
-_GATHERED_ROWS = 100_000
+_GATHERED_ROWS = 400_000
 _KEPT_SNAPSHOTS = 64
 
 _kept: WeakKeyDictionary[SparkSession, OrderedDict[object, DataFrame]] = WeakKeyDictionary()
