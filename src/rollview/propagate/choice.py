@@ -76,15 +76,15 @@ def check_strict(name: str, plan: ViewPlan, mode: RefreshMode) -> None:
 
 
 def choose_without(
-    absent: Collection[Relation], anew: Collection[str], plan: ViewPlan, mode: RefreshMode
+    absent: Collection[Relation], anew: Collection[str], name: str, plan: ViewPlan, mode: RefreshMode
 ) -> Choice | None:
     """Where not all is there to choose: ``absent``, of which only changes can be read; ``anew``, of which no change."""
     if anew:
-        return Choice(Mode.WHOLE, f"{_listed(anew)} copied anew, and what changed then is not known")
+        return Choice(Mode.WHOLE, f"what changed is not known, because of {_listed(anew)} all rows came anew")
     unkept = [table for table in absent if not table.is_kept]
     if unkept and mode is RefreshMode.RECOMPUTE:
         raise UsageError(
-            f"It cannot be recomputed: no rows of table '{unkept[0].name}' are kept here.",
+            f"View '{name}' cannot be recomputed: no rows of table '{unkept[0].name}' are kept here.",
             hint=f"To have them here as they are now, run: rollview source resnapshot {unkept[0].source}",
         )
     if absent:

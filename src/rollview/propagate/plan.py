@@ -101,7 +101,7 @@ def plan_propagate(
     sizes = {lower.name: _size(snapshot, lower, root, after) for lower in below}
     work = _work(changes, sizes)
     absent = {lower.name: lower for lower in below if not lower.is_kept or lower.told_from > after}
-    choice = choose_without(absent.values(), anew, plan, wanted) or choose(plan, wanted, work, past)
+    choice = choose_without(absent.values(), anew, name, plan, wanted) or choose(plan, wanted, work, past)
     if plan.summary is not None:
         sizes[GROUPS] = _size(snapshot, relation, root, after)
     rows = {lower: change.rows for lower, change in changes.items()}

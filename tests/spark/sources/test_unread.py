@@ -117,7 +117,7 @@ def test_views_over_changes_alone_are_exact_at_every_csn(world: World) -> None:
     world.create("sums", "rich")
     world.move(2)
     told = [one for one in warehouse.maintain(explain=True).actions if one.action == "release"]
-    assert [(one.relation, one.why) for one in told] == [("account", "only its changes are read, by sums, rich")]
+    assert [(one.relation, one.reason) for one in told] == [("account", "only its changes are read, by sums, rich")]
     assert world.release() == ["account"]
     assert world.files("account") == 0
     assert warehouse.sources()[0].kept["account"] == "no rows kept: only changes are read, by sums, rich"
