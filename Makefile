@@ -11,7 +11,7 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4
 TWO := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check faults bench bench-quick soak mutants anywhere interop docs install constraints
+.PHONY: help demo test check faults bench bench-quick mysql soak mutants anywhere interop docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -46,12 +46,18 @@ faults: .venv/.installed ## kills, failing calls, full disks, stopped processes 
 	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property/test_arithmetic.py
 	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/spark/oracle/test_arithmetic.py
 
+mysql: .venv/.installed .mysql/mysqld ## the tests of MySQL as a source, with a server of Debian unstable's packages; takes 260 MB
+	$(PYTEST) -m mysql tests/sources tests/spark/sources
+
+.mysql/mysqld: .ci/mysql
+	@$(PYTHON) .ci/mysql
+
 soak: .venv/.installed ## the long versions of tests of sources, with the figures that are promised: an hour
 	ROLLVIEW_BANK=2000 ROLLVIEW_BANK_KILLS=40 ROLLVIEW_BANK_VIEWS=1 ROLLVIEW_DDLS=40 ROLLVIEW_HUGE_MB=2048 \
 		ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 \
 		$(PYTEST) tests/sources
 
-mutants: .venv/.installed ## do the tests notice small wrong changes? MUTANTS=50 takes so many at random
+mutants: .venv/.installed ## do the tests notice small wrong changes? hours; goes on when stopped; MUTANTS=50 takes so many at random
 	@$(PYTHON) -m tests.mutants $(if $(MUTANTS),--sample $(MUTANTS))
 
 anywhere: .venv/.installed ## the demo's story on every kind of Spark session: minutes

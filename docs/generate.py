@@ -242,7 +242,7 @@ _SETTINGS = {
     "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
 }
 _OF_SOURCE = {
-    "kind": "`postgres`, `mariadb`, `sqlite`, `delta`, `files` or `debezium`",
+    "kind": "`postgres`, `mariadb`, `mysql`, `sqlite`, `delta`, `files` or `debezium`",
     "address": "a URL as `env:NAME` or `file:PATH`, or the path of a database or folder",
     "tables": "what is captured",
     "options": "what the kind understands",

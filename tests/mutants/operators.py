@@ -38,13 +38,18 @@ class Mutant:
     place: int
     choice: int
 
-    def source(self) -> str:
-        """The whole file as changed."""
+    @property
+    def named(self) -> str:
+        """Without its line, which changes more often than it does."""
+        return f"{self.path.parent.name}/{self.path.name}: {self.function}: {self.what}"
+
+    def tree(self) -> ast.Module:
+        """The whole file as changed; what is not changed stays on its lines."""
         tree = ast.parse(self.path.read_text(encoding="utf-8"))
         node = next(islice(ast.walk(dict(outermost(tree))[self.function]), self.place, None))
         _, do = list(_changes(node))[self.choice]
         do()
-        return ast.unparse(ast.fix_missing_locations(tree))
+        return ast.fix_missing_locations(tree)
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
@@ -77,7 +82,7 @@ def _changes(node: ast.AST) -> Iterator[Change]:
         # a default after ``or`` is no term
         case ast.BoolOp(values=[*_, last] as values) if not isinstance(last, ast.Constant):
             for place, value in enumerate(values):
-                yield f"a condition without {_spelled(value)}", lambda place=place: _drop(values, place)  # type: ignore[misc]
+                yield f"a condition without {_spelled(value)}", lambda place=place: _hide(values, place)  # type: ignore[misc]
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield (
                 f"no longer negated: {_spelled(operand)}",
@@ -92,9 +97,7 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
     name = _name(node.func)
     match node:
         case ast.Call(func=ast.Name("same_value"), args=[left, right]):
-            equal = ast.Call(
-                ast.Attribute(ast.Name("exp"), "EQ"), [], [_given("this", left), _given("expression", right)]
-            )
+            equal = ast.Call(_sqlglot("EQ"), [], [ast.keyword("this", left), ast.keyword("expression", right)])
             yield "same_value becomes =", lambda: node.__dict__.update(equal.__dict__)
         case ast.Call(func=ast.Name("big"), args=[ast.Constant(1)]):
             yield "big(1) becomes big(-1)", lambda: setattr(node, "args", [ast.UnaryOp(ast.USub(), ast.Constant(1))])
@@ -104,7 +107,7 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
                 lambda: setattr(node, "func", ast.parse("lambda _: exp.true()", mode="eval").body),
             )
         case ast.Call(func=ast.Attribute(attr="Neg"), keywords=[ast.keyword(arg="this")]):
-            yield "a minus is gone", lambda: setattr(node, "func", ast.Attribute(ast.Name("exp"), "Paren"))
+            yield "a minus is gone", lambda: setattr(node, "func", _sqlglot("Paren"))
         case ast.Call(func=ast.Name(id=plain)) if plain in _CALLS:
             yield f"{plain} becomes {_CALLS[plain]}", lambda: setattr(node.func, "id", _CALLS[plain])
     if name in _TERMS and len(node.args) == 1 and isinstance(node.args[0], ast.List) and len(node.args[0].elts) > 1:
@@ -113,12 +116,17 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
             yield f"{name} without {_spelled(term)}", lambda place=place: _drop(terms, place)  # type: ignore[misc]
 
 
-def _given(name: str, value: ast.expr) -> ast.keyword:
-    return ast.keyword(name, value)
+def _sqlglot(name: str) -> ast.Attribute:
+    return ast.Attribute(ast.Name("exp", ast.Load()), name, ast.Load())
 
 
 def _drop(nodes: list[ast.expr], place: int) -> None:
     del nodes[place]
+
+
+def _hide(conditions: list[ast.expr], place: int) -> None:
+    """Its neighbour is there twice: a tree needs two of them."""
+    conditions[place] = conditions[place - 1 if place else 1]
 
 
 def _spelled(node: ast.expr) -> str:

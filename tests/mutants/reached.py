@@ -26,8 +26,9 @@ class _Marking(SourceFileLoader):
     def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
         tree = ast.parse(data, path)
         for name, function in outermost(tree):
-            mark = ast.parse(f"{MARK}.add(({str(path)!r}, {name!r}))").body[0]
-            function.body.insert(_after_text(function), ast.copy_location(mark, function.body[0]))
+            for inner in [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef)]:
+                mark = ast.parse(f"{MARK}.add(({str(path)!r}, {name!r}))").body[0]
+                inner.body.insert(_after_text(inner), ast.copy_location(mark, inner.body[0]))
         code: CodeType = compile(ast.fix_missing_locations(tree), path, "exec")
         return code
 

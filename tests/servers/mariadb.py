@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pymysql
 import pytest
@@ -47,6 +47,9 @@ class MariadbServer:
         return f"mariadb://root@127.0.0.1:{self.port}/{database}"
 
 
+S = TypeVar("S", bound=MariadbServer)
+
+
 def find_mariadb() -> Path | None:
     """The folder that holds ``sbin/mariadbd``."""
     places = [os.environ.get("ROLLVIEW_MARIADB"), "/usr", "/usr/local"]
@@ -65,14 +68,14 @@ def running_mariadb(base: Path) -> Iterator[MariadbServer]:
     subprocess.run(
         [*install, "--auth-root-authentication-method=normal", "--skip-test-db"], check=True, capture_output=True
     )
-    port = _free_port()
+    port = free_port()
     program = [base / "sbin" / "mariadbd", "--no-defaults", *common, messages, *_SETTINGS, f"--port={port}"]
     with (home / "log").open("w") as log:
         server = subprocess.Popen(
             [*program, f"--socket={home}/socket", f"--pid-file={home}/pid"], stdout=log, stderr=log
         )
     try:
-        yield _answering(MariadbServer(port), home / "log")
+        yield answering(MariadbServer(port), home / "log")
     finally:
         server.terminate()
         server.wait()
@@ -88,7 +91,7 @@ def mariadb_server() -> Iterator[MariadbServer]:
         yield server
 
 
-def _answering(server: MariadbServer, log: Path) -> MariadbServer:
+def answering(server: S, log: Path) -> S:
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -96,11 +99,11 @@ def _answering(server: MariadbServer, log: Path) -> MariadbServer:
             return server
         except pymysql.MySQLError:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"MariaDB does not answer: {log.read_text()}") from None
+                raise RuntimeError(f"the server does not answer: {log.read_text()}") from None
             time.sleep(0.1)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

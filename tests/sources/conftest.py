@@ -10,16 +10,18 @@ import pytest
 
 from rollview.warehouse import Warehouse
 from tests.servers.mariadb import mariadb_server
+from tests.servers.mysql import mysql_server
 from tests.servers.postgres import postgres_server
 from tests.sources.debezium_harness import DebeziumHarness
 from tests.sources.delta_harness import DeltaHarness
 from tests.sources.files_harness import FilesHarness
 from tests.sources.harness import Harness, new_warehouse
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
-__all__ = ["mariadb_server", "postgres_server"]
+__all__ = ["mariadb_server", "mysql_server", "postgres_server"]
 
 KINDS = [
     "sqlite",
@@ -28,6 +30,7 @@ KINDS = [
     "debezium",
     pytest.param("postgres", marks=pytest.mark.postgres),
     pytest.param("mariadb", marks=pytest.mark.mariadb),
+    pytest.param("mysql", marks=pytest.mark.mysql),
 ]
 
 
@@ -47,6 +50,8 @@ def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Harness:
         return DebeziumHarness(folder)
     if kind == "mariadb":
         return MariadbHarness(request.getfixturevalue("mariadb_server"))
+    if kind == "mysql":
+        return MysqlHarness(request.getfixturevalue("mysql_server"))
     return FilesHarness(folder) if kind == "files" else SqliteHarness(folder)
 
 
@@ -63,7 +68,7 @@ def warehouse(empty_warehouse: Warehouse, harness: Harness) -> Warehouse:
     return empty_warehouse
 
 
-@pytest.fixture(params=[KINDS[0], *KINDS[-2:]])
+@pytest.fixture(params=[KINDS[0], *KINDS[-3:]])
 def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """A database of each kind that is captured from its own log."""
     made = _make(request.param, request, tmp_path)

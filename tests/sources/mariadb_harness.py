@@ -13,7 +13,7 @@ from tests.sources.sql_harness import bag, statements
 
 class MariadbHarness:
     kind = "mariadb"
-    capabilities = frozenset(Capability)
+    capabilities: frozenset[Capability] = frozenset(Capability)
 
     def __init__(self, server: MariadbServer) -> None:
         self.database = f"d_{uuid.uuid4().hex[:12]}"
@@ -35,7 +35,7 @@ class MariadbHarness:
 
     def settings(self) -> SourceSettings:
         tables = (TableSettings("account", "account"), TableSettings("note", "note"))
-        return SourceSettings("mariadb", self.url, tables)
+        return SourceSettings(self.kind, self.url, tables)
 
     def write(self, *writes: Write) -> None:
         with self._lock, self.connection.cursor() as cursor:

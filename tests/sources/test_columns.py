@@ -17,10 +17,15 @@ from rollview.warehouse import Warehouse
 from tests.sources.delta_harness import DeltaHarness
 from tests.sources.harness import ACCOUNTS, Row, Write, account, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
-KINDS = ["sqlite", "delta", *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb"))]
+KINDS = [
+    "sqlite",
+    "delta",
+    *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb", "mysql")),
+]
 
 
 @pytest.fixture(params=KINDS)
@@ -29,6 +34,8 @@ def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
         made: Any = PostgresHarness(request.getfixturevalue("postgres_server"))
     elif request.param == "mariadb":
         made = MariadbHarness(request.getfixturevalue("mariadb_server"))
+    elif request.param == "mysql":
+        made = MysqlHarness(request.getfixturevalue("mysql_server"))
     else:
         made = DeltaHarness(tmp_path) if request.param == "delta" else SqliteHarness(tmp_path)
     with closing(made):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
 import psycopg
+import pymysql
 import pytest
 
 from rollview.errors import NotFound, UsageError
@@ -18,11 +20,13 @@ from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer, running_postgres
 from tests.sources.harness import Bag, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
-pytestmark = [pytest.mark.postgres, pytest.mark.mariadb]
+pytestmark = pytest.mark.postgres
 
+UNKNOWN_XID = 1397
 BOTH = GlobalSettings(sources=("pg", "my"))
 ANN, BOB = (
     "UPDATE account SET balance = balance - 1 WHERE id = 1",
@@ -46,9 +50,10 @@ def pg(two_phase_server: PostgresServer) -> Iterator[PostgresHarness]:
             harness.connection.execute(f"ROLLBACK PREPARED '{gid}'".encode())
 
 
-@pytest.fixture
-def my(mariadb_server: MariadbServer) -> Iterator[MariadbHarness]:
-    with closing(MariadbHarness(mariadb_server)) as harness:
+@pytest.fixture(params=[pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("mariadb", "mysql")])
+def my(request: pytest.FixtureRequest) -> Iterator[MariadbHarness]:
+    server: MariadbServer = request.getfixturevalue(f"{request.param}_server")
+    with closing(MysqlHarness(server) if request.param == "mysql" else MariadbHarness(server)) as harness:
         yield harness
 
 
@@ -76,7 +81,16 @@ def commit_pg(pg: PostgresHarness, gid: str) -> None:
 
 
 def commit_my(my: MariadbHarness, gid: str) -> None:
-    my.execute(f"XA COMMIT '{gid}','my'")
+    """The transaction is anybody's once the server has noticed that its connection is gone."""
+    for pause in (0.05,) * 100:
+        try:
+            my.execute(f"XA COMMIT '{gid}','my'")
+            return
+        except pymysql.MySQLError as error:
+            if error.args[0] != UNKNOWN_XID:
+                raise
+            time.sleep(pause)
+    raise AssertionError(f"{gid} is nobody's")
 
 
 def total(warehouse: Warehouse, csn: int | None = None) -> Decimal:

@@ -17,6 +17,7 @@ from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.held import delta_folder, load_rows
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Write, account, capture, stored
+from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.test_shared import random_writes
 
 HUGE = int(os.environ.get("ROLLVIEW_HUGE_MB", "60"))
@@ -36,6 +37,9 @@ print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 FILLED = {
     "postgres": "INSERT INTO big SELECT g, repeat(md5((g % 999)::text), 64) FROM generate_series({0}, {1}) AS g",
     "mariadb": "INSERT INTO big SELECT seq, repeat(md5(seq % 999), 64) FROM seq_{0}_to_{1}",
+    "mysql": "INSERT /*+ SET_VAR(cte_max_recursion_depth = 4000000) */ INTO big "
+    "WITH RECURSIVE s(g) AS (SELECT {0} UNION ALL SELECT g + 1 FROM s WHERE g < {1}) "
+    "SELECT g, repeat(sha2(g % 999, 256), 32) FROM s",
     "sqlite": "WITH RECURSIVE s(g) AS (SELECT {0} UNION ALL SELECT g + 1 FROM s WHERE g < {1}) "
     "INSERT INTO big SELECT g, hex(zeroblob(1000)) || g FROM s",
 }
@@ -43,7 +47,7 @@ FILLED = {
 
 def execute(bank: Any, *texts: str) -> None:
     for text in texts:
-        if bank.kind == "mariadb":
+        if isinstance(bank, MariadbHarness):
             bank.execute(text)
         else:
             bank.connection.execute(text if bank.kind == "sqlite" else text.encode())

@@ -18,6 +18,7 @@ from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Row, new_warehouse, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
@@ -28,6 +29,7 @@ KINDS = [
     "sqlite",
     pytest.param("postgres", marks=pytest.mark.postgres),
     pytest.param("mariadb", marks=pytest.mark.mariadb),
+    pytest.param("mysql", marks=pytest.mark.mysql),
 ]
 
 
@@ -46,7 +48,7 @@ class Altering:
             self.execute("ALTER TABLE wide REPLICA IDENTITY FULL")
 
     def execute(self, text: str) -> list[Row]:
-        if self._harness.kind == "mariadb":
+        if isinstance(self._harness, MariadbHarness):
             return list(self._harness.execute(text))
         cursor = self._harness.connection.execute(text if self._harness.kind == "sqlite" else text.encode())
         return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
@@ -121,6 +123,8 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
             open_.append(PostgresHarness(request.getfixturevalue("postgres_server")))
         elif kind == "mariadb":
             open_.append(MariadbHarness(request.getfixturevalue("mariadb_server")))
+        elif kind == "mysql":
+            open_.append(MysqlHarness(request.getfixturevalue("mysql_server")))
         else:
             open_.append(SqliteHarness(folder))
         return open_[-1]

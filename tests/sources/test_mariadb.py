@@ -1,4 +1,4 @@
-"""What is special about MariaDB: its types, and what a session may do to its log."""
+"""What is special about MariaDB and MySQL: their types, and what a session may do to the log."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rollview.warehouse import Warehouse
 from tests.servers.mariadb import MariadbServer
 from tests.sources.harness import ACCOUNTS, Write, account, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 
-pytestmark = pytest.mark.mariadb
 
-
-@pytest.fixture
-def bank(mariadb_server: MariadbServer) -> Iterator[MariadbHarness]:
-    with closing(MariadbHarness(mariadb_server)) as harness:
+@pytest.fixture(params=[pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("mariadb", "mysql")])
+def bank(request: pytest.FixtureRequest) -> Iterator[MariadbHarness]:
+    server: MariadbServer = request.getfixturevalue(f"{request.param}_server")
+    with closing(MysqlHarness(server) if request.param == "mysql" else MariadbHarness(server)) as harness:
         yield harness
 
 
@@ -33,7 +33,7 @@ def warehouse(empty_warehouse: Warehouse, bank: MariadbHarness) -> Warehouse:
 
 
 def settings(bank: MariadbHarness, *tables: str) -> SourceSettings:
-    return SourceSettings("mariadb", bank.url, tuple(TableSettings(table, table) for table in tables))
+    return SourceSettings(bank.kind, bank.url, tuple(TableSettings(table, table) for table in tables))
 
 
 TYPES: dict[str, tuple[str, str, Any]] = {
@@ -139,6 +139,50 @@ def test_changes_of_the_layout(warehouse: Warehouse, bank: MariadbHarness) -> No
     assert warehouse.sources()[0].state == "lost_position"
     warehouse.resnapshot("bank")
     assert stored(warehouse, "account") == Counter(bank.execute("SELECT id, balance FROM account"))
+
+
+@pytest.mark.parametrize("type_", ["varchar(9) character set utf16", "enum('zoë') character set latin1"])
+def test_a_text_that_the_log_tells_wrongly_is_not_taken(
+    empty_warehouse: Warehouse, bank: MariadbHarness, type_: str
+) -> None:
+    bank.execute(f"CREATE TABLE t (id int, c {type_})", "CREATE TABLE later (id int, c varchar(9))")
+    (found,) = empty_warehouse.check_source("s", settings(bank, "t")).findings
+    assert "in character set" in found.what
+    empty_warehouse.add_source("s", settings(bank, "later"))
+    bank.execute(f"ALTER TABLE later MODIFY c {type_}", "INSERT INTO later VALUES (1, 'zoë')")
+    capture(empty_warehouse)
+    assert empty_warehouse.snapshot().get("later").schema.names == ("id",)
+
+
+def test_rows_that_a_foreign_key_changes_are_seen_or_the_table_is_not_taken(
+    empty_warehouse: Warehouse, bank: MariadbHarness
+) -> None:
+    bank.execute("CREATE TABLE p (id int PRIMARY KEY)", "INSERT INTO p VALUES (1), (2)")
+    bank.execute("CREATE TABLE c (p int, CONSTRAINT own FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)")
+    bank.execute("INSERT INTO c VALUES (1), (2)")
+    findings = empty_warehouse.check_source("s", settings(bank, "c")).findings
+    if findings:
+        assert "ON DELETE CASCADE" in findings[0].what
+        bank.execute(str(findings[0].mend).rstrip(";"))
+    empty_warehouse.add_source("s", settings(bank, "c"))
+    bank.execute("DELETE FROM p WHERE id = 1")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "c") == bank.rows("c")
+    bank.execute("DELETE FROM c WHERE p NOT IN (SELECT id FROM p)")
+    bank.execute("ALTER TABLE c ADD CONSTRAINT more FOREIGN KEY (p) REFERENCES p (id) ON UPDATE SET NULL")
+    empty_warehouse.capture()
+    assert empty_warehouse.sources()[0].state == "lost_position"
+
+
+def test_other_ways_to_change_all_rows_are_noticed(warehouse: Warehouse, bank: MariadbHarness) -> None:
+    bank.execute("CREATE TABLE other (text VARCHAR(200) COLLATE utf8mb4_bin) PARTITION BY KEY (text)")
+    warehouse.capture()
+    assert warehouse.sources()[0].state == "active"
+    bank.execute("ALTER TABLE other EXCHANGE PARTITION p0 WITH TABLE note")
+    warehouse.capture()
+    assert warehouse.sources()[0].state == "lost_position"
+    warehouse.resnapshot("bank")
+    assert stored(warehouse, "note") == bank.rows("note") == Counter()
 
 
 def test_what_is_missing_is_told(empty_warehouse: Warehouse, bank: MariadbHarness) -> None:

@@ -19,6 +19,7 @@ from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 from tests.sources.harness import NAN, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
@@ -84,6 +85,8 @@ MARIADB: list[Case] = [
     ("timestamp(6) NULL", "'2038-01-19 03:14:07.999999'", datetime(2038, 1, 19, 3, 14, 7, 999999, tzinfo=UTC)),
     ("time", "'-838:59:59'", "-838:59:59"),
     ("time(6)", "'00:00:00.000001'", "00:00:00.000001"),
+    ("time(6)", "'-00:00:00.000001'", BAD),
+    ("time(2)", "'-01:00:00'", BAD),
     ("year", "2155", 2155),
     ("tinyint(1)", "127", 127),
     ("bigint", "-9223372036854775808", -(2**63)),
@@ -136,10 +139,13 @@ SQLITE: list[Case] = [
     ("DATETIME", "'2026-03-29 02:30:00.123456'", datetime(2026, 3, 29, 2, 30, 0, 123456)),
 ]
 
-MATRIX = {"postgres": POSTGRES, "mariadb": MARIADB, "sqlite": SQLITE}
+MATRIX = {"postgres": POSTGRES, "mariadb": MARIADB, "mysql": MARIADB, "sqlite": SQLITE}
 
 
-@pytest.fixture(params=["sqlite", *(pytest.param(k, marks=getattr(pytest.mark, k)) for k in ("postgres", "mariadb"))])
+SERVERS = ("postgres", "mariadb", "mysql")
+
+
+@pytest.fixture(params=["sqlite", *(pytest.param(k, marks=getattr(pytest.mark, k)) for k in SERVERS)])
 def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     if request.param == "sqlite":
         made: Any = SqliteHarness(tmp_path)
@@ -147,15 +153,15 @@ def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
         server: PostgresServer = request.getfixturevalue("postgres_server")
         made = PostgresHarness(server)
     else:
-        other: MariadbServer = request.getfixturevalue("mariadb_server")
-        made = MariadbHarness(other)
+        other: MariadbServer = request.getfixturevalue(f"{request.param}_server")
+        made = MysqlHarness(other) if request.param == "mysql" else MariadbHarness(other)
         made.execute("SET sql_mode = 'ALLOW_INVALID_DATES', time_zone = '+00:00'")
     with closing(made):
         yield made
 
 
 def execute(bank: Any, text: str) -> None:
-    if bank.kind == "mariadb":
+    if isinstance(bank, MariadbHarness):
         bank.execute(text)
     else:
         bank.connection.execute(text if bank.kind == "sqlite" else text.encode())

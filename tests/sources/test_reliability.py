@@ -24,10 +24,14 @@ from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import _Programs, running_postgres
 from tests.sources.harness import Harness, Write, account, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
-SQL_KINDS = ["sqlite", *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb"))]
+SQL_KINDS = [
+    "sqlite",
+    *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb", "mysql")),
+]
 
 
 @pytest.fixture(params=SQL_KINDS)
@@ -36,13 +40,13 @@ def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
         made: Any = SqliteHarness(tmp_path)
     else:
         server = request.getfixturevalue(f"{request.param}_server")
-        made = PostgresHarness(server) if request.param == "postgres" else MariadbHarness(server)
+        made = {"postgres": PostgresHarness, "mariadb": MariadbHarness, "mysql": MysqlHarness}[request.param](server)
     with closing(made):
         yield made
 
 
 def run(bank: Any) -> Callable[[str], Any]:
-    return bank.execute if bank.kind == "mariadb" else lambda text: bank.connection.execute(text)
+    return bank.execute if isinstance(bank, MariadbHarness) else lambda text: bank.connection.execute(text)
 
 
 def settings(bank: Any, *tables: str) -> SourceSettings:

@@ -19,6 +19,7 @@ from rollview.sources.kinds import open_new
 from rollview.warehouse import Warehouse
 from tests.sources.harness import ACCOUNTS, Bag, Harness, Row, Write, account, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_kills import killed
@@ -94,10 +95,13 @@ def test_a_table_that_is_emptied_and_filled_is_still_selected(empty_warehouse: W
     assert stored(empty_warehouse, "account") == Counter({account(5, None, None): 1})
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=getattr(pytest.mark, k)) for k in ("postgres", "mariadb")])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=getattr(pytest.mark, k)) for k in ("postgres", "mariadb", "mysql")]
+)
 def test_a_server_is_not_asked_for_rows_that_integers_leave_out(request: pytest.FixtureRequest, kind: str) -> None:
     server = request.getfixturevalue(f"{kind}_server")
-    with closing(PostgresHarness(server) if kind == "postgres" else MariadbHarness(server)) as bank:
+    made = {"postgres": PostgresHarness, "mariadb": MariadbHarness, "mysql": MysqlHarness}[kind]
+    with closing(made(server)) as bank:
         asked = settings(bank, "owner = 'nobody' AND (id = 1 OR NOT id <> 3 AND id IS NOT NULL)")
         source = open_new("bank", asked)
         with closing(source):

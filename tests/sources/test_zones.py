@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Bag, capture, stored
+from tests.sources.mariadb_harness import MariadbHarness
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Honolulu")
 
@@ -37,6 +38,7 @@ COLUMNS = {
     "sqlite": ("DATETIME", "DATETIME"),
     "postgres": ("timestamp", "timestamptz"),
     "mariadb": ("datetime(6)", "timestamp(6) NULL"),
+    "mysql": ("datetime(6)", "timestamp(6) NULL"),
 }
 
 
@@ -54,7 +56,7 @@ def reading_in(zone: str) -> Iterator[None]:
 
 
 def execute(bank: Any, text: str) -> None:
-    bank.execute(text) if bank.kind == "mariadb" else bank.connection.execute(text)
+    bank.execute(text) if isinstance(bank, MariadbHarness) else bank.connection.execute(text)
 
 
 def write(bank: Any, zone: str, first: int) -> Bag:
@@ -62,12 +64,13 @@ def write(bank: Any, zone: str, first: int) -> Bag:
     offset = _offset(zone)
     if bank.kind == "postgres":
         execute(bank, f"SET timezone = '{zone}'")
-    elif bank.kind == "mariadb":
+    elif isinstance(bank, MariadbHarness):
         execute(bank, f"SET time_zone = '{_spelled(offset)}'")
     rows, meant = [], Counter[Any]()
     for place, instant in enumerate(INSTANTS):
         local = LOCALS[place % len(LOCALS)]
-        told = {"postgres": instant.astimezone(ZoneInfo(zone)), "mariadb": (instant + offset).replace(tzinfo=None)}
+        there = (instant + offset).replace(tzinfo=None)
+        told = {"postgres": instant.astimezone(ZoneInfo(zone)), "mariadb": there, "mysql": there}
         moment = told.get(bank.kind, instant.replace(tzinfo=None))
         rows.append(f"({first + place}, '{local}', '{moment}')")
         meant[(first + place, local, instant if bank.kind in told else moment)] += 1

@@ -100,7 +100,7 @@ def linear_value(output: Output, result: str, ledger: Ledger) -> exp.Expr:
 
 
 def _spelled(aggregate: exp.Expr) -> str:
-    return str(function_name(aggregate) or aggregate.key).upper()
+    return str(function_name(aggregate)).upper()
 
 
 def _given(condition: exp.Expr | None) -> list[exp.Expr]:

@@ -84,7 +84,7 @@ def _ctes(query: exp.Expr) -> Iterable[exp.CTE]:
 
 def _union(query: exp.Union, known: Known) -> Rel:
     _refuse_row_limits(query)
-    if query.args.get("by_name") or query.args.get("side") or query.args.get("on"):
+    if query.args.get("by_name"):
         raise NotIncremental("UNION", "columns that meet by name have no incremental rule yet", query)
     left, right = build(query.left, known), build(query.right, known)
     both = Union((left, right))
@@ -170,7 +170,7 @@ def _operands(call: exp.Expr) -> list[exp.Expr]:
     for i, child in enumerate(call.iter_expressions()):
         if isinstance(child, exp.Distinct):
             found.extend(child.expressions)
-        elif isinstance(child, exp.Star) or (i > 0 and child.find(exp.Column) is None):
+        elif i > 0 and child.find(exp.Column) is None:
             continue
         else:
             found.append(child)
@@ -180,7 +180,7 @@ def _operands(call: exp.Expr) -> list[exp.Expr]:
 def _group_keys(frame: _Frame, outputs: list[Output], group: exp.Group | None) -> list[exp.Expr]:
     if group is None:
         return []
-    if group.args.get("totals") or group.find(exp.GroupingSets, exp.Cube, exp.Rollup):
+    if group.find(exp.GroupingSets, exp.Cube, exp.Rollup):
         raise NotIncremental("GROUPING SETS", "grouping sets, cube and rollup have no incremental rule yet", group)
     if group.args.get("all"):
         keys = [output.expression for output in outputs if not is_aggregate(output.expression)]
@@ -238,12 +238,11 @@ class _Frame:
 
     def _join(self, join: exp.Join, known: Known) -> None:
         side, kind, method = (join.side or "").upper(), (join.kind or "").upper(), (join.method or "").upper()
-        if method in ("ASOF", "NATURAL") or kind in ("SEMI", "ANTI") or join.args.get("using"):
+        assert not join.args.get("using"), "resolving writes ON"
+        if method or kind in ("SEMI", "ANTI"):
             raise NotIncremental(f"{side} {method} {kind} JOIN".strip(), "this join has no incremental rule yet", join)
-        if kind == "OUTER" and not side:
-            side = "FULL"
-        if side:
-            self._outer_join(join, JoinKind(side), known)
+        if side or kind == "OUTER":
+            self._outer_join(join, JoinKind(side or "FULL"), known)
             return
         self._place(join.this, known)
         on = join.args.get("on")
@@ -325,7 +324,7 @@ def _source(source: exp.Expr, known: Known) -> tuple[str, Rel]:
     alias = source.alias_or_name.lower()
     if isinstance(source, exp.Subquery):
         return alias, build(source.this, known)
-    if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+    if isinstance(source, exp.Table):
         name = source.name.lower()
         rel = known.ctes.get(name) or known.relations.get(name)
         if rel is not None:

@@ -153,7 +153,7 @@ class _Reading:
                 # Never unknown, so that NOT of it is not either.
                 found = self._compare(node, "=", "=")
                 return All((Not(IsNull(found.column)), found))
-            case exp.In() if node.expressions and not node.args.get("query"):
+            case exp.In() if node.expressions:
                 return Any(tuple(self._with(node.this, "=", value) for value in node.expressions))
             case exp.Between() if not node.args.get("symmetric"):
                 low, high = node.args["low"], node.args["high"]
@@ -210,8 +210,7 @@ def _number(node: exp.Expr) -> Decimal | None:
     if isinstance(node, exp.Neg):
         found = _number(node.this)
         return None if found is None else -found
-    is_number = isinstance(node, exp.Literal) and not node.is_string
-    return Decimal(node.name) if is_number and _NUMBER.fullmatch(node.name) else None
+    return Decimal(node.name) if node.is_number and _NUMBER.fullmatch(node.name) else None
 
 
 def _integer(node: exp.Expr) -> int | None:
@@ -232,7 +231,7 @@ def _decimal(node: exp.Expr, precision: int, scale: int) -> Decimal | None:
 
 
 def _text(node: exp.Expr) -> str | None:
-    return node.name if isinstance(node, exp.Literal) and node.is_string else None
+    return node.name if node.is_string else None
 
 
 def _boolean(node: exp.Expr) -> bool | None:
@@ -247,18 +246,19 @@ def _spelled(node: exp.Expr, *types: exp.DType) -> str | None:
 
 def _date(node: exp.Expr) -> date | None:
     text = _spelled(node, exp.DType.DATE) or _text(node)
-    return _parsed(date.fromisoformat, text) if text and _DATE.fullmatch(text) else None
+    return _parsed(date.fromisoformat, text) if text is not None and _DATE.fullmatch(text) else None
 
 
 def _instant(node: exp.Expr) -> datetime | None:
     text = _spelled(node, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
-    has_zone = text is not None and _ZONE.search(text) and _MOMENT.fullmatch(_ZONE.sub("", text))
-    return _parsed(datetime.fromisoformat, text) if text and has_zone else None
+    if text is None or not _ZONE.search(text) or not _MOMENT.fullmatch(_ZONE.sub("", text)):
+        return None
+    return _parsed(datetime.fromisoformat, text)
 
 
 def _moment(node: exp.Expr) -> datetime | None:
     text = _spelled(node, exp.DType.TIMESTAMPNTZ)
-    return _parsed(datetime.fromisoformat, text) if text and _MOMENT.fullmatch(text) else None
+    return _parsed(datetime.fromisoformat, text) if text is not None and _MOMENT.fullmatch(text) else None
 
 
 def _parsed(parse: Callable[[str], _T], text: str) -> _T | None:

@@ -68,7 +68,7 @@ def _name_and_columns(tree: exp.Expr) -> tuple[str, tuple[str, ...]]:
         return name, ()
     columns = []
     for item in target.expressions:
-        if isinstance(item, exp.ColumnDef) and item.args.get("kind") is not None:
+        if item.args.get("kind") is not None:
             line, column = place_of(item)
             raise SqlError(f"Column '{item.name}' of view '{name}' cannot declare a type.", line=line, column=column)
         columns.append(checked_name(item.name, "column"))

@@ -74,10 +74,6 @@ def same_value(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.NullSafeEQ(this=left.copy(), expression=right.copy())
 
 
-def same_values(left: str, right: str, columns: Iterable[str]) -> exp.Expr:
-    return all_of(same_value(column(left, name), column(right, name)) for name in columns)
-
-
 def conjuncts(expression: exp.Expr) -> list[exp.Expr]:
     bare = expression.unnest()
     return [part for side in bare.flatten() for part in conjuncts(side)] if isinstance(bare, exp.And) else [bare]

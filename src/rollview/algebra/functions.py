@@ -102,7 +102,7 @@ def is_aggregate_call(node: exp.Expr) -> bool:
 
 def is_generator(node: exp.Expr) -> bool:
     """Whether it makes several rows of one."""
-    return isinstance(node, exp.UDTF | exp.Explode) or function_name(node) in _GENERATORS
+    return function_name(node) in _GENERATORS
 
 
 def is_time_window(node: exp.Expr) -> bool:
@@ -128,7 +128,7 @@ def check_determined(query: exp.Expr) -> None:
             raise _refusal(Unsupported, node, f"the parameter {node.sql('spark')}", "nothing gives it a value")
         elif isinstance(node, exp.WindowSpec):
             _check_frame(node)
-        if isinstance(node, exp.Collate) or name == "collate":
+        if name == "collate":
             _check_collation(node)
     for limited in query.find_all(exp.Limit, exp.Offset, exp.Fetch):
         _check_limit(limited)
@@ -152,7 +152,8 @@ def _is_sorted(node: exp.Expr) -> bool:
     above = node.parent
     while isinstance(above, exp.Filter | exp.Paren):
         above = above.parent
-    return above is not None and function_name(above) in _SORTED and above.find(exp.Lambda) is None
+    assert above is not None
+    return function_name(above) in _SORTED and above.find(exp.Lambda) is None
 
 
 def _check_collation(node: exp.Expr) -> None:
@@ -166,7 +167,8 @@ def _check_frame(frame: exp.WindowSpec) -> None:
     """Rows that are equal in the window's order stand in no order among themselves."""
     unbounded = frame.args.get("start") == "UNBOUNDED" and frame.args.get("end") == "UNBOUNDED"
     if frame.args.get("kind") == "ROWS" and not unbounded:
-        raise _refusal(NotDeterministic, frame.parent or frame, "a window frame of ROWS", _ORDER, "Write RANGE.")
+        assert frame.parent is not None
+        raise _refusal(NotDeterministic, frame.parent, "a window frame of ROWS", _ORDER, "Write RANGE.")
 
 
 def _check_limit(limited: exp.Expr) -> None:

@@ -87,7 +87,7 @@ def _rows(resolved: Resolved) -> Mapping[str, Rows]:
                 rows = _rows_there(scope, node, source, known[source.name.lower()])
                 found[source.name.lower()] = either(found[source.name.lower()], rows)
     for table in resolved.query.find_all(exp.Table):
-        if id(table) not in seen and table.name.lower() in known:
+        if id(table) not in seen:
             found[table.name.lower()] = EVERY_ROW
     return found
 
@@ -99,8 +99,6 @@ def _rows_there(scope: Scope, node: exp.Expr, table: exp.Table, relation: Known)
         return EVERY_ROW
     alias = table.alias_or_name
     own = [_bare(one) for one in _conjuncts_over(select, table) if _is_over(one, alias)]
-    if not own:
-        return EVERY_ROW
     understood = (_understood(_alternatives(one), relation.schema, relation.name) for one in own)
     return _product(list(understood))
 
@@ -110,8 +108,8 @@ def _conjuncts_over(select: exp.Select, table: exp.Table) -> Iterator[exp.Expr]:
     is_inner = all(not join.side and join.kind in ("", "INNER", "CROSS") for join in joins)
     own = select.args.get("joins") or []
     is_kept = all(join.side in ("", "LEFT") for join in own)
-    first = select.args.get("from_")
-    if not is_inner and not (is_kept and first is not None and first.this is table and not table.args.get("joins")):
+    is_first = select.args["from_"].this is table
+    if not is_inner and not (is_kept and is_first and not table.args.get("joins")):
         return
     where = select.args.get("where")
     yield from _conjuncts(where.this) if where is not None else ()
@@ -130,8 +128,7 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_over(node: exp.Expr, alias: str) -> bool:
-    tables = {column.table for column in node.find_all(exp.Column)}
-    return tables == {alias} and node.find(exp.Query) is None
+    return {column.table for column in node.find_all(exp.Column)} == {alias}
 
 
 def _bare(node: exp.Expr) -> exp.Expr:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from rollview.algebra.tree import LEFT_SIDE, Aggregate, Block, Distinct, Input, Leaf, OuterJoin, Output, Rel, Union
+from rollview.algebra.tree import Aggregate, Block, Distinct, Input, Leaf, OuterJoin, Output, Rel, Union
 
 
 def prune(rel: Rel, wanted: Set[str] | None = None) -> Rel:
@@ -52,10 +52,9 @@ def _aggregate(rel: Aggregate, wanted: Set[str]) -> Aggregate:
 
 
 def _outer_join(rel: OuterJoin, wanted: Set[str]) -> OuterJoin:
-    compared = _columns(rel.on)
-    left = {name for side, name in compared if side == LEFT_SIDE} | {left for left, _ in rel.keys}
-    right = {name for side, name in compared if side != LEFT_SIDE} | {right for _, right in rel.keys}
-    return replace(rel, left=prune(rel.left, left | wanted), right=prune(rel.right, right | wanted))
+    """No name is on both sides, so each takes what is its own."""
+    used = wanted | {name for _, name in _columns(rel.on)}.union(*rel.keys)
+    return replace(rel, left=prune(rel.left, used), right=prune(rel.right, used))
 
 
 def _kept(columns: tuple[str, ...], wanted: Set[str]) -> tuple[str, ...]:

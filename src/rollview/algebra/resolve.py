@@ -17,9 +17,8 @@ from rollview.algebra.definition import checked_name
 from rollview.algebra.expressions import identifier, named
 from rollview.algebra.functions import function_name
 from rollview.algebra.text import DIALECT, parse_one, place_of, resolution_error
-from rollview.core.names import fault_in_name
 from rollview.core.schema import Constraints, Schema
-from rollview.errors import InvalidName, NotFound, SqlError, Unsupported
+from rollview.errors import NotFound, SqlError, Unsupported
 
 ROWS_SUFFIX = "@rows"
 
@@ -112,7 +111,7 @@ def _spelled_outputs(tree: exp.Query) -> dict[str, str]:
     first = tree
     while isinstance(first, exp.SetOperation | exp.Subquery):
         first = first.this
-    return {item.alias_or_name.lower(): item.alias_or_name for item in first.selects if item.alias_or_name}
+    return {item.alias_or_name.lower(): item.alias_or_name for item in first.selects}
 
 
 def _qualify(tree: exp.Query, reads: Mapping[str, Known]) -> exp.Query:
@@ -133,7 +132,7 @@ def _with_aliases(tree: exp.Query) -> exp.Query:
     """Every table under an alias that is an identifier: sqlglot would parse the bare name as text to make one."""
     aliased = tree.copy()
     for table in aliased.find_all(exp.Table):
-        if isinstance(table.this, exp.Identifier) and not table.args.get("alias"):
+        if not table.args.get("alias"):
             table.set("alias", exp.TableAlias(this=identifier(table.name)))
     return aliased
 
@@ -155,7 +154,7 @@ def _name_ctes_apart(query: exp.Query, reads: Mapping[str, Known]) -> None:
     for scope in traverse_scope(query):
         for table in scope.tables:
             source = scope.sources.get(table.alias_or_name)
-            if isinstance(source, Scope) and isinstance(source.expression.parent, exp.CTE):
+            if isinstance(source, Scope):
                 uses.setdefault(id(source.expression.parent), []).append(table)
     for cte in list(query.find_all(exp.CTE)):
         name, n = cte.alias, 1
@@ -181,7 +180,7 @@ def _spell_as_declared(query: exp.Query, reads: Mapping[str, Known]) -> None:
 
 def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, str], what: str) -> tuple[str, ...]:
     for item in query.selects:
-        if item.is_star or (isinstance(item.unalias(), exp.Dot) and item.unalias().name == "*"):
+        if item.unalias().is_star:
             line, column = place_of(item)
             raise Unsupported(
                 f"The columns that {item.unalias().sql('spark')} stands for are not known here.",
@@ -195,8 +194,6 @@ def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, s
     outputs = columns or tuple(spelled.get(name, name) for name in names)
     seen: set[str] = set()
     for name in outputs:
-        if fault_in_name(name) is not None and not columns:
-            raise InvalidName("column", name, str(fault_in_name(name)))
         checked_name(name, "column")
         if name.lower() in seen:
             raise SqlError(f"{what} has two columns named '{name}'.", hint="Give one of them another name with AS.")
@@ -212,8 +209,7 @@ def _rename(query: exp.Query, outputs: tuple[str, ...]) -> exp.Query:
     if isinstance(first, exp.Select):
         items = [named(item.unalias().copy(), name) for item, name in zip(first.selects, outputs, strict=True)]
         first.set("expressions", items)
-    order = query.args.get("order")
-    if order is not None and not any(query.args.get(name) for name in ("limit", "offset", "fetch")):
+    if not any(query.args.get(name) for name in ("limit", "offset", "fetch")):
         query.set("order", None)
     return query
 
@@ -224,7 +220,7 @@ def rebind(query: exp.Query, reads: tuple[Known, ...], rename: Mapping[str, str]
     names = {relation.name.lower() for relation in reads}
     for scope in traverse_scope(bound):
         for table in scope.tables:
-            if table.name.lower() in names and table.name.lower() not in {n.lower() for n in scope.cte_sources}:
+            if table.name.lower() in names:
                 alias = table.alias_or_name
                 table.set("this", identifier(rename[table.name.lower()]))
                 table.set("alias", exp.TableAlias(this=identifier(alias)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import OptimizeError, ParseError, SqlglotError, TokenError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from rollview.algebra.dialect import VerbatimSpark
 from rollview.errors import SqlError
@@ -43,9 +43,9 @@ def place_of(node: exp.Expr) -> tuple[int | None, int | None]:
 
 
 def _own_place(node: exp.Expr) -> tuple[int, int] | None:
-    line, end = node.meta.get("line"), node.meta.get("col")
-    if line is None or end is None:
+    if "line" not in node.meta:
         return None
+    line, end = node.meta["line"], node.meta["col"]
     width = node.meta["end"] - node.meta["start"] if "start" in node.meta else 0
     return int(line), max(int(end) - int(width), 1)
 
@@ -60,7 +60,7 @@ def resolution_error(error: SqlglotError, tree: exp.Expr, candidates: Sequence[t
     """Names that do not resolve, told as unknown or ambiguous. ``candidates``: relations and their columns."""
     message = _PLACE.sub("", str(error)).strip(" .,")
     found, table = _UNKNOWN_COLUMN.search(message), _UNKNOWN_TABLE.search(message)
-    if (found is None and table is None) or not isinstance(error, OptimizeError):
+    if found is None and table is None:
         return SqlError(f"The query does not resolve: {message}.")
     alias = table.group(1) if table else found.group(2) if found else None
     name = (found.group(1) or found.group(3)) if found else "*"
@@ -88,13 +88,13 @@ def resolution_error(error: SqlglotError, tree: exp.Expr, candidates: Sequence[t
 def _place_of_column(tree: exp.Expr, alias: str | None, name: str) -> tuple[int | None, int | None]:
     for node in tree.find_all(exp.Column):
         if node.name.lower() == name.lower() and (alias is None or node.table.lower() == alias.lower()):
-            return place_of(node.args.get("table") or node)
+            return place_of(node)
     return None, None
 
 
 def _syntax_error(error: ParseError | TokenError) -> SqlError:
-    if isinstance(error, ParseError) and error.errors:
-        first = error.errors[0]
+    if errors := getattr(error, "errors", ()):
+        first = errors[0]
         near = f"{first.get('highlight') or ''}".strip()
         said = str(first.get("description") or "it cannot be parsed").rstrip(".")
         said = "something is missing after it" if said.startswith("Required keyword") else said

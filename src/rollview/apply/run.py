@@ -14,6 +14,7 @@ from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot
 from rollview.core.faults import reach
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import Phases, measured, phase
+from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, RollviewError
@@ -132,7 +133,7 @@ def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead
         added = stage_table(extent, in_order(ahead.extent), place, meter, LABEL)
         reach("apply.computed")
         return _logged(extent, pin, added, old, step)
-    by_bucket = step.by_bucket and len({file.bucket_count for file in old}) == 1 and old[0].bucket is not None
+    by_bucket = step.by_bucket and old[0].bucket_count is not None
     fresh, removed = (_touched_buckets if by_bucket else _whole_extent)(reader, step, extent, old, place, meter)
     reach("apply.computed")
     return _logged(extent, pin, fresh, removed, step)
@@ -171,20 +172,23 @@ def _whole_extent(
     if few is not None:
         return stage_table(extent, in_order(few), place, meter, LABEL), old
     expected = sum(file.rows for file in old) + step.change_rows
-    buckets = None if expected <= REWRITE_ROWS else Buckets(extent.schema.names, _bucket_count(expected))
-    rows = reader.rows(step.view, step.after)
+    rows, buckets = reader.rows(step.view, step.after), _buckets(extent.schema, expected)
     return stage(extent, rows, place, meter, LABEL, expected=expected, buckets=buckets), old
 
 
-def _bucket_count(rows: int) -> int:
-    return 1 << max(1, (rows // BUCKET_ROWS).bit_length())
+def _buckets(schema: Schema, rows: int) -> Buckets | None:
+    if rows <= REWRITE_ROWS:
+        return None
+    return Buckets(schema.names, 1 << (rows // BUCKET_ROWS).bit_length())
 
 
 def _touched_buckets(
     reader: Reader, step: ApplyStep, extent: DeltaFolder, old: Sequence[DataFile], place: str, meter: Meter
 ) -> Files:
     """Only the buckets that the net effect touches are read and written."""
-    buckets = Buckets(extent.schema.names, _count_of(old))
+    # All of its files were written with the same number.
+    assert old[0].bucket_count is not None
+    buckets = Buckets(extent.schema.names, old[0].bucket_count)
     change = _net_change(reader, step)
     where = bucket_expression(buckets, extent.schema)
     with spark_failures(f"find the buckets of '{step.view}' that changed"), meter.action(LABEL):
@@ -196,11 +200,6 @@ def _touched_buckets(
     held = signed(extent.read(reader.spark, replaced))
     rows = expand(net(held.unionAll(change), extent.schema), extent.schema)
     return stage(extent, rows, place, meter, LABEL, expected=REWRITE_ROWS, buckets=buckets), replaced
-
-
-def _count_of(files: Sequence[DataFile]) -> int:
-    """The number of buckets that the extent was written with: its files say."""
-    return max(file.bucket_count or 1 for file in files)
 
 
 def _net_change(reader: Reader, step: ApplyStep) -> DataFrame:

@@ -22,7 +22,9 @@ GlobalId = Annotated[str, typer.Argument(help="The transaction's global id.")]
 Name = Annotated[str, typer.Argument(help="The source's name.")]
 Kind = Annotated[
     str | None,
-    typer.Argument(help="postgres, mariadb, sqlite, delta, files or debezium. Without it, what rollview.yaml says."),
+    typer.Argument(
+        help="postgres, mariadb, mysql, sqlite, delta, files or debezium. Without it, what rollview.yaml says."
+    ),
 ]
 Address = Annotated[
     str | None, typer.Argument(help="A URL as env:NAME or file:PATH, or the path of a database or folder.")

@@ -20,7 +20,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
-from rollview.errors import AlreadyExists, InUse, Unsupported
+from rollview.errors import AlreadyExists, InUse
 from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
@@ -83,11 +83,11 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
         profile = {"mode": view.plan.mode.value, "read_rows": _read_rows(reader, view), **meter.of(LABEL).to_json()}
         _publish(catalog, lease, view, home, pins, step, profile)
     reach("create.published")
-    return next(pin.rows for pin in pins if pin.part is Part.EXTENT)
+    return pins[0].rows
 
 
 def _first_parts(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[Pin, ...]:
-    """A summary's rows are read off its groups, so that what it reads is read once."""
+    """The extent's first. A summary's rows are read off its groups, so that what it reads is read once."""
     pins = []
     if view.plan.summary is None:
         rows = reader.run_at(view.plan.recomputation(), view.at)
@@ -98,7 +98,7 @@ def _first_parts(reader: Reader, view: ViewToCreate, stored: Stored, meter: Mete
         rows = run_query(reader.spark, view.plan.visible(_FIRST_GROUPS), {_FIRST_GROUPS: held})
     extent = _staged(reader, view, stored.folder("extent"), rows, meter)
     reach("create.computed")
-    pins.append(_pinned(Part.EXTENT, stored.folder("extent"), extent, view.at))
+    pins.insert(0, _pinned(Part.EXTENT, stored.folder("extent"), extent, view.at))
     pins.append(_pinned(Part.DELTA, stored.folder("delta"), (), view.at))
     reach("create.logged")
     return tuple(pins)
@@ -165,10 +165,6 @@ def _schema(spark: SparkSession, declared: Declared, made: Outline) -> Schema:
         Column(name, field.dataType.simpleString()) for name, field in zip(made.resolved.outputs, fields, strict=True)
     )
     for column in columns:
-        if "variant" in column.type or column.type == "void":
-            raise Unsupported(
-                f"Column '{column.name}' of view '{declared.name}' has type {column.type}, which is not stored."
-            )
         arrow_type(column.type, column.name)
     return Schema(columns)
 

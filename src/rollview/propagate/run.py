@@ -80,10 +80,11 @@ def _terms(reader: Reader, step: PropagateStep) -> tuple[TermNote, ...]:
 def _computed(
     reader: Reader, step: PropagateStep, folder: DeltaFolder, place: str, meter: Meter
 ) -> tuple[tuple[DataFile, ...], Ahead | None]:
-    summary = reader.plan(step.view).summary
     collected = _collected_ahead(reader, step, meter) if step.ahead else None
-    if summary is None or collected is None:
+    if collected is None:
         return stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.work.delta_rows), None
+    summary = reader.plan(step.view).summary
+    assert summary is not None
     files = stage_table(folder, delta_of(summary, collected), place, meter, LABEL)
     return files, ahead_of(summary, reader.snapshot.get(step.view).schema, collected, step.interval.through)
 

@@ -44,6 +44,12 @@ def _mariadb(opening: Opening) -> Source:
     return MariadbSource(opening)
 
 
+def _mysql(opening: Opening) -> Source:
+    from rollview.sources.mysql.source import MysqlSource
+
+    return MysqlSource(opening)
+
+
 def _postgres(opening: Opening) -> Source:
     from rollview.sources.postgres.source import PostgresSource
 
@@ -55,6 +61,7 @@ KINDS: Mapping[str, Callable[[Opening], Source]] = {
     "delta": _delta,
     "files": _files,
     "mariadb": _mariadb,
+    "mysql": _mysql,
     "postgres": _postgres,
     "sqlite": _sqlite,
 }

@@ -63,3 +63,12 @@ def test_buckets_roll_back_and_forth(warehouse: Warehouse) -> None:
         answer = warehouse.verify("v")
         assert answer.equal, answer
         assert answer.csn == csn
+
+
+def test_an_extent_that_shrank_is_written_whole_again(warehouse: Warehouse) -> None:
+    warehouse.sql("DELETE FROM t WHERE id >= 100")
+    warehouse.refresh()
+    warehouse.sql("INSERT INTO t VALUES (7000, 1.0, 'x')")
+    warehouse.refresh()
+    assert all(file.bucket is None for file in files(warehouse))
+    assert warehouse.verify("v").equal

@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.servers.mariadb import mariadb_server
+from tests.servers.mysql import mysql_server
 from tests.servers.postgres import postgres_server
 from tests.sources.harness import ACCOUNTS, Bag, Write, account, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_rows import change
@@ -32,11 +34,11 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["mariadb_server", "postgres_server"]
+__all__ = ["mariadb_server", "mysql_server", "postgres_server"]
 
 pytestmark = pytest.mark.spark
 
-KINDS = ["sqlite", *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb"))]
+KINDS = ["sqlite", *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb", "mysql"))]
 
 BY_OWNER = """
     CREATE MATERIALIZED VIEW by_owner AS
@@ -52,6 +54,8 @@ def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
         made: Any = PostgresHarness(request.getfixturevalue("postgres_server"))
     elif request.param == "mariadb":
         made = MariadbHarness(request.getfixturevalue("mariadb_server"))
+    elif request.param == "mysql":
+        made = MysqlHarness(request.getfixturevalue("mysql_server"))
     else:
         made = SqliteHarness(tmp_path)
     with closing(made):

@@ -14,12 +14,18 @@ def test_the_name_the_query_and_nothing_else() -> None:
     assert made.query.split() == ["SELECT", "k", "FROM", "r"]
 
 
+def test_the_query_is_behind_the_as_that_is_in_no_parentheses() -> None:
+    made = declare("CREATE MATERIALIZED VIEW v PARTITIONED BY (CAST(k AS INT)) AS SELECT k FROM r")
+    assert made.query.split() == ["SELECT", "k", "FROM", "r"]
+
+
 def test_or_replace() -> None:
     assert declare("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT k FROM r").replace
 
 
 def test_a_column_list_renames() -> None:
     assert declare("CREATE MATERIALIZED VIEW v (a, `b c`) AS SELECT k, x FROM r").columns == ("a", "b c")
+    assert declare("CREATE MATERIALIZED VIEW v (a COMMENT 'x', b) AS SELECT k, x FROM r").columns == ("a", "b")
 
 
 def test_comment_and_properties() -> None:
@@ -52,7 +58,9 @@ def test_the_query_keeps_its_strings_and_its_own_with() -> None:
     [
         ("CREATE VIEW v AS SELECT 1 AS a", SqlError, "Expected CREATE MATERIALIZED VIEW"),
         ("SELECT 1 AS a", SqlError, "Expected CREATE MATERIALIZED VIEW"),
+        ("CREATE MATERIALIZED TABLE t AS SELECT 1 AS a", SqlError, "Expected CREATE MATERIALIZED VIEW"),
         ("CREATE MATERIALIZED VIEW a.b AS SELECT 1 AS a", Unsupported, "not a plain view name"),
+        ("CREATE MATERIALIZED VIEW a..b AS SELECT 1 AS a", Unsupported, "not a plain view name"),
         ("CREATE MATERIALIZED VIEW v (a INT) AS SELECT k FROM r", SqlError, "cannot declare a type"),
         ("CREATE MATERIALIZED VIEW _csn AS SELECT k FROM r", InvalidName, "belong to rollview"),
         ("CREATE MATERIALIZED VIEW v (_rv_a) AS SELECT k FROM r", InvalidName, "belong to rollview"),

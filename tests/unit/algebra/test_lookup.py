@@ -9,8 +9,10 @@ from tests.property.duck import Duck, View
 from tests.property.histories import random_history
 from tests.property.schemas import KEYED
 
+from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.view import ViewPlan
+from rollview.core.schema import Column, Constraints, ForeignKey, Schema
 
 NONE, INSERTS, NO_UPDATES = Motion(False, False, False), Motion(True, False, False), Motion(True, True, False)
 CHILD_AND_PARENT = "SELECT c.x, p.w FROM c JOIN p ON c.pid = p.id"
@@ -44,6 +46,15 @@ def test_a_term_that_can_have_no_rows_is_left_out_with_the_reason() -> None:
 def test_closed_references_read_no_base_row_at_all() -> None:
     plan = compiled(CHILD_AND_PARENT)
     assert read(plan, {"p": NO_UPDATES}, closed=frozenset({("c", "p")})) == {("c", "delta"), ("p", "delta")}
+
+
+def test_each_foreign_key_is_for_its_own_parent() -> None:
+    key = Constraints(primary_key=("id",))
+    foreign = Constraints(foreign_keys=(ForeignKey(("aid",), "a", ("id",)), ForeignKey(("bid",), "b", ("id",))))
+    parents = (Known(name, Schema((Column("id", "int"),)), key) for name in ("a", "b"))
+    child = Known("c", Schema((Column("aid", "int"), Column("bid", "int"))), foreign)
+    plan = Duck((*parents, child)).compile("v", "SELECT c.aid, b.id FROM c JOIN b ON c.bid = b.id")
+    assert read(plan, {"b": NO_UPDATES}, closed=frozenset({("c", "b")})) == {("c", "delta"), ("b", "delta")}
 
 
 def test_closed_references_of_another_alias_prove_nothing() -> None:

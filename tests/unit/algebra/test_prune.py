@@ -39,6 +39,7 @@ def test_counting_rows_still_carries_a_column() -> None:
         ("SELECT p.g, SUM(c.x) AS s FROM c JOIN p ON c.pid = p.id GROUP BY p.g", False),
         ("SELECT g, MAX(w) AS w FROM p GROUP BY g", True),
         ("SELECT c.x, p.w FROM c LEFT JOIN p ON c.pid = p.id", True),
+        ("SELECT id, RANK() OVER (ORDER BY x) AS place FROM c", False),
         ("SELECT n, COUNT(*) AS m FROM (SELECT pid, COUNT(*) AS n FROM c GROUP BY pid) AS q GROUP BY n", True),
     ],
 )

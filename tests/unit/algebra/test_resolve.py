@@ -34,6 +34,16 @@ def resolved(text: str, columns: tuple[str, ...] = ()) -> str:
         ("SELECT c.nam FROM customers c", SqlError, "no column 'nam'", "Name", (1, 8)),
         ("SELECT id FROM orders, customers", SqlError, "ambiguous: it is in 'Orders' and 'customers'", "alias", (1, 8)),
         ("SELECT x.id FROM orders o", SqlError, "no table or alias 'x'", "FROM has: o", (1, 8)),
+        ("SELECT o.id, x.id FROM orders o", SqlError, "no table or alias 'x'", "FROM has: o", (1, 14)),
+        ("SELECT nam FROM orders, customers", SqlError, "no column 'nam'", "Name", (1, 8)),
+        (
+            "SELECT total FROM customers WHERE id IN (SELECT id FROM orders)",
+            SqlError,
+            "no column 'total'",
+            None,
+            (1, 8),
+        ),
+        ("SELECT o.total FROM orders o, customers o", SqlError, "does not resolve: Alias already used", None, None),
         ("SELECT x.* FROM orders o", SqlError, "no table or alias 'x'", "FROM has: o", (1, 8)),
         ("SELECT id, total * 2 FROM orders", SqlError, r"total \* 2 has no name", "AS name", (1, 12)),
         ("SELECT COUNT(*) FROM orders", SqlError, r"COUNT\(\*\) has no name", "AS name", (1, 8)),
@@ -42,11 +52,36 @@ def resolved(text: str, columns: tuple[str, ...] = ()) -> str:
         ("SELECT id AS _csn FROM orders", InvalidName, "_csn", None, None),
         ("SELECT id AS `_RV_x` FROM orders", InvalidName, "_RV_x", None, None),
         ("SELECT id FROM a.orders", Unsupported, "not a table or view of this warehouse", "plain names", (1, 16)),
+        ("SELECT id FROM a..orders", Unsupported, "not a table or view", "plain names", (1, 16)),
+        ("WITH orders AS (SELECT 1 AS id) SELECT id FROM a.orders", Unsupported, "not a table or view", None, (1, 48)),
         ("SELECT id FROM parquet.`/x`", Unsupported, "not a table or view", "files", (1, 16)),
         ("SELECT id FROM range(3)", Unsupported, "not a table or view", None, (1, 16)),
         ("SELECT id FROM orders VERSION AS OF 1", Unsupported, "newest state", None, (1, 16)),
+        ("SELECT id FROM orders BEFORE (VERSION => 1)", Unsupported, "newest state", None, (1, 16)),
         ("SELECT place.* FROM customers", Unsupported, "stands for are not known", "one by one", None),
         ("SELECT id FROM orders JOIN odd USING (id)", Unsupported, "different types .bigint and int", "ON", (1, 28)),
+        (
+            "SELECT id FROM orders o RIGHT JOIN orders p USING (id) JOIN orders q USING (id)",
+            Unsupported,
+            "RIGHT",
+            "ON",
+            None,
+        ),
+        (
+            "SELECT id FROM orders o FULL JOIN orders p USING (id) NATURAL JOIN orders q",
+            Unsupported,
+            "FULL",
+            "ON",
+            None,
+        ),
+        (
+            "SELECT id FROM orders o RIGHT JOIN orders p USING (id) JOIN customers c ON c.id = p.id "
+            "JOIN orders q USING (id)",
+            Unsupported,
+            "RIGHT",
+            "ON",
+            None,
+        ),
         ("SELECT Id FROM orders NATURAL JOIN odd", Unsupported, "NATURAL JOIN over columns", "ON", (1, 36)),
     ],
 )
@@ -102,6 +137,25 @@ def test_ctes_have_names_of_their_own() -> None:
 def test_a_cte_cannot_take_the_place_of_a_tables_rows() -> None:
     text = resolved("WITH `orders@rows` AS (SELECT id FROM customers) SELECT o.id FROM orders o, `orders@rows` x")
     assert "WITH `orders@rows_2`" in text
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        "orders o JOIN orders p USING (id) LEFT JOIN orders q USING (id)",
+        "orders o RIGHT JOIN odd p ON o.id = p.id JOIN orders q USING (total)",
+        "orders o RIGHT JOIN orders p USING (id) JOIN customers c ON c.id = p.id",
+    ],
+)
+def test_joins_by_name_are_written_with_conditions(joined: str) -> None:
+    text = resolved(f"SELECT 1 AS one FROM {joined}")
+    assert "USING" not in text
+    assert text.count(" ON ") == 2
+
+
+def test_an_order_is_kept_only_where_it_decides_which_rows_there_are() -> None:
+    assert "ORDER BY" in resolved("SELECT id FROM orders ORDER BY id LIMIT 2")
+    assert "ORDER BY" not in resolved("SELECT id FROM orders ORDER BY id")
 
 
 def test_reads_name_each_relation_once() -> None:

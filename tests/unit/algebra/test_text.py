@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
 from rollview.algebra.text import parse_one, render
 from rollview.errors import SqlError
@@ -11,6 +12,7 @@ VERBATIM = """
 a DIV b
 DATE_ADD(d, 1)
 DATEADD(MONTH, 1, d)
+DATEADD('MONTH', 1, d)
 TO_TIMESTAMP(w)
 UNIX_TIMESTAMP(w, 'yyyy')
 GET_JSON_OBJECT(j, '$.A')
@@ -46,6 +48,11 @@ def test_an_expression_is_written_as_it_was_read(expression: str) -> None:
     assert render(parse_one(f"SELECT {expression}")) == f"SELECT {expression}"
 
 
+@pytest.mark.parametrize(("call", "columns"), [("DATE_ADD(d, 1)", ["d"]), ("DATEADD(MONTH, 1, d)", ["d"])])
+def test_a_unit_is_no_column(call: str, columns: list[str]) -> None:
+    assert [column.name for column in parse_one(f"SELECT {call}").find_all(exp.Column)] == columns
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -65,9 +72,14 @@ def test_a_string_has_the_value_that_spark_gives_it(text: str, value: str) -> No
 
 @pytest.mark.parametrize(
     ("text", "line", "column"),
-    [("SELECT k FROM r WHERE", 1, 21), ("SELECT k\nFROM r\nWHERE (k", 3, 8), ("SELECT k k k FROM r", 1, 12)],
+    [
+        ("SELECT k FROM r WHERE", 1, 21),
+        ("SELECT k\nFROM r\nWHERE (k", 3, 8),
+        ("SELECT k k k FROM r", 1, 12),
+        ("SELECT k\nFROM 'r", None, None),
+    ],
 )
-def test_broken_sql_has_a_place(text: str, line: int, column: int) -> None:
+def test_broken_sql_has_a_place_if_its_words_can_be_told(text: str, line: int | None, column: int | None) -> None:
     with pytest.raises(SqlError) as caught:
         parse_one(text)
     assert (caught.value.facts["line"], caught.value.facts["column"]) == (line, column)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.unit.maintain.small import Small
+from tests.unit.propagate.world import KX
 
-from rollview.apply.plan import ApplyStep, plan_apply
-from rollview.apply.run import _bucket_count, _count_of, _told, run_apply
+from rollview.apply.plan import REWRITE_ROWS, ApplyStep, plan_apply
+from rollview.apply.run import _buckets, _told, run_apply
 from rollview.catalog import Part
 from rollview.store.ahead import Ahead
+from rollview.store.buckets import Buckets
 from rollview.store.reader import Reader
 
 
@@ -80,14 +81,6 @@ def test_what_was_told_ahead_counts_only_for_the_same_csn_and_where_something_ch
     assert _told(None, step(5, 1)) is None
 
 
-@pytest.mark.parametrize(("rows", "buckets"), [(0, 2), (100_000, 2), (200_000, 4), (399_999, 4), (400_000, 8)])
-def test_buckets_hold_about_a_hundred_thousand_rows(rows: int, buckets: int) -> None:
-    assert _bucket_count(rows) == buckets
-
-
-def test_the_number_of_buckets_is_what_the_files_say() -> None:
-    def files(*counts: int | None) -> Any:
-        return [SimpleNamespace(bucket_count=count) for count in counts]
-
-    assert _count_of(files(8, 8)) == 8
-    assert _count_of(files(None)) == 1
+@pytest.mark.parametrize(("rows", "count"), [(REWRITE_ROWS, None), (REWRITE_ROWS + 1, 8), (799_999, 8), (800_000, 16)])
+def test_beyond_what_is_written_anew_buckets_hold_about_a_hundred_thousand_rows(rows: int, count: int | None) -> None:
+    assert _buckets(KX, rows) == (None if count is None else Buckets(("k", "x"), count))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollview.sources.mariadb.ddl import UnclearError, altered
+from rollview.sources.binlog.ddl import UnclearError, altered
 
 TABLES = {"t": {"id": "int(11)", "name": "varchar(20)", "price": "decimal(12,2)", "code": "char(3)"}}
 

@@ -86,7 +86,7 @@ def plan(
         key = _key_compared(script, source.rel.relation, equalities)
         if key and changed:
             queries, reason = _by_key(script, start, source, key, equalities, so_far)
-            return _partner(queries, changes, timed, reason, _is_closed(script, start, source, equalities, key))
+            return _partner(queries, changes, timed, reason, _is_closed(script, start, source.rel, equalities, key))
     if not timed:
         return all_of_it(script, source)
     state = select(*_columns(source), column(None, COUNT)).from_(table(script.old(source.rel)))
@@ -102,11 +102,11 @@ def _partner(
 
 def lives_within(script: Script, child: Input, parent: Input, conditions: Sequence[exp.Expr]) -> Partner | None:
     """The parent rows with which the child's changes alone make the join's delta; None if that is not known."""
-    if not isinstance(child.rel, Leaf) or not isinstance(parent.rel, Leaf):
+    if not isinstance(parent.rel, Leaf):
         return None
     equalities = _equalities(conditions, parent.alias)
     key = _key_compared(script, parent.rel.relation, equalities)
-    if key is None or not _is_closed(script, child, parent, equalities, key):
+    if not _is_closed(script, child, parent.rel, equalities, key):
         return None
     motion = _motion_of_key(script, parent.rel.relation, key)
     if motion.updates or not motion.one_csn:
@@ -142,24 +142,22 @@ def _equalities(ready: Sequence[exp.Expr], alias: str) -> Equalities:
     for condition in ready:
         if not isinstance(condition, exp.EQ):
             continue
-        left, right = condition.this, condition.expression
-        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-            if left.table == alias and right.table != alias:
-                found.setdefault(left.name.lower(), right)
-            elif right.table == alias and left.table != alias:
-                found.setdefault(right.name.lower(), left)
+        sides = condition.this, condition.expression
+        for ours, theirs in (sides, sides[::-1]):
+            if isinstance(ours, exp.Column) and isinstance(theirs, exp.Column) and ours.table == alias != theirs.table:
+                found.setdefault(ours.name.lower(), theirs)
     return found
 
 
-def _key_compared(script: Script, relation: str, equalities: Equalities) -> tuple[str, ...] | None:
-    """A declared key all of whose columns the join compares; its columns are never NULL."""
+def _key_compared(script: Script, relation: str, equalities: Equalities) -> tuple[str, ...]:
+    """A declared key all of whose columns the join compares, none if there is none; its columns are never NULL."""
     declared = script.constraints_of(relation)
     not_null = {name.lower() for name in (*declared.not_null, *declared.primary_key)}
     for key in declared.keys:
         folded = [name.lower() for name in key]
         if all(name in equalities for name in folded) and set(folded) <= not_null:
             return key
-    return None
+    return ()
 
 
 def _by_key(
@@ -167,22 +165,20 @@ def _by_key(
 ) -> tuple[tuple[exp.Select, ...], str]:
     assert isinstance(source.rel, Leaf)
     known = (_first_images(script, source, key),) if script.motion_of(source.rel.relation).deletes else ()
-    if _is_closed(script, start, source, equalities, key):
+    if _is_closed(script, start, source.rel, equalities, key):
         return known, f"{source.alias} by key, and all keys are in its delta: no base rows read"
     untouched = _untouched(script, source, key, equalities, so_far)
     return (*known, untouched), f"{source.alias} by key: base rows only of keys the delta does not touch"
 
 
-def _is_closed(script: Script, start: Input, source: Input, equalities: Equalities, key: tuple[str, ...]) -> bool:
+def _is_closed(script: Script, start: Input, source: Leaf, equalities: Equalities, key: tuple[str, ...]) -> bool:
     """Every key this term asks for is touched in the input's own delta, as was seen before planning."""
-    if not isinstance(start.rel, Leaf) or not isinstance(source.rel, Leaf):
-        return False
-    if (start.rel.relation, source.rel.relation) not in script.closed:
+    if not isinstance(start.rel, Leaf) or (start.rel.relation, source.relation) not in script.closed:
         return False
     asked = {name.lower(): equalities[name.lower()] for name in key}
     for foreign in script.constraints_of(start.rel.relation).foreign_keys:
         pairs = dict(zip((name.lower() for name in foreign.referenced), foreign.columns, strict=True))
-        if same(foreign.table, source.rel.relation) and pairs.keys() == asked.keys():
+        if same(foreign.table, source.relation) and pairs.keys() == asked.keys():
             return all(asked[k].table == start.alias and same(asked[k].name, pairs[k]) for k in pairs)
     return False
 
@@ -233,7 +229,8 @@ def _by_foreign_key(
     script: Script, start: Input, source: Input, equalities: Equalities
 ) -> tuple[tuple[exp.Select, ...], str, bool] | None:
     """The old children to join, why these, and whether no base row is among them."""
-    if not isinstance(start.rel, Leaf) or not isinstance(source.rel, Leaf):
+    assert isinstance(source.rel, Leaf)
+    if not isinstance(start.rel, Leaf):
         return None
     pairs = _foreign_key_compared(script, start, source, equalities)
     if pairs is None:

@@ -1,1 +1,1 @@
-"""MariaDB: the binary log in row format, read by global transaction id."""
+"""MariaDB: where its log differs from MySQL's."""

@@ -10,12 +10,20 @@ position tells as ``GTID@GTID``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XAPrepareEvent, XidEvent
-from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
+from pymysqlreplication.event import (
+    ExecuteLoadQueryEvent,
+    GtidEvent,
+    MariadbGtidEvent,
+    NotImplementedEvent,
+    QueryEvent,
+    XAPrepareEvent,
+    XidEvent,
+)
+from pymysqlreplication.row_event import DeleteRowsEvent, PartialUpdateRowsEvent, UpdateRowsEvent, WriteRowsEvent
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
@@ -23,14 +31,21 @@ from rollview.catalog import BadRow
 from rollview.core.names import same
 from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, SchemaChanged
-from rollview.sources.mariadb.ddl import UnclearError, altered
-from rollview.sources.mariadb.values import Decode, decoder
+from rollview.sources.binlog.charsets import find_unreadable
+from rollview.sources.binlog.ddl import UnclearError, altered
+from rollview.sources.binlog.events import reason_to_stop
+from rollview.sources.binlog.values import Decode, decoder
 from rollview.sources.protocol import Opening, Row, UnitOfWork
 from rollview.sources.quarantine import Sieve
 from rollview.sources.spool import Collected, told
 
-EVENTS = (MariadbGtidEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, XAPrepareEvent, QueryEvent)
+_ROW_EVENTS = (WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent)
+EVENTS = (
+    *_ROW_EVENTS,
+    *(PartialUpdateRowsEvent, XidEvent, XAPrepareEvent, QueryEvent, ExecuteLoadQueryEvent, NotImplementedEvent),
+)
 
+_BEGINS_TOO = re.compile(r"START\s+TRANSACTION\s*$", re.IGNORECASE)
 _INSIDE = re.compile(r"\s*(BEGIN|START TRANSACTION|SAVEPOINT|ROLLBACK\s+TO|RELEASE|XA\s+(START|END))\b", re.IGNORECASE)
 _XA_END = re.compile(r"\s*XA\s+(COMMIT|ROLLBACK)\s+X'([0-9a-f]*)',X'([0-9a-f]*)',(\d+)", re.IGNORECASE)
 _SIDES = {
@@ -40,6 +55,7 @@ _SIDES = {
 }
 _UNDONE = re.compile(r"\s*ROLLBACK\s*$", re.IGNORECASE)
 _ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD|WITH|CALL)\b", re.IGNORECASE)
+_A_STATEMENT = "a statement was logged instead of the rows that it changed"
 _EMPTIED = re.compile(r"\s*TRUNCATE\b", re.IGNORECASE)
 
 
@@ -60,8 +76,10 @@ def _global_id(xid: Xid) -> str:
 
 
 class Stream:
-    def __init__(self, opening: Opening, database: str, start: str) -> None:
+    def __init__(self, opening: Opening, database: str, start: str, following: Callable[[str, str], str]) -> None:
+        """``following``: the place after a transaction, from the place before it and its global id."""
         self._opening = opening
+        self._following = following
         self._database = database
         columns: Mapping[str, Any] = opening.memory["columns"]
         self._decoders: dict[str, dict[str, Decode]] = {
@@ -81,7 +99,7 @@ class Stream:
     def units(self, events: Iterable[Any]) -> Iterator[UnitOfWork | str]:
         """Units of work, and the positions of transactions that changed none of our tables."""
         for event in events:
-            if isinstance(event, MariadbGtidEvent):
+            if isinstance(event, MariadbGtidEvent | GtidEvent):
                 if self._gtid is not None:
                     raise LostPosition(self._opening.name, f"transaction {self._gtid} has no end that is understood")
                 self._gtid, self._collected = event.gtid, {}
@@ -95,8 +113,19 @@ class Stream:
                     yield self._end(event, self._end_prepared(ended))
                 elif self._query(event):
                     yield self._end(event)
-            else:
+            elif type(event) in _ROW_EVENTS:
                 self._rows(event)
+            else:
+                self._stop(event)
+
+    def _stop(self, event: Any) -> None:
+        if isinstance(event, ExecuteLoadQueryEvent):
+            raise LostPosition(self._opening.name, _A_STATEMENT)
+        if isinstance(event, PartialUpdateRowsEvent) and not self._is_ours(event):
+            return
+        reason = reason_to_stop(event)
+        if reason is not None:
+            raise LostPosition(self._opening.name, reason)
 
     def _prepare(self, event: XAPrepareEvent) -> UnitOfWork | str:
         xid = (event.xid_gtrid, event.xid_bqual, event.xid_format_id)
@@ -109,8 +138,8 @@ class Stream:
     def _end(self, event: Any, global_id: str | None = None) -> UnitOfWork | str:
         assert self._gtid is not None
         gtid, self._gtid = self._gtid, None
-        self._before = gtid
-        position = "@".join([gtid, *(before for before, _ in list(self._prepared.values())[:1])])
+        self._before = self._following(self._before, gtid)
+        position = "@".join([self._before, *(before for before, _ in list(self._prepared.values())[:1])])
         if not self._collected:
             return position
         changes, bad = told(self._collected)
@@ -129,14 +158,14 @@ class Stream:
     def _query(self, event: Any) -> bool:
         """Whether the statement ends its transaction."""
         text = _text(event.query)
-        if _INSIDE.match(text):
+        if _INSIDE.match(text) or _BEGINS_TOO.search(text):
             return False
         if _UNDONE.match(text):
             self._collected = {}
         elif _EMPTIED.match(text):
             self._truncate(text, _text(event.schema))
         elif _ROWS.match(text) and any(remote.lower() in text.lower() for remote in self._decoders):
-            raise LostPosition(self._opening.name, "a statement was logged instead of the rows that it changed")
+            raise LostPosition(self._opening.name, _A_STATEMENT)
         else:
             self._altered(text, _text(event.schema))
         return True
@@ -169,8 +198,12 @@ class Stream:
                 self._collected[table.name] = Collected(self._opening, self._opening.known[table.name], True)
 
     def _rows(self, event: Any) -> None:
-        if event.schema != self._database or event.table not in self._decoders:
+        if not self._is_ours(event):
             return
+        unreadable = find_unreadable(event.columns, self._decoders[event.table])
+        if unreadable is not None:
+            what = f"column '{unreadable}' of table '{event.table}' is in a character set that cannot be read exactly"
+            raise LostPosition(self._opening.name, what)
         if event.table not in self._collected:
             self._collected[event.table] = Collected(self._opening, self._opening.known[event.table])
         collected, rows = self._collected[event.table], self._told(event)
@@ -181,12 +214,19 @@ class Stream:
                 image, reasons = row[f"{side}values"], row[f"{side}none_sources"]
                 collected.add(self._decoded(event.table, image, reasons, count, collected.bad), count, each)
 
+    def _is_ours(self, event: Any) -> bool:
+        return event.schema == self._database and event.table in self._decoders
+
     def _told(self, event: Any) -> Sequence[Any]:
         """The event's rows. Of one with a value that the driver cannot read, such as the 31st of February, none is."""
         try:
             rows: Sequence[Any] = event.rows
         except ValueError as error:
             raise BadValue(self._opening.name, event.table, "*", str(error), self._gtid) from None
+        except NotImplementedError as error:
+            raise LostPosition(
+                self._opening.name, f"table '{event.table}' has a column of a new kind: {error}"
+            ) from None
         return rows
 
     def _decoded(
@@ -219,8 +259,8 @@ class Stream:
 
 
 def _decoder(recorded: Sequence[Any], column: Column) -> Decode:
-    kind, _, length = recorded
-    return decoder(kind, length, column.type)
+    kind, spelled, length = recorded
+    return decoder(kind, spelled, length, column.type)
 
 
 def _text(value: Any) -> str:

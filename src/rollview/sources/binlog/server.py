@@ -1,9 +1,9 @@
-"""Connections to a MariaDB server, and its errors in our words."""
+"""Connections to a server with a binary log, its errors in our words, and what its settings are."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -13,23 +13,22 @@ from rollview.sources.protocol import Finding
 
 try:
     import pymysql
+    from pymysql.cursors import DictCursor
 except ModuleNotFoundError as error:
     raise EnvironmentFault(
-        "A MariaDB source needs the packages mysql-replication and pymysql.", hint="pip install 'rollview[mysql]'"
+        "A MariaDB or MySQL source needs the packages mysql-replication and pymysql.",
+        hint="pip install 'rollview[mysql]'",
     ) from error
 
 _HERE = ("localhost", "127.0.0.1", "::1")
-_OLDEST = (10, 5)
 _LOG_IS_GONE = 1236
 _DOWN = (1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013)
-_FACTS = """
-    SELECT @@version, @@log_bin, @@binlog_format, @@binlog_row_image, @@binlog_row_metadata, @@gtid_binlog_pos"""
 
 
 class Server:
-    def __init__(self, source: str, address: str) -> None:
+    def __init__(self, source: str, kind: str, address: str) -> None:
         self._source = source
-        self.parameters = _parameters(source, address)
+        self.parameters = _parameters(source, kind, address)
         self.database: str = self.parameters["database"]
 
     def connect(self) -> Any:
@@ -60,33 +59,53 @@ class Server:
         return EnvironmentFault(f"Source '{self._source}' refused: {reason}.", source=self._source, number=number)
 
 
-def server_findings(connection: Any) -> list[Finding]:
+def variables(connection: Any) -> dict[str, str]:
+    """The server's own settings; one that it does not have is not there."""
     with connection.cursor() as cursor:
-        cursor.execute(_FACTS)
-        version, log, format_, image, metadata, position = cursor.fetchone()
-    numbers = tuple(int(part) for part in version.split("-")[0].split(".")[:2])
-    questions = [
-        ("mariadb" in version.lower(), Finding("the server is not MariaDB")),
-        (numbers >= _OLDEST, Finding(f"the server is MariaDB {version}; 10.5 is the oldest that tells enough")),
-        (bool(log), Finding("the server writes no binary log; start it with log_bin")),
-        (format_ == "ROW", _setting("binlog_format", format_, "ROW")),
-        (image == "FULL", _setting("binlog_row_image", image, "FULL")),
-        (metadata == "FULL", _setting("binlog_row_metadata", metadata, "FULL")),
-        ("," not in position, Finding("the log has several domains of transactions, which have no common order")),
-    ]
-    return [finding for holds, finding in questions if not holds]
+        cursor.execute("SHOW GLOBAL VARIABLES")
+        return {name.lower(): str(value or "") for name, value in cursor.fetchall()}
 
 
-def _setting(name: str, value: str, wanted: str) -> Finding:
-    return Finding(f"{name} is {value}", f"SET GLOBAL {name} = {wanted};")
+def version_of(facts: Mapping[str, str]) -> tuple[int, ...]:
+    return tuple(int(part) for part in facts["version"].split("-")[0].split(".")[:2])
 
 
-def _parameters(source: str, address: str) -> dict[str, Any]:
+def log_findings(facts: Mapping[str, str], setter: str) -> list[Finding]:
+    """What every log must hold. ``setter``: how the server sets a variable."""
+    wanted = {"binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
+    found = [setting(facts, setter, name, value) for name, value in wanted.items()]
+    if facts["log_bin"] != "ON":
+        found.insert(0, Finding("the server writes no binary log; start it with log_bin"))
+    return [finding for finding in found if finding is not None]
+
+
+def setting(facts: Mapping[str, str], setter: str, name: str, wanted: str) -> Finding | None:
+    if facts.get(name, wanted).upper() == wanted:
+        return None
+    return Finding(f"{name} is {facts[name]}", f"{setter} {name} = {wanted or repr(wanted)};")
+
+
+def filter_findings(connection: Any, statement: str, database: str) -> list[Finding]:
+    """A server may leave databases out of its log."""
+    with connection.cursor(DictCursor) as cursor:
+        cursor.execute(statement)
+        status = cursor.fetchone() or {}
+    only, never = (_names(status.get(name)) for name in ("Binlog_Do_DB", "Binlog_Ignore_DB"))
+    if database not in never and (not only or database in only):
+        return []
+    return [Finding(f"the server leaves database '{database}' out of its log (binlog_do_db, binlog_ignore_db)")]
+
+
+def _names(told: str | None) -> list[str]:
+    return [name for name in (told or "").split(",") if name]
+
+
+def _parameters(source: str, kind: str, address: str) -> dict[str, Any]:
     parts = urlsplit(address)
     if parts.scheme not in ("mariadb", "mysql") or not parts.path.strip("/"):
         raise UsageError(
             f"The address of source '{source}' cannot be understood.",
-            hint="Write it like mariadb://user:password@host:3306/database.",
+            hint=f"Write it like {kind}://user:password@host:3306/database.",
         )
     host = parts.hostname or "127.0.0.1"
     options = parse_qs(parts.query)

@@ -1,7 +1,8 @@
-"""MariaDB's types and values as Spark's.
+"""The types and values of MariaDB and MySQL as Spark's.
 
 Law: the copy and the log give the same value for the same row: the session's zone is UTC, DATETIME is local text that
-is never moved, FLOAT is read as the DOUBLE that it is. Zero dates and dates that are none are refused.
+is never moved, FLOAT is read as the DOUBLE that it is. Zero dates and dates that are none are refused, and so are times
+below zero where a TIME has parts of a second: the log's reader tells other ones.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ Decode = Callable[[Any], Any]
 _ZERO = datetime(1970, 1, 1)
 
 
-def decoder(kind: str, length: int | None, type_: str) -> Decode:
+def decoder(kind: str, spelled: str, length: int | None, type_: str) -> Decode:
     """From what the driver gives, by copy or by log; ValueError where the type has no such value."""
     if type_.startswith("decimal"):
         return _decimal
     if kind == "binary":
         return lambda value: _binary(value).ljust(length or 0, b"\0")
+    if kind == "time" and "(" in spelled:
+        return _time_from_zero
     return _DECODERS[type_]
 
 
@@ -54,11 +57,17 @@ def _string(value: Any) -> str:
 
 
 def _time(value: timedelta) -> str:
-    """As MariaDB writes a TIME."""
+    """As the server writes a TIME."""
     sign, micros = ("-", -value) if value < timedelta(0) else ("", value)
     seconds, rest = divmod(micros // timedelta(microseconds=1), 1_000_000)
     text = f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return f"{text}.{rest:06d}" if rest else text
+
+
+def _time_from_zero(value: Any) -> str:
+    if _only(timedelta)(value) < timedelta(0):
+        raise ValueError("a time below zero in a column with parts of a second")
+    return _time(value)
 
 
 def _instant(value: Any) -> datetime:

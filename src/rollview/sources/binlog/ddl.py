@@ -10,16 +10,22 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from rollview.sources.binlog.charsets import names_unreadable
+
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `(?:[^`]|``)*` | [\w$]+
         | (?P<left_out>/\*.*?\*/|--[^\n]*|\#[^\n]*|\s+) | .""",
     re.X | re.S,
 )
 _NAME = r"(`(?:[^`]|``)+`|[\w$]+)"
+_NAME_ONLY = r"(?:`(?:[^`]|``)+`|[\w$]+)"
 _TABLE = rf"(?:{_NAME}\s*\.\s*)?{_NAME}"
 _FIRST = re.compile(r"(?:\s|/\*.*?\*/)*(?:ALTER|DROP|RENAME|CREATE)\b", re.I | re.S)
 _ALTER = re.compile(rf"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?{_TABLE}\s*", re.I)
 _WHOLE = re.compile(r"(?:DROP|RENAME|CREATE\s+OR\s+REPLACE|CREATE)\s+TABLE\s+(?!IF\s+NOT\b)(?:IF\s+EXISTS\s+)?", re.I)
+_DATABASE = re.compile(rf"DROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?{_NAME}", re.I)
+_EXCHANGE = re.compile(rf"\bEXCHANGE\s+PARTITION\s+{_NAME_ONLY}\s+WITH\s+TABLE\s+{_TABLE}", re.I)
+_CASCADES = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+(?:NULL|DEFAULT))\b", re.I)
 _PART = r"INDEX|KEY|UNIQUE|PRIMARY|CONSTRAINT|FOREIGN|FULLTEXT|SPATIAL|CHECK"
 _IF = r"(?:COLUMN\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?!COLUMN\b|IF\b)"
 _DROP_KEY = re.compile(r"DROP\s+PRIMARY\s+KEY\b", re.I)
@@ -36,6 +42,8 @@ _ADD = re.compile(rf"ADD\s+{_IF}{_NAME}\s+.+$", re.I | re.S)
 _DROP = re.compile(rf"DROP\s+{_IF}{_NAME}$", re.I)
 _DEFAULT = re.compile(rf"ALTER\s+{_IF}{_NAME}\s+(?:SET|DROP)\s+DEFAULT\b", re.I)
 _TYPE = re.compile(r"(\w+)\s*(?:\(([^)]*)\))?\s*(UNSIGNED)?", re.I)
+
+_CHARSET = re.compile(r"\b(?:CHARACTER\s+SET|CHARSET|COLLATE|ASCII|UNICODE|BYTE|BINARY)\b", re.I)
 
 NOT_UNDERSTOOD = "an ALTER TABLE in the log is not understood"
 
@@ -54,7 +62,7 @@ class Altered:
 
 
 Spelled = Mapping[str, str]
-"""Types of columns as MariaDB spells them."""
+"""Types of columns as the server spells them."""
 
 
 def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> Altered | None:
@@ -69,6 +77,7 @@ def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]
         _refuse_whole(text, schema, database, tables)
         return None
     owner, name = (_plain(found[1]) if found[1] else schema), _plain(found[2])
+    _refuse_exchange(text, schema, database, tables)
     if owner != database or name not in tables:
         return None
     touched: list[str] = []
@@ -80,8 +89,17 @@ def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]
     return Altered(name, tuple(dict.fromkeys(touched)), tuple(dict.fromkeys(unsure)))
 
 
+def _refuse_exchange(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> None:
+    """A table that gave its rows to a part of another and got others for them."""
+    found = _EXCHANGE.search(text)
+    if found is not None and _plain(found[2]) in tables and (_plain(found[1]) if found[1] else schema) == database:
+        raise UnclearError("a table's rows were exchanged for those of a partition")
+
+
 def _refuse_whole(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> None:
     """A table that is dropped, renamed or made anew is another."""
+    if (dropped := _DATABASE.match(text)) and _plain(dropped[1]) == database:
+        raise UnclearError("the database was dropped")
     found = _WHOLE.match(text)
     if found is None:
         return
@@ -111,8 +129,12 @@ def _words(text: str) -> list[str]:
 
 
 def _touched(clause: str, columns: Spelled) -> tuple[list[str], list[str]]:
+    if _CASCADES.search(clause):
+        raise UnclearError("a foreign key of the table may change rows that are not in the log")
     if _DROP_KEY.match(clause):
         return [], list(columns)
+    if _NO_COLUMN.match(clause) and names_unreadable(clause):
+        raise UnclearError("a column may be in a character set that cannot be read exactly")
     if _NO_COLUMN.match(clause) or _DEFAULT.match(clause):
         return [], []
     if found := _RENAME.match(clause):
@@ -133,7 +155,7 @@ def _retyped(name: str, declared: str, columns: Spelled) -> tuple[list[str], lis
     """A column keeps its values if its type stays, or only grows longer."""
     before = next((type_ for own, type_ in columns.items() if own.lower() == name.lower()), None)
     old, new = _TYPE.match(before or ""), _TYPE.match(declared)
-    if old is None or new is None or "CHARACTER SET" in declared.upper():
+    if old is None or new is None or _CHARSET.search(declared):
         return [name], []
     word = new[1].lower().replace("integer", "int").replace("numeric", "decimal")
     kept = word == old[1].lower() and bool(new[3]) == bool(old[3])

@@ -1,0 +1,1 @@
+"""MySQL: where its log differs from MariaDB's."""

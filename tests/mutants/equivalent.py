@@ -1,0 +1,15 @@
+"""Mutants that give the same results by design, each with the reason. They count as living all the same."""
+
+from __future__ import annotations
+
+EQUIVALENT: dict[str, str] = {
+    "algebra/needed.py: _rows_there: a condition without node is not table": "a table's place is the table",
+    "algebra/needed.py: _rows_there: a condition without not isinstance(select, exp.Select)": "only they have tables",
+    "algebra/notes.py: _origin: a condition without below is None": "every alias is there",
+    "apply/run.py: _net_change: Lt becomes LtE": "no step stays where it is",
+    "propagate/create.py: _staged: min becomes max": "only how many files are written",
+    "propagate/run.py: _terms: a condition without not step.moves": "what does not move has no terms to tell",
+    "rules/aggregate.py: _of_present: all_of without column(None, _PRESENT)": "a missing row fulfils no condition",
+    "rules/block.py: _term: Gt becomes GtE": "no input is joined with itself",
+}
+"""By ``Mutant.named``."""

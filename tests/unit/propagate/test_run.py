@@ -1,0 +1,58 @@
+"""What a step of propagation records besides rows: its terms, and the stretches of csns that became one change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.unit.propagate.world import World
+
+from rollview.algebra.script import Motion
+from rollview.algebra.view import Mode
+from rollview.core.interval import Interval
+from rollview.propagate.choice import Work
+from rollview.propagate.plan import PropagateStep
+from rollview.propagate.run import _coarse, _terms
+from rollview.store.plans import plan_of
+
+Csns = tuple[int, int] | None
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Any:
+    world = World(tmp_path, 9)
+    world.table("t")
+    world.relations["t"] = replace(world.relations["t"], coarse=(Interval(0, 2), Interval(5, 7)))
+    world.view("v", "SELECT k, x FROM t")
+    world.view("pairs", "SELECT a.k, b.x FROM t AS a JOIN t AS b ON a.k = b.k")
+    snapshot = world.snapshot
+    return SimpleNamespace(snapshot=snapshot, plan=lambda name: plan_of(snapshot, snapshot.get(name)))
+
+
+def step(mode: Mode, csns: Csns, view: str = "v", *, moves: bool = True) -> PropagateStep:
+    motion = {"t": Motion(changed=moves)}
+    return PropagateStep(view, Interval(3, 9), mode, motion, {}, frozenset(), Work(1, 1, csns), "")
+
+
+@pytest.mark.parametrize(
+    ("mode", "csns", "own"),
+    [
+        (Mode.WHOLE, (4, 6), [Interval(3, 6)]),
+        (Mode.WHOLE, (4, 4), []),
+        (Mode.WHOLE, None, []),
+        (Mode.INCREMENTAL, (4, 6), []),
+    ],
+)
+def test_a_recomputation_makes_its_csns_one_and_what_is_read_keeps_its_own(
+    reader: Any, mode: Mode, csns: Csns, own: list[Interval]
+) -> None:
+    assert list(_coarse(reader, step(mode, csns))) == [Interval(5, 7), *own]
+
+
+def test_terms_are_those_of_the_deltas_that_moved(reader: Any) -> None:
+    assert len(_terms(reader, step(Mode.INCREMENTAL, (4, 6), "pairs"))) == 2
+    assert not _terms(reader, step(Mode.INCREMENTAL, None, "pairs", moves=False))
+    assert not _terms(reader, step(Mode.WHOLE, (4, 6), "pairs"))
