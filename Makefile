@@ -11,7 +11,7 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4
 TWO := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check faults bench bench-quick mysql soak mutants anywhere interop docs install constraints
+.PHONY: help demo test check faults bench bench-quick pg-ivm mysql soak mutants anywhere interop docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -37,6 +37,9 @@ bench: .venv/.benchmarks ## all benchmarks side by side, with the goals: hours; 
 bench-quick: .venv/.benchmarks ## the same on little data: minutes
 	@$(PYTHON) -m bench.run --quick --warm-up 3 --rounds 5
 
+pg-ivm: .venv/.installed ## get pg_ivm from Debian unstable's packages, for the benchmark beside it
+	@$(PYTHON) .ci/unpack pg_ivm
+
 .venv/.benchmarks: .venv/.installed
 	@.venv/bin/uv pip install --quiet --python $(PYTHON) --constraint constraints.txt --group bench
 	@touch $@
@@ -49,8 +52,8 @@ faults: .venv/.installed ## kills, failing calls, full disks, stopped processes 
 mysql: .venv/.installed .mysql/mysqld ## the tests of MySQL as a source, with a server of Debian unstable's packages; takes 260 MB
 	$(PYTEST) -m mysql tests/sources tests/spark/sources
 
-.mysql/mysqld: .ci/mysql
-	@$(PYTHON) .ci/mysql
+.mysql/mysqld: .ci/unpack
+	@$(PYTHON) .ci/unpack mysql
 
 soak: .venv/.installed ## the long versions of tests of sources, with the figures that are promised: an hour
 	ROLLVIEW_BANK=2000 ROLLVIEW_BANK_KILLS=40 ROLLVIEW_BANK_VIEWS=1 ROLLVIEW_DDLS=40 ROLLVIEW_HUGE_MB=2048 \

@@ -108,6 +108,21 @@ def test_a_session_that_logs_less_is_noticed(warehouse: Warehouse, bank: Mariadb
     assert stored(warehouse, "account") == bank.rows("account")
 
 
+def test_a_compressed_log_is_noticed(warehouse: Warehouse, bank: MariadbHarness) -> None:
+    if bank.kind == "mysql":
+        pytest.skip("compresses whole transactions, as sessions ask for (test_mysql)")
+    bank.execute("SET GLOBAL log_bin_compress = ON, log_bin_compress_min_len = 10")
+    try:
+        (found,) = warehouse.check_source("s", bank.settings()).findings
+        bank.execute(f"INSERT INTO note VALUES ('{'x' * 199}')")
+    finally:
+        bank.execute("SET GLOBAL log_bin_compress_min_len = 256", str(found.mend))
+    warehouse.capture()
+    assert warehouse.sources()[0].state == "lost_position"
+    warehouse.resnapshot("bank")
+    assert stored(warehouse, "note") == bank.rows("note")
+
+
 def test_unrelated_work_moves_the_position_only(warehouse: Warehouse, bank: MariadbHarness) -> None:
     bank.execute("CREATE TABLE other (v int)", "INSERT INTO other VALUES (1), (2)", "TRUNCATE TABLE other")
     position = warehouse.catalog.source("bank").position
