@@ -340,6 +340,7 @@ INSERT INTO table [(column, …)] VALUES (…), … | query
 UPDATE table SET column = value, … [WHERE …]
 DELETE FROM table [WHERE …]
 MERGE INTO table USING source ON … WHEN [NOT] MATCHED … THEN …
+TRUNCATE TABLE table
 ```
 
 Values are stored by Spark's ANSI store assignment: a cast that would lose range is an error, and text does not become a

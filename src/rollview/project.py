@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +28,7 @@ FILE = "rollview.yaml"
 VIEWS = "views"
 
 _STRICT = {"extra": "forbid"}
+_SAID = {"unexpected_keyword_argument": "there is no such setting", "missing": "it is not there, and has to be"}
 
 _TEMPLATE = """\
 version: 1
@@ -218,14 +220,23 @@ def start_project(folder: Path, catalog: str | None = None) -> ProjectStarted:
     from rollview.warehouse import Warehouse
 
     file = folder / FILE
-    if file.exists():
-        raise AlreadyExists("project in", str(folder), hint=f"Its settings are in '{file}'.")
     project = Project(folder, Config(version=1, catalog=_without_secret(catalog)))
+    if file.exists():
+        project = _without_warehouse(folder, catalog)
     Warehouse.create(project.root, catalog_url=project.catalog_url()).close()
     (folder / VIEWS).mkdir(parents=True, exist_ok=True)
-    file.write_text(_settings(catalog), encoding="utf-8")
+    if not file.exists():
+        file.write_text(_settings(catalog), encoding="utf-8")
     _ignore_warehouse(folder / ".gitignore")
     return ProjectStarted(str(folder), str(file), str(project.root))
+
+
+def _without_warehouse(folder: Path, catalog: str | None) -> Project:
+    """A project whose settings are there and its data are not, as a clone of its repository is."""
+    project = load_project(folder)
+    if catalog is not None or project.root.exists():
+        raise AlreadyExists("project in", str(folder), hint=f"Its settings are in '{folder / FILE}'.")
+    return project
 
 
 def _settings(catalog: str | None) -> str:
@@ -264,11 +275,24 @@ def _validate(data: Any, file: Path) -> Config:
     try:
         return adapter.validate_python(data)
     except ValidationError as cause:
-        raise UsageError(f"'{file}' is not right: {_first_fault(cause)}.", file=str(file)) from None
+        raise UsageError(f"'{file}' is not right: {_first_fault(cause, data)}.", file=str(file)) from None
 
 
-def _first_fault(error: ValidationError) -> str:
+def _first_fault(error: ValidationError, data: Any) -> str:
     # The value itself is not shown: it may be a secret that should not have been there.
-    fault = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(str(part) for part in fault["loc"][:2])
-    return f"{place}: {fault['msg'].lower()}" if place else fault["msg"].lower()
+    # Of what may be text or more, the deepest fault is the one in the form that was meant.
+    fault = max(error.errors(include_input=False, include_url=False), key=lambda one: len(one["loc"]))
+    place = ".".join(_in_the_file(fault["loc"], data))
+    said = _SAID.get(fault["type"], fault["msg"].lower())
+    return f"{place}: {said}" if place else said
+
+
+def _in_the_file(location: Sequence[str | int], data: Any) -> Iterator[str]:
+    """The keys of a place, without the names of types that pydantic puts between them."""
+    for place, part in enumerate(location, 1):
+        inside = data.get(part) if isinstance(data, dict) else None
+        if isinstance(data, list) and isinstance(part, int):
+            inside = data[part]
+        if inside is not None or (isinstance(data, dict) and (part in data or place == len(location))):
+            yield str(part)
+            data = inside

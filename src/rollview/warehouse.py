@@ -116,14 +116,18 @@ class Warehouse:
     # Statements
 
     def sql(self, *statements: str) -> tuple[results.StatementResult, ...]:
-        """Run statements in order. Neighbouring INSERT, UPDATE, DELETE and MERGE are one transaction."""
+        """Run statements in order. Neighbouring INSERT, UPDATE, DELETE and MERGE are one transaction.
+
+        An error's fact ``done`` names the statements before it that stay done.
+        """
         trees = [tree for text in statements for tree in parse_statements(text)]
         if not trees:
             raise SqlError("There is no statement in the text.")
         answers: list[results.StatementResult] = []
         for tree in _grouped(trees):
-            self._refuse_missing(tree if isinstance(tree, list) else [tree])
-            answers.extend(self._changes(tree) if isinstance(tree, list) else [self._statement(tree)])
+            with _telling(answers):
+                self._refuse_missing(tree if isinstance(tree, list) else [tree])
+                answers.extend(self._changes(tree) if isinstance(tree, list) else [self._statement(tree)])
         return tuple(answers)
 
     @contextmanager
@@ -197,6 +201,8 @@ class Warehouse:
         from rollview.schedule import roll, select_views
 
         self._recover()
+        if not names:
+            raise UsageError("No view is named that is to be rolled.")
         views = select_views(self.snapshot(), names)
         latest = min(self.snapshot().get(name).pins[Part.DELTA].through for name in views)
         return roll(self._work(on_progress), views, latest if to == "latest" else self.resolve(to, *views))
@@ -343,18 +349,19 @@ class Warehouse:
         at = self._published(reader.snapshot, relation) if as_of is None else self.resolve(as_of, relation.name)
         return reader.rows(relation.name, at)
 
-    def delta(self, name: str, after: Csn, through: Csn | None = None) -> DataFrame:
+    def delta(self, name: str, after: Point, through: Point | None = None) -> DataFrame:
         """The changes of a table or view over ``(after, through]``, with ``_count`` and ``_csn``."""
         from rollview.store.plans import check_reachable, high_water_mark
 
         reader = self._reader()
         relation = reader.snapshot.get(name)
-        end = high_water_mark(reader.snapshot, relation) if through is None else through
-        if after > end:
-            raise UsageError(f"({after}, {end}] is not an interval.", hint="Give the smaller csn as --after.")
-        for csn in (after, end):
+        begin = self.resolve(after, name)
+        end = high_water_mark(reader.snapshot, relation) if through is None else self.resolve(through, name)
+        if begin > end:
+            raise UsageError(f"({begin}, {end}] is not an interval.", hint="Give the smaller csn as --after.")
+        for csn in (begin, end):
             check_reachable(reader.snapshot, relation, csn)
-        return reader.changes(relation.name, Interval(after, end))
+        return reader.changes(relation.name, Interval(begin, end))
 
     def explain(self, name: str) -> results.Explanation:
         from rollview.query.explain import explain
@@ -384,7 +391,13 @@ class Warehouse:
         if point == "latest":
             complete = [high_water_mark(snapshot, snapshot.get(name)) for name in names]
             return min(complete, default=snapshot.moment.csn)
-        return self.catalog.csn_at(point, names or None) if isinstance(point, datetime) else int(point)
+        if isinstance(point, datetime):
+            return self.catalog.csn_at(point, names or None)
+        try:
+            return int(point)
+        except (TypeError, ValueError):
+            hint = "Give a csn, a datetime with its zone, or 'latest'."
+            raise UsageError(f"'{point}' is neither a csn nor a moment.", hint=hint) from None
 
     def positions(self, at: Point = "latest") -> tuple[SourcePosition, ...]:
         """The TxnID vector of a csn: for each source, the position up to which its units of work are in it."""
@@ -512,9 +525,10 @@ class Warehouse:
         if len(targets) != 1:
             raise SqlError("DROP MATERIALIZED VIEW takes one view.")
         name = relation_name(targets[0], "view")
-        if not (tree.args.get("exists") and self.snapshot().find(name) is None):
-            self.drop_view(name)
-        return results.StatementResult("drop view", render(tree), name)
+        if tree.args.get("exists") and self.snapshot().find(name) is None:
+            return results.StatementResult("drop view", render(tree), name)
+        self.drop_view(name)
+        return results.StatementResult("drop view", render(tree), name, csn=self.snapshot().moment.csn)
 
     def _changes(self, trees: list[exp.Expr]) -> list[results.StatementResult]:
         with self.transaction() as transaction:
@@ -532,6 +546,19 @@ def _a_view(snapshot: Snapshot, name: str) -> Relation:
     if relation.kind is not RelationKind.VIEW:
         raise UsageError(f"'{relation.name}' is a table, not a view.")
     return relation
+
+
+@contextmanager
+def _telling(answers: Sequence[results.StatementResult]) -> Iterator[None]:
+    """An error inside says what was done before it and stays done."""
+    try:
+        yield
+    except RollviewError as error:
+        done = [f"{answer.kind} {answer.table}" for answer in answers if answer.csn is not None]
+        if done:
+            error.hint = " ".join(filter(None, (error.hint, f"Done before it, and stays: {', '.join(done)}.")))
+            error.facts["done"] = done
+        raise
 
 
 def _grouped(trees: Sequence[exp.Expr]) -> Iterator[exp.Expr | list[exp.Expr]]:

@@ -22,6 +22,7 @@ SELECT g, FIRST(x) AS f FROM r GROUP BY g
 ---
 refused: not_deterministic
 A view cannot use first: its value depends on the order in which rows arrive. (line 1, column 11)
+hint: Write min(x).
 ===
 # a list in the order of arrival
 SELECT g, COLLECT_LIST(x) AS xs FROM r GROUP BY g
@@ -54,6 +55,7 @@ SELECT ROW_NUMBER() OVER (ORDER BY k) AS n FROM r
 ---
 refused: not_deterministic
 A view cannot use row_number: its value depends on the order in which rows arrive. (line 1, column 8)
+hint: Write rank(): where the order leaves no ties, both are the same.
 ===
 # a frame of rows
 SELECT SUM(x) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM r

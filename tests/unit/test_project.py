@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rollview.errors import NotFound, UsageError
-from rollview.project import find_project, load_project, resolve
+from rollview.errors import AlreadyExists, NotFound, UsageError
+from rollview.project import find_project, load_project, resolve, start_project
 from rollview.sources import SourceSettings
 
 
@@ -34,7 +34,7 @@ def test_no_file_anywhere_is_told(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("version: 2\n", "version"),
-        ("version: 1\nware: x\n", "ware"),
+        ("version: 1\nware: x\n", "ware: there is no such setting"),
         ("version: 1\ncatalog: [secret]\n", "catalog"),
         ("- 1\n", "dictionary"),
         ("a: [\n", "not valid YAML"),
@@ -115,11 +115,22 @@ def test_what_is_copied_is_said_for_a_source_or_a_table(tmp_path: Path) -> None:
         ("  s: {kind: postgres, address: 'postgresql://u:secret@h/d', tables: [t]}", "password"),
         ("  s: {kind: sqlite, address: x, tables: []}", "no tables"),
         ("  s: {kind: sqlite, address: x, tables: [a.t, b.t]}", "Two tables"),
-        ("  s: {kind: sqlite, address: x, tables: [t], secret: 1}", r"sources\.s"),
-        ("  s: {kind: sqlite, address: x, tables: [{table: t, secret: 1}]}", r"sources\.s"),
+        ("  s: {kind: sqlite, address: x, tables: [t], hue: secret}", r"sources\.s\.hue: there is no such setting"),
+        ("  s: {kind: sqlite, tables: [t]}", r"sources\.s\.address: it is not there"),
+        ("  s: {kind: sqlite, address: x, tables: secret}", r"sources\.s\.tables: input should be a valid list"),
+        ("  s: {kind: sqlite, address: x, tables: [t, {table: t, hue: secret}]}", r"sources\.s\.tables\.1\.hue: "),
     ],
 )
 def test_a_wrong_source_is_told_without_its_secret(tmp_path: Path, line: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         load_project(write(tmp_path, f"version: 1\nsources:\n{line}\n")).source("s")
     assert "secret" not in caught.value.message
+
+
+def test_a_clone_without_its_warehouse_gets_one(tmp_path: Path) -> None:
+    folder = write(tmp_path, "version: 1\nwarehouse: data\n")
+    start_project(folder)
+    assert load_project(folder).root == folder / "data"
+    load_project(folder).open().close()
+    with pytest.raises(AlreadyExists):
+        start_project(folder)

@@ -15,6 +15,10 @@ from rollview.algebra.text import DIALECT, parse_one, place_of, render
 from rollview.core.names import fault_in_name
 from rollview.errors import InvalidName, SqlError, Unsupported
 
+PROPERTIES = ("refresh_mode", "schedule", "retention", "detail")
+_OURS = "rollview."
+_OPTIONS = (exp.MaterializedProperty, exp.SchemaCommentProperty, exp.Property)
+
 
 @dataclass(frozen=True, slots=True)
 class Declared:
@@ -34,6 +38,7 @@ def declare(text: str | exp.Expr) -> Declared:
     if not is_view_declaration(tree):
         raise SqlError("Expected CREATE MATERIALIZED VIEW name AS SELECT …")
     name, columns = _name_and_columns(tree)
+    _check_options(tree, name)
     query = tree.expression
     if not isinstance(query, exp.Query):
         raise SqlError(f"View '{name}' has no query.", hint="Write AS SELECT … after the name.")
@@ -85,6 +90,25 @@ def _query_in_place(text: str) -> str:
             column = len(before) - (before.rfind("\n") + 1)
             return "\n" * before.count("\n") + " " * column + after.rstrip().rstrip(";")
     raise SqlError("The declaration has no AS.")
+
+
+def _check_options(tree: exp.Expr, name: str) -> None:
+    """What would otherwise be passed over in silence."""
+    if tree.args.get("exists"):
+        raise Unsupported(
+            f"CREATE MATERIALIZED VIEW '{name}': IF NOT EXISTS is not supported.", hint="Write OR REPLACE."
+        )
+    properties = tree.args.get("properties")
+    for item in properties.expressions if properties is not None else ():
+        if type(item) not in _OPTIONS:
+            raise Unsupported(
+                f"CREATE MATERIALIZED VIEW '{name}': the option '{render(item)}' is not supported.",
+                hint="rollview decides how a view is stored.",
+            )
+    for key in _properties(tree):
+        if key.startswith(_OURS) and key.removeprefix(_OURS) not in PROPERTIES:
+            known = ", ".join(f"'{_OURS}{own}'" for own in PROPERTIES)
+            raise Unsupported(f"View '{name}': there is no property '{key}'.", hint=f"There are {known}.")
 
 
 def _comment(tree: exp.Expr) -> str | None:

@@ -77,6 +77,15 @@ _GENERATORS = frozenset(
 _TIME_WINDOWS = ("window", "session_window", "window_time")
 _SORTED = ("sort_array", "array_sort")
 _ORDERED_BY_CONTENT = ("collect_list", "collect_set", "array_agg")
+_INSTEAD = {
+    **dict.fromkeys(_ORDERED_BY_CONTENT, "Write sort_array(collect_list(x))."),
+    **dict.fromkeys(("listagg", "string_agg"), "Write array_join(sort_array(collect_list(x)), ',')."),
+    **dict.fromkeys(("first", "first_value", "any_value"), "Write min(x)."),
+    **dict.fromkeys(("last", "last_value"), "Write max(x)."),
+    "max_by": "Write max(struct(y, x)).x for max_by(x, y): where y is equal, the largest x counts.",
+    "min_by": "Write min(struct(y, x)).x for min_by(x, y): where y is equal, the smallest x counts.",
+    "row_number": "Write rank(): where the order leaves no ties, both are the same.",
+}
 
 
 @cache
@@ -139,8 +148,7 @@ def _check_call(node: exp.Expr, name: str) -> None:
     if name == "unix_timestamp" and not list(node.iter_expressions()):
         reason = _CLOCK
     if reason is not None and not (name in _ORDERED_BY_CONTENT and _is_sorted(node)):
-        hint = "Write sort_array(collect_list(x))." if name in _ORDERED_BY_CONTENT else None
-        raise _refusal(NotDeterministic, node, name, reason, hint)
+        raise _refusal(NotDeterministic, node, name, reason, _INSTEAD.get(name))
     if isinstance(node, exp.Anonymous) and name not in builtin():
         raise _refusal(
             Unsupported, node, name, "it is not one of Spark's own functions, so nothing is known of its value"

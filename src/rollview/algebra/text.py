@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 
@@ -16,14 +17,17 @@ DIALECT = VerbatimSpark
 _PLACE = re.compile(r"Line:? (\d+), Col:? (\d+)", re.IGNORECASE)
 _UNDERLINE = re.compile(r"\x1b\[\d+m")
 
+# What sqlglot does not know is refused here by name; its own warning would stand before the refusal.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
 
 def parse_statements(text: str) -> tuple[exp.Expr, ...]:
-    """All statements of a text; empty ones are passed over."""
+    """All statements of a text; empty ones, and comments alone, are passed over."""
     try:
         trees = sqlglot.parse(text, dialect=DIALECT)
     except (ParseError, TokenError) as error:
         raise _syntax_error(error) from error
-    return tuple(tree for tree in trees if tree is not None)
+    return tuple(tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon))
 
 
 def parse_one(text: str) -> exp.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +12,8 @@ from rollview.errors import ConstraintViolated, EngineFailed, RollviewError, Sql
 
 AMBIGUOUS = "rollview: several source rows"
 
+# A place in the text that Spark was given, which is not the user's.
+_PLACE = re.compile(r";? line \d+ pos \d+;?")
 _OF_THE_DATA = ("ArithmeticException", "NumberFormatException", "DateTimeException", "SparkRuntimeException")
 
 
@@ -33,7 +36,7 @@ def statement_failures(table: str) -> Iterator[None]:
 def _told(error: Exception) -> RollviewError:
     kind = type(error).__name__
     if kind in ("AnalysisException", "ParseException") or kind in _OF_THE_DATA:
-        return SqlError(f"Spark cannot run the statement: {said(error)}")
+        return SqlError(f"Spark cannot run the statement: {_PLACE.sub('', said(error))}")
     return EngineFailed(f"Spark could not compute the rows: {said(error)}", hint=advice(error))
 
 

@@ -178,7 +178,8 @@ class Transaction:
             )
         with statement_failures(_changed(tree)):
             changes = make(tree, self)
-        return self._stage(changes, tree.key, render(tree))
+        kind = "truncate" if isinstance(tree, exp.TruncateTable) else tree.key
+        return self._stage(changes, kind, render(tree))
 
     def _stage(self, changes: Changes, kind: str, sql: str, check: bool = False) -> StatementResult:
         self._check_open()

@@ -10,6 +10,8 @@ from rollview.errors import UsageError
 def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
+    except IsADirectoryError:
+        raise UsageError(f"'{path}' is a folder.", hint=f"Name its files: {path}/*.sql", file=str(path)) from None
     except OSError as cause:
         raise UsageError(f"Cannot read '{path}': {cause.strerror}.", file=str(path)) from None
     except UnicodeDecodeError:

@@ -76,8 +76,14 @@ def _wrong_usage(error: typer.TyperException, arguments: list[str]) -> int:
             context.get_help()
     else:
         path = context.command_path if context is not None else "rollview"
-        make_output(form).error(UsageError(_sentence(error), hint=f"See '{path} --help'."))
+        make_output(form).error(UsageError(_sentence(error), hint=_way(error, path)))
     return ExitCode.USAGE
+
+
+def _way(error: typer.TyperException, path: str) -> str:
+    if getattr(error, "option_name", None) in ("--output", "-o", "--project-dir", "--debug"):
+        return "Write it behind the command: rollview status --output json."
+    return f"See '{path} --help'."
 
 
 def _sentence(error: typer.TyperException) -> str:

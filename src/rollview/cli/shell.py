@@ -1,7 +1,7 @@
 """An SQL prompt over one warm session.
 
-Law: a statement runs when its semicolon is typed; between BEGIN and COMMIT statements are kept and then run as one
-transaction. An error ends the statement, never the shell.
+Law: a statement runs when its semicolon is typed, the last one of a file or pipe also without; between BEGIN and COMMIT
+statements are kept and then run as one transaction. An error ends the statement, never the shell.
 """
 
 from __future__ import annotations
@@ -41,10 +41,15 @@ class Shell:
         self.typed.append(line)
         text = "\n".join(self.typed)
         if is_complete(text) or not text.strip():
-            self.typed.clear()
-            for statement in split_statements(text):
-                self._statement(statement)
+            self.finish()
         return True
+
+    def finish(self) -> None:
+        """Run what was typed so far."""
+        text = "\n".join(self.typed)
+        self.typed.clear()
+        for statement in split_statements(text):
+            self._statement(statement)
 
     def _statement(self, statement: str) -> None:
         match statement.lower().split():
@@ -81,6 +86,8 @@ def run_shell(run: Invocation, warehouse: Warehouse, limit: int | None) -> None:
     for line in _lines(shell, interactive):
         if not shell.take(line):
             break
+    if not interactive:
+        shell.finish()
     if shell.kept:
         run.output.note("The open transaction was not committed.")
 

@@ -36,7 +36,7 @@ def spark_analysis(what: str) -> Iterator[None]:
 
 def said(error: BaseException) -> str:
     """The first paragraph of what Spark said."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line.strip() for line in str(error).strip().splitlines()]
     kept = []
     for line in lines:
         if not line or line.startswith(("JVM stacktrace", "== SQL", "at org.", "'", "+-", "==")):

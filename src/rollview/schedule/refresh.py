@@ -19,7 +19,7 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
 from rollview.engine import session
 from rollview.engine.meter import Meter
-from rollview.errors import Corrupt, EngineFailed, LostLease, RollviewError
+from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, RollviewError
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
 from rollview.results import Progress, Refreshed, Rolled, TermNote, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
@@ -68,7 +68,7 @@ def refresh(
     snapshot = work.catalog.snapshot()
     needed = _with_views_below(snapshot, names)
     with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:
-        csn = work.catalog.snapshot().moment.csn if target is None else target
+        csn = _target(work.catalog.snapshot().moment.csn, target)
         for done, name in enumerate(needed):
             work.on_progress(Progress("propagate", name, done, len(needed)))
             with measured(work.phases.setdefault(name, Phases())):
@@ -78,6 +78,13 @@ def refresh(
     _raise_failures(work)
     now = work.catalog.snapshot()
     return Refreshed(csn, tuple(_refreshed(work, now, name, before[name], csn, rows) for name in names))
+
+
+def _target(newest: Csn, wanted: Csn | None) -> Csn:
+    """A view that is complete beyond the newest csn would leave out what gets those csns later."""
+    if wanted is not None and wanted > newest:
+        raise OutOfReach(f"Cannot refresh to csn {wanted}: the newest is {newest}.", csn=wanted, newest=newest)
+    return newest if wanted is None else wanted
 
 
 def roll(work: Refresh, names: Sequence[str], target: Csn) -> Rolled:

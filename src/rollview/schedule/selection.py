@@ -9,7 +9,8 @@ from rollview.errors import UsageError
 
 
 def select_views(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]:
-    """The chosen views in dependency order; all of them if nothing is chosen."""
+    """The chosen views in dependency order; all of them if nothing is chosen. One may be given as it is."""
+    patterns = [patterns] if isinstance(patterns, str) else patterns
     ordered = [view.name for view in snapshot.views()]
     if not patterns:
         return tuple(ordered)

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 BOUND = 100_000
+_DOING = {
+    "create": "compute the view's first rows",
+    "propagate": "compute the view's changes",
+    "apply": "apply the view's changes",
+}
 
 
 def stage(
@@ -45,13 +50,13 @@ def stage(
         collected = collect(typed.limit(BOUND + 1), meter, label)
         if collected is not None:
             return stage_table(folder, collected, place, meter, label, sort=sort)
-    with named_failures(f"write {label}"), meter.action(label), phase("Spark jobs"):
+    with named_failures(_DOING[label]), meter.action(label), phase("Spark jobs"):
         return counted(meter, label, folder.stage(typed, place, buckets=buckets, sort=sort))
 
 
 def collect(data: DataFrame, meter: Meter, label: str) -> pa.Table | None:
     """The rows on the driver, or None if there are more than ``BOUND``; the query itself stops after one more."""
-    with named_failures(f"compute {label}"), meter.action(label), phase("Spark jobs"):
+    with named_failures(_DOING[label]), meter.action(label), phase("Spark jobs"):
         collected = data.toArrow()
     return collected if collected.num_rows <= BOUND else None
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rollview.algebra.definition import declare
+from rollview.algebra.definition import PROPERTIES, declare
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
+from rollview.maintain import settings
+from rollview.propagate import choice
+from rollview.schedule import cadence
 
 
 def test_the_name_the_query_and_nothing_else() -> None:
@@ -15,7 +18,7 @@ def test_the_name_the_query_and_nothing_else() -> None:
 
 
 def test_the_query_is_behind_the_as_that_is_in_no_parentheses() -> None:
-    made = declare("CREATE MATERIALIZED VIEW v PARTITIONED BY (CAST(k AS INT)) AS SELECT k FROM r")
+    made = declare("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('p' = CAST(1 AS INT)) AS SELECT k FROM r")
     assert made.query.split() == ["SELECT", "k", "FROM", "r"]
 
 
@@ -66,6 +69,13 @@ def test_the_query_keeps_its_strings_and_its_own_with() -> None:
         ("CREATE MATERIALIZED VIEW v (_rv_a) AS SELECT k FROM r", InvalidName, "belong to rollview"),
         ("CREATE MATERIALIZED VIEW ` ` AS SELECT k FROM r", InvalidName, "it is empty"),
         ("CREATE MATERIALIZED VIEW v", SqlError, "has no query"),
+        ("CREATE MATERIALIZED VIEW IF NOT EXISTS v AS SELECT k FROM r", Unsupported, "IF NOT EXISTS is not supported"),
+        ("CREATE MATERIALIZED VIEW v PARTITIONED BY (k) AS SELECT k FROM r", Unsupported, "option 'PARTITIONED BY"),
+        (
+            "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('rollview.refesh_mode' = 'auto') AS SELECT k FROM r",
+            Unsupported,
+            "no property 'rollview.refesh_mode'",
+        ),
         ("CREATE MATERIALIZED VIEW v AS SELECT k FROM r; SELECT 1", SqlError, "Expected one statement, found 2"),
         ("CREATE MATERIALIZED VIEW v AS SELECT k FROM r WHERE (", SqlError, "The SQL is not right"),
     ],
@@ -73,3 +83,8 @@ def test_the_query_keeps_its_strings_and_its_own_with() -> None:
 def test_what_is_not_a_view_is_refused(text: str, kind: type[RollviewError], said: str) -> None:
     with pytest.raises(kind, match=said):
         declare(text)
+
+
+def test_every_property_that_is_read_is_known() -> None:
+    read = (settings.RETENTION, settings.DETAIL, choice.PROPERTY, cadence.PROPERTY)
+    assert sorted(read) == sorted(f"rollview.{name}" for name in PROPERTIES)

@@ -162,3 +162,8 @@ def test_only_a_call_aggregates() -> None:
 
 def test_the_names_of_sparks_functions_are_known() -> None:
     assert {"abs", "transform", "xxhash64", "dateadd"} <= builtin()
+
+
+def test_a_refusal_names_what_to_write_instead() -> None:
+    assert "rank()" in str(refused("SELECT k, row_number() OVER (ORDER BY k) AS v FROM r").hint)
+    assert "max(struct(y, x)).x" in str(refused("SELECT max_by(x, k) AS v FROM r").hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from rollview.algebra.text import parse_one, render
+from rollview.algebra.text import parse_one, parse_statements, render
 from rollview.errors import SqlError
 
 VERBATIM = """
@@ -84,3 +84,15 @@ def test_broken_sql_has_a_place_if_its_words_can_be_told(text: str, line: int | 
         parse_one(text)
     assert (caught.value.facts["line"], caught.value.facts["column"]) == (line, column)
     assert "sqlglot" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1;\n-- the end", "-- first\n;SELECT 1; /* and */ ; -- last\n", "SELECT 1 -- one"]
+)
+def test_a_comment_alone_is_no_statement(text: str) -> None:
+    assert len(parse_statements(text)) == 1
+
+
+def test_what_is_not_known_is_parsed_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    parse_one("SHOW TABLES")
+    assert not caplog.records

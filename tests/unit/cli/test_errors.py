@@ -66,6 +66,16 @@ def test_wrong_usage_is_told_in_the_wanted_form(cli: Any, warehouse: Any) -> Non
     assert ran.error["hint"] == "See 'rollview view roll --help'."
 
 
+def test_an_option_before_the_command_is_told_its_place(cli: Any) -> None:
+    assert cli("--output", "json", "status").error["hint"].startswith("Write it behind the command")
+    assert "Write it behind the command" in cli("--project-dir", "x", "status").err
+
+
+def test_a_folder_is_told_from_a_file(cli: Any, warehouse: Any, project: Path) -> None:
+    (project / "views").mkdir(exist_ok=True)
+    assert "'views' is a folder.\nName its files: views/*.sql" in cli("view", "create", "views").err
+
+
 def test_an_unknown_command_suggests_a_known_one(cli: Any) -> None:
     ran = cli("view", "rol")
     assert ran.code == 2

@@ -41,3 +41,8 @@ def test_an_error_does_not_end_the_shell(typed: Any, warehouse: Any) -> None:
     ran, calls = typed("SELECT 1;\nSELECT 2;\n")
     assert len(calls) == 2
     assert ran.err.count("No.") == 2
+
+
+def test_the_last_statement_of_a_file_needs_no_semicolon(typed: Any) -> None:
+    _, calls = typed("DELETE FROM a;\n-- and\nDELETE FROM b\n")
+    assert [call[1].split()[-1] for call in calls] == ["a", "b"]

@@ -76,8 +76,6 @@ class BinlogSource(ABC):
         with self._server.translated():
             facts = variables(self._connection)
             found = self.server_findings(self._connection, facts)
-            if any(finding.blocks for finding in found):
-                return tuple(found)
             for table in self._opening.settings.tables:
                 found += findings(self._find(self._connection, table.remote), table)
                 found += collation_findings(self._connection, self._server.database, table.remote)
