@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 EQUIVALENT: dict[str, str] = {
+    "algebra/needed.py: _conjuncts_over: a condition without not table.args.get('joins')": "it is not the first then",
     "algebra/needed.py: _rows_there: a condition without node is not table": "a table's place is the table",
     "algebra/needed.py: _rows_there: a condition without not isinstance(select, exp.Select)": "only they have tables",
     "algebra/notes.py: _origin: a condition without below is None": "every alias is there",
     "apply/run.py: _net_change: Lt becomes LtE": "no step stays where it is",
+    "apply/plan.py: _groups_pay: LtE becomes Lt": "an empty interval has no changes",
     "propagate/create.py: _staged: min becomes max": "only how many files are written",
     "propagate/run.py: _terms: a condition without not step.moves": "what does not move has no terms to tell",
     "rules/aggregate.py: _of_present: all_of without column(None, _PRESENT)": "a missing row fulfils no condition",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
-from rollview.algebra.definition import PROPERTIES, declare
+from rollview.algebra.definition import PROPERTIES, declare, relation_name
+from rollview.algebra.text import parse_one
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
 from rollview.maintain import settings
 from rollview.propagate import choice
@@ -20,6 +22,13 @@ def test_the_name_the_query_and_nothing_else() -> None:
 def test_the_query_is_behind_the_as_that_is_in_no_parentheses() -> None:
     made = declare("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('p' = CAST(1 AS INT)) AS SELECT k FROM r")
     assert made.query.split() == ["SELECT", "k", "FROM", "r"]
+
+
+@pytest.mark.parametrize("reference", ["FROM f(1)", "FROM a.b", "FROM a..b", "FROM a.b.c", "k"])
+def test_only_a_plain_name_names_a_relation(reference: str) -> None:
+    tree = parse_one(f"SELECT {'1 ' if ' ' in reference else ''}{reference}")
+    with pytest.raises(Unsupported, match="not a plain table name"):
+        relation_name(tree.find(exp.Table) or tree.expressions[0], "table")
 
 
 def test_or_replace() -> None:

@@ -41,6 +41,16 @@ def test_a_term_that_can_have_no_rows_is_left_out_with_the_reason() -> None:
     terms = compiled(CHILD_AND_PARENT).propagation({"p": INSERTS, "c": NONE}).terms
     assert [(term.relation, term.kept) for term in terms] == [("p", False)]
     assert "foreign key c → p and only new keys" in terms[0].reason
+    gone = compiled(CHILD_AND_PARENT).propagation({"p": NO_UPDATES, "c": NONE}).terms
+    assert [(term.relation, term.kept) for term in gone] == [("p", False)]
+
+
+@pytest.mark.parametrize(("not_null", "by_key"), [((), False), (("code",), True)])
+def test_a_key_that_may_be_null_tells_no_rows_apart(not_null: tuple[str, ...], by_key: bool) -> None:
+    columns = Schema((Column("id", "int"), Column("code", "int")))
+    tables = (Known("a", columns), Known("b", columns, Constraints(("id",), unique=(("code",),), not_null=not_null)))
+    plan = Duck(tables).compile("v", "SELECT a.id, b.id AS other FROM a JOIN b ON a.code = b.code")
+    assert any("by key" in term.reason for term in plan.propagation({}).terms) is by_key
 
 
 def test_closed_references_read_no_base_row_at_all() -> None:
@@ -55,6 +65,13 @@ def test_each_foreign_key_is_for_its_own_parent() -> None:
     child = Known("c", Schema((Column("aid", "int"), Column("bid", "int"))), foreign)
     plan = Duck((*parents, child)).compile("v", "SELECT c.aid, b.id FROM c JOIN b ON c.bid = b.id")
     assert read(plan, {"b": NO_UPDATES}, closed=frozenset({("c", "b")})) == {("c", "delta"), ("b", "delta")}
+
+
+def test_closed_references_by_other_columns_prove_nothing() -> None:
+    plan = compiled("SELECT l.n, o.x FROM l JOIN o ON l.a = o.a AND l.n = o.b")
+    assert ("o", "old") in read(plan, {"o": NO_UPDATES}, closed=frozenset({("l", "o")}))
+    plan = compiled("SELECT j.m, h.v FROM j JOIN h ON j.m = h.id")
+    assert ("h", "old") in read(plan, {"h": NO_UPDATES}, closed=frozenset({("j", "h")}))
 
 
 def test_closed_references_of_another_alias_prove_nothing() -> None:
