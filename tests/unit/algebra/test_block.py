@@ -73,6 +73,13 @@ def test_changes_that_need_nothing_else_are_joined_in_place() -> None:
     assert "SHUFFLE_HASH(n)" not in hints(family, motion, closed=closed, small=False)
 
 
+def test_a_third_table_that_changed_has_a_term_of_its_own() -> None:
+    query = "SELECT d.y, c.x, p.w FROM c JOIN p ON c.pid = p.id JOIN d ON d.cid = c.id"
+    motion = {"p": Motion(True, True, False, one_csn=True)}
+    made = Duck(KEYED).compile("v", query).propagation(motion, closed=frozenset({("c", "p")}))
+    assert [term.relation for term in made.terms] == ["c", "p", "d"]
+
+
 def test_changes_are_gathered_where_all_that_was_read_for_them_is_little() -> None:
     joined = "SELECT r.g, SUM(s.y) AS y FROM r JOIN s ON r.k = s.k GROUP BY r.g"
     assert "COALESCE(1)" in hints(joined, {}, sizes={"r": 1, "s": 1})
