@@ -187,8 +187,10 @@ class Verification(Result):
 
 @dataclass(frozen=True, slots=True)
 class TableStatus(Result):
+    """``rows``: None where none are kept, only changes."""
+
     name: str
-    rows: int
+    rows: int | None
     state_csn: Csn
     through: Csn
 
@@ -336,7 +338,8 @@ class SourceStatus(Result):
     everything that it committed by then, by its own clock, is here.
 
     ``behind_bytes``, ``kept_bytes``, ``slot``: how much of its log was not read and how much it keeps for us, as it was
-    last seen; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again.
+    last seen; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again. ``kept``: what is here of
+    each table of which not simply all is.
     """
 
     name: str
@@ -356,6 +359,7 @@ class SourceStatus(Result):
     retry_at: datetime | None = None
     known: datetime | None = None
     readings: Mapping[str, TableReading] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

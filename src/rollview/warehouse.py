@@ -228,12 +228,13 @@ class Warehouse:
         """
         from rollview.maintain import Keep, Maintenance, maintain
         from rollview.schedule import select_relations
+        from rollview.sources import requests
 
         if not explain:
             self._recover()
         names = select_relations(self.snapshot(), select) if select else None
-        points = map(self._recorded_by, (prune_before, compress_before))
-        keep = Keep(retention, detail, *points)
+        prune, compress = map(self._recorded_by, (prune_before, compress_before))
+        keep = Keep(retention, detail, prune, compress, requests.needed(self.catalog))
         told = on_progress or _silent
         work = Maintenance(self._data, self.catalog, lambda: self.spark, keep, grace, told, self._move_on)
         return maintain(work, names, explain=explain)

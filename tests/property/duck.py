@@ -16,6 +16,7 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import identifier
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
+from rollview.algebra.states import states_read
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline, plan
 from rollview.core.schema import Column, Schema
@@ -236,7 +237,11 @@ class View:
         if moved not in self.texts:
             ahead = self.plan.mode is Mode.SUMMARY and len(self.texts) % 2 == 1
             sizes = {GROUPS: 1} if ahead else {}
-            query = self.plan.propagation(motion, closed=closed, sizes=sizes, ahead=ahead).query
+            # Two times of three only changes are there of what is said to be read by its changes alone.
+            absent = frozenset(read) - states_read(self.plan) if len(self.texts) % 3 else frozenset[str]()
+            made = self.plan.propagation(motion, closed=closed, sizes=sizes, ahead=ahead, absent=absent)
+            assert not any(what != "delta" and name in absent for name, what in made.inputs)
+            query = made.query
             self.texts[moved] = (in_duckdb(_bound(query, {GROUPS: self._groups})), ahead)
         return self.texts[moved]
 

@@ -57,6 +57,8 @@ class Script:
     """Rows of a stored relation, where known."""
     closed: frozenset[tuple[str, str]] = frozenset()
     """(child, parent): every key that the child's delta refers to is touched in the parent's delta."""
+    absent: frozenset[str] = frozenset()
+    """Relations whose state is not there, not even to tell the types of its columns."""
     subqueries: dict[str, exp.Query] = field(default_factory=dict)
     notes: list[TermNote] = field(default_factory=list)
     inputs: set[tuple[str, str]] = field(default_factory=set)
@@ -70,6 +72,9 @@ class Script:
 
     def changed(self, rel: Rel) -> bool:
         return any(self.motion_of(leaf.relation).changed for leaf in leaves(rel))
+
+    def is_absent(self, rel: Rel) -> bool:
+        return any(leaf.relation in self.absent for leaf in leaves(rel))
 
     def delta(self, rel: Rel) -> str:
         """Name of the timed delta: the node's columns, ``_count`` and ``_csn``."""

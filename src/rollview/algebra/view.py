@@ -116,14 +116,16 @@ class ViewPlan:
         sizes: Mapping[str, int] | None = None,
         closed: frozenset[tuple[str, str]] = frozenset(),
         ahead: bool = False,
+        absent: frozenset[str] = frozenset(),
     ) -> Propagation:
         """The timed delta (of the groups, for a summary) over an interval of which as much is known as is told.
 
-        ``ahead``: for a summary, ``groups_ahead``, which tells the state at the end as well.
+        ``ahead``: for a summary, ``groups_ahead``, which tells the state at the end as well. ``absent``: relations of
+        which there are only deltas.
         """
         assert self.outline.rel is not None
         constraints = {relation.name: relation.constraints for relation in self.reads}
-        script = Script(motion or {}, constraints, small, sizes or {}, closed)
+        script = Script(motion or {}, constraints, small, sizes or {}, closed, absent)
         if self.summary is not None:
             query = (groups_ahead if ahead else groups_delta)(self.summary, script)
         else:

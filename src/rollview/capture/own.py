@@ -21,7 +21,8 @@ class Own(Stored):
     @classmethod
     def on(cls, root: Path, relation: Relation, changes: tuple[DataFile, ...] = ()) -> Self:
         pins = {part.value: pin for part, pin in relation.pins.items()}
-        return cls(relation.name, relation.schema, root / relation.folder, pins, None, changes)
+        about = (relation.name, relation.schema, root / relation.folder, pins)
+        return cls(*about, source=relation.source, replaced=relation.replaced, changes=changes)
 
     def files(self, part: str) -> tuple[DataFile, ...]:
         committed = Stored.files(self, part)

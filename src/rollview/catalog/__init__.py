@@ -8,6 +8,7 @@ from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
 from rollview.catalog.values import (
     DEGRADED,
+    NOT_KEPT,
     SCHEMA_CHANGED,
     BadRow,
     CapturedTable,
@@ -38,6 +39,7 @@ from rollview.catalog.writer import CatalogWriter
 
 __all__ = [
     "DEGRADED",
+    "NOT_KEPT",
     "SCHEMA_CHANGED",
     "BadRow",
     "CapturedTable",

@@ -184,6 +184,7 @@ def _relation(
         source=row.source,
         state=row.state,
         layouts=layouts,
+        replaced=tuple(row.replaced or ()),
     )
 
 

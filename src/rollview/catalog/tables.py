@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0004"
+HEAD = "0005"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -89,6 +89,7 @@ relation = sa.Table(
     sa.Column("coarse", sa.JSON, nullable=False),
     sa.Column("problem", FreeText),
     sa.Column("state", sa.Text),
+    sa.Column("replaced", sa.JSON),
 )
 
 dependency = sa.Table(

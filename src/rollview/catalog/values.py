@@ -31,6 +31,7 @@ StepKind = Literal[
     "sweep",
     "copy",
     "capture",
+    "release",
 ]
 SCHEMA_CHANGED = "schema_changed"
 DEGRADED = "degraded"
@@ -51,6 +52,10 @@ class Part(StrEnum):
     GROUPS = "groups"
 
 
+NOT_KEPT = -1
+"""The version of a table's state that is not here: nobody reads more of the table than its changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pin:
     """The one version of a part that exists for readers.
@@ -63,6 +68,10 @@ class Pin:
     after: Csn
     through: Csn
     rows: int
+
+    @property
+    def is_kept(self) -> bool:
+        return self.version != NOT_KEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,8 @@ class Relation:
 
     ``source``: the name of the source that a table is captured from; None for a local one. ``layouts``: all that it has
     had, the oldest first. ``state``: ``schema_changed`` for a view whose columns are gone at a source, ``degraded`` for
-    one that lacks what is in quarantine.
+    one that lacks what is in quarantine. ``replaced``: csns at which a table of which no rows were kept got new ones:
+    its delta does not tell what changed there, and its rows can be told from the last of them on.
     """
 
     id: int
@@ -110,6 +120,17 @@ class Relation:
     source: str | None = None
     state: str | None = None
     layouts: tuple[Layout, ...] = ()
+    replaced: tuple[Csn, ...] = ()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its rows are here, and not only its changes."""
+        return Part.STATE not in self.pins or self.pins[Part.STATE].is_kept
+
+    @property
+    def told_from(self) -> Csn:
+        """What came before cannot be told from the rows that are here."""
+        return max(self.replaced, default=0)
 
     def schema_at(self, csn: Csn) -> Schema:
         """The columns that the relation had for whoever worked at that csn."""

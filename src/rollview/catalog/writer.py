@@ -157,6 +157,10 @@ class CatalogWriter:
         if len(kept) < len(relation.coarse):
             self._update(relation, coarse=kept)
 
+    def add_replaced(self, name: str, csn: Csn) -> None:
+        relation = self.snapshot().get(name)
+        self._update(relation, replaced=[*relation.replaced, csn])
+
     def pin(self, name: str, pin: Pin) -> None:
         """Make this version the one that exists for readers."""
         key = {"relation_id": self._id(name), "part": str(pin.part)}

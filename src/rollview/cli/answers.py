@@ -101,7 +101,7 @@ class Verified(Result):
 class RelationLine(Result):
     name: str
     columns: int
-    rows: int
+    rows: int | None
     csn: int
     reads: tuple[str, ...]
     comment: str | None
@@ -155,7 +155,7 @@ def _line(relation: Relation) -> RelationLine:
 
     pin = relation.pins.get(Part.EXTENT) or relation.pins.get(Part.STATE)
     comment = relation.definition.comment if relation.definition else None
-    rows, csn = (pin.rows, pin.through) if pin else (0, relation.created)
+    rows, csn = (pin.rows if pin.is_kept else None, pin.through) if pin else (0, relation.created)
     return RelationLine(relation.name, len(relation.schema), rows, csn, relation.depends_on, comment)
 
 

@@ -250,6 +250,7 @@ def _(answer: results.SourceStatus, to: TextOutput) -> None:
     if answer.kept_bytes is not None:
         facts["log"] = f"{_size(answer.kept_bytes)} kept, {_size(answer.behind_bytes or 0)} not read, {answer.slot}"
     facts |= {f"table {name}": _reading(reading) for name, reading in answer.readings.items()}
+    facts |= {f"table {name}": kept for name, kept in answer.kept.items()}
     facts |= {"alarm": answer.alarm} if answer.alarm else {}
     facts |= {"tried again": _time(answer.retry_at)} if answer.retry_at else {}
     width = max(map(len, facts))
@@ -351,7 +352,7 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
     for key in relation.constraints.foreign_keys:
         to.say(f"foreign key ({', '.join(key.columns)}) → {key.table} ({', '.join(key.referenced)})")
     to.say("")
-    pins = [(p.part.value, p.version, p.through, p.rows) for p in relation.pins.values()]
+    pins = [(p.part.value, p.version, p.through, p.rows) for p in relation.pins.values() if p.is_kept]
     to.table(("part", "Delta version", "through csn", "rows"), pins, ("Delta version", "through csn", "rows"))
     to.say(f"\nfolder   {answer.folder}")
     to.say(f"reads    {', '.join(relation.depends_on) or '–'}")

@@ -38,6 +38,7 @@ STEPS: dict[str, str] = {
     "prune.computed": "it is known which files stay",
     "prune.logged": "the Delta log of the delta is without what is pruned",
     "prune.published": "what is pruned is out of reach, its files are still there",
+    "release.published": "no rows of a table are kept, their files are still there",
     "sweep.begun": "it is known which files nobody can be reading",
     "sweep.removed": "one of them is gone",
     "sweep.trimmed": "the commits before a checkpoint are gone from one Delta log",

@@ -1,7 +1,7 @@
 """Space: fewer files, shorter histories, nothing left behind.
 
 Law: no answer changes at any csn that stays in reach, and what leaves reach was given up by its user, in words: a csn
-that was named, or a retention setting. What anything still has to read stays.
+that was named, a retention setting, or ``copy: needed``. What anything still has to read stays.
 """
 
 from rollview.maintain.run import Maintenance, maintain

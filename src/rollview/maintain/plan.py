@@ -14,6 +14,7 @@ from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import CSN
 from rollview.maintain.needs import legal, oldest_need
+from rollview.maintain.release import readers_of_changes
 from rollview.maintain.settings import Asked, Keep, asked_compress, asked_prune
 from rollview.store.datafile import DataFile
 from rollview.store.fold import pays as fold_pays
@@ -32,6 +33,7 @@ class Action(StrEnum):
     PRUNE = "prune"
     COMPRESS = "compress"
     MERGE = "merge"
+    RELEASE = "release"
     HOLD = "hold"
 
 
@@ -61,9 +63,13 @@ def plan_relation(snapshot: Snapshot, catalog: Catalog, root: Path, name: str, k
     compress = _shorten(snapshot, relation, Action.COMPRESS, asked_compress(snapshot, catalog, relation, keep))
     tasks: list[Task] = [task for task in (prune.hold, compress.hold) if task is not None]
     pruned = _plan_prune(relation, held, prune)
-    begin = max(_compressed(catalog, relation), pruned.interval.through if pruned else 0)
+    begin = max(_compressed(catalog, relation), pruned.interval.through if pruned else 0, relation.told_from)
     compressed = _plan_compress(relation, held, compress, begin)
-    tasks += _plan_folds(snapshot, root, relation, [task for task in (pruned, compressed) if task is not None])
+    release = _plan_release(snapshot, relation, held, keep)
+    if release is not None:
+        tasks.append(release)
+    elif relation.is_kept:
+        tasks += _plan_folds(snapshot, root, relation, [task for task in (pruned, compressed) if task is not None])
     tasks += [task for task in (pruned, compressed) if task is not None]
     gone = {file.path for task in tasks if task.action in (Action.PRUNE, Action.COMPRESS) for file in task.files}
     return (*tasks, *_plan_merges(snapshot, relation, held, gone))
@@ -121,6 +127,16 @@ def _plan_compress(relation: Relation, held: Stored, to: _Shorten, begin: Csn) -
     return Task(relation.name, Part.DELTA, Action.COMPRESS, interval, f"{to.why}; at most so much", files, 1, size)
 
 
+def _plan_release(snapshot: Snapshot, relation: Relation, held: Stored, keep: Keep) -> Task | None:
+    views = readers_of_changes(snapshot, relation) if relation.name in keep.needed and relation.is_kept else ()
+    if not views:
+        return None
+    at, files = relation.pins[Part.STATE].through, held.files(Part.STATE)
+    why = f"only its changes are read, by {', '.join(views)}"
+    size = sum(file.size for file in files)
+    return Task(relation.name, Part.STATE, Action.RELEASE, Interval(at, at), why, files, 0, size)
+
+
 def _plan_folds(snapshot: Snapshot, root: Path, relation: Relation, shortened: list[Task]) -> list[Task]:
     """What a shortened delta is read from must not lie behind or strictly inside it."""
     part = Part.STATE if relation.kind is RelationKind.TABLE else Part.GROUPS
@@ -139,7 +155,7 @@ def _plan_folds(snapshot: Snapshot, root: Path, relation: Relation, shortened: l
 
 def _plan_merges(snapshot: Snapshot, relation: Relation, held: Stored, gone: set[str]) -> list[Task]:
     found = []
-    for part, pin in relation.pins.items():
+    for part, pin in ((part, pin) for part, pin in relation.pins.items() if pin.is_kept):
         files = tuple(file for file in held.files(part) if file.path not in gone)
         groups = groups_of(snapshot, relation, part, files) if len(files) >= FEW else ()
         small = tuple(file for group in groups for file in group)

@@ -15,6 +15,7 @@ from rollview.catalog import Catalog, Lease, Part, Snapshot
 from rollview.errors import Busy
 from rollview.maintain.forward import MoveOn, run_fold, run_fold_groups
 from rollview.maintain.plan import Action, Task, plan_relation
+from rollview.maintain.release import run_release
 from rollview.maintain.settings import Keep, check_words
 from rollview.maintain.shorten import run_compress, run_prune
 from rollview.maintain.sweep import Sweep, plan_sweep, run_sweep
@@ -113,7 +114,7 @@ def _run(work: Maintenance, task: Task) -> Upkeep:
         run_fold(work.root, work.catalog, task, work.spark, work.move_on)
         return _told(task)
     # A view that is being created chooses its csn before anybody can see that it needs it.
-    others = ("definitions",) if task.action in (Action.PRUNE, Action.COMPRESS) else ()
+    others = ("definitions",) if task.action in (Action.PRUNE, Action.COMPRESS, Action.RELEASE) else ()
     with work.catalog.lease(*others, f"relation:{task.relation}", wait=PATIENCE) as lease:
         snapshot = work.catalog.snapshot()
         planned = plan_relation(snapshot, work.catalog, work.root, task.relation, work.keep)
@@ -123,6 +124,8 @@ def _run(work: Maintenance, task: Task) -> Upkeep:
 
 def _leased(work: Maintenance, lease: Lease, snapshot: Snapshot, task: Task) -> Rewritten:
     relation = snapshot.get(task.relation)
+    if task.action is Action.RELEASE:
+        return run_release(work.catalog, lease, work.root, relation, task.files)
     if task.action is Action.FOLD:
         return run_fold_groups(work.catalog, lease, work.root, snapshot, task, work.spark)
     if task.action is Action.MERGE:

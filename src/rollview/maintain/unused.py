@@ -87,7 +87,7 @@ def _listed_home(root: Path, home: Path) -> Iterator[tuple[str, int]]:
 
 def _live(snapshot: Snapshot, root: Path) -> Iterator[str]:
     for relation in snapshot.relations.values():
-        for part, pin in relation.pins.items():
+        for part, pin in ((part, pin) for part, pin in relation.pins.items() if pin.is_kept):
             for file in DeltaFolder(root / relation.folder / part, Schema(())).files(pin.version):
                 yield f"{relation.folder}/{part}/{file.path}"
 

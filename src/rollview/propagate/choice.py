@@ -6,7 +6,7 @@ unasked only where they are one already, and where the view's own history says t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,8 +14,8 @@ from rollview.algebra.view import Mode, ViewPlan
 from rollview.catalog import Relation, Step
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
+from rollview.store.plans import REFRESH_MODE
 
-PROPERTY = "rollview.refresh_mode"
 DELTAS_ONLY = "deltas only"
 
 LITTLE_DATA = 100_000
@@ -62,7 +62,7 @@ def refresh_mode(text: str) -> RefreshMode:
 
 def mode_of(relation: Relation, asked: RefreshMode | None) -> RefreshMode:
     """What was asked for this time, or what the view's own property says."""
-    own = relation.definition.properties.get(PROPERTY) if relation.definition is not None else None
+    own = relation.definition.properties.get(REFRESH_MODE) if relation.definition is not None else None
     return asked or refresh_mode(own or RefreshMode.AUTO)
 
 
@@ -73,6 +73,27 @@ def check_strict(name: str, plan: ViewPlan, mode: RefreshMode) -> None:
             f"View '{name}' has no incremental form: {plan.outline.whole_because}.",
             hint="Let its refresh mode be auto or recompute, or leave it out.",
         )
+
+
+def choose_without(
+    absent: Collection[Relation], anew: Collection[str], name: str, plan: ViewPlan, mode: RefreshMode
+) -> Choice | None:
+    """Where not all is there to choose: ``absent``, of which only changes can be read; ``anew``, of which no change."""
+    if anew:
+        return Choice(Mode.WHOLE, f"what changed is not known, because of {_listed(anew)} all rows came anew")
+    unkept = [table for table in absent if not table.is_kept]
+    if unkept and mode is RefreshMode.RECOMPUTE:
+        raise UsageError(
+            f"View '{name}' cannot be recomputed: no rows of table '{unkept[0].name}' are kept here.",
+            hint=f"To have them here as they are now, run: rollview source resnapshot {unkept[0].source}",
+        )
+    if absent:
+        return Choice(plan.mode, f"{DELTAS_ONLY}: no rows of {_listed(t.name for t in absent)} are kept")
+    return None
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names))
 
 
 def choose(plan: ViewPlan, mode: RefreshMode, work: Work, past: PastSteps) -> Choice:

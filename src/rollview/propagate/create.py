@@ -21,11 +21,11 @@ from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
 from rollview.errors import AlreadyExists, InUse
-from rollview.propagate.choice import PROPERTY, RefreshMode, check_strict, refresh_mode
+from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
-from rollview.store.plans import high_water_mark, known_as
+from rollview.store.plans import REFRESH_MODE, high_water_mark, known_as
 from rollview.store.reader import Reader
 from rollview.store.steps import recorded
 from rollview.store.timed import Stored
@@ -66,7 +66,7 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     schema = _schema(spark, declared, made)
     facts = _facts(spark, made)
     made_plan = plan(made, facts)
-    wanted = refresh_mode(declared.properties.get(PROPERTY, RefreshMode.AUTO))
+    wanted = refresh_mode(declared.properties.get(REFRESH_MODE, RefreshMode.AUTO))
     check_strict(declared.name, made_plan, wanted)
     reads = [snapshot.get(relation.name) for relation in made.resolved.reads]
     at = min([snapshot.moment.csn, *(high_water_mark(snapshot, relation) for relation in reads)])

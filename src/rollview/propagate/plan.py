@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from rollview.algebra.view import Mode
 from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
-from rollview.propagate.choice import PastSteps, RefreshMode, Work, check_strict, choose, mode_of
+from rollview.propagate.choice import PastSteps, RefreshMode, Work, check_strict, choose, choose_without, mode_of
 from rollview.propagate.closed import closed_references
 from rollview.propagate.moved import ChangesOf, Moved, moved
 from rollview.store.plans import Circumstances, high_water_mark, plan_of
@@ -44,6 +44,10 @@ class PropagateStep:
     """The old state of something large is netted or grouped whole on the way."""
     ahead: bool = False
     """Tell the state at the end as well: it is about to be applied, and all groups are looked at anyway."""
+    absent: frozenset[str] = frozenset()
+    """Relations of which only changes can be read."""
+    more: bool = False
+    """The view is not where it was wanted after this step: another one follows."""
 
     @property
     def moves(self) -> bool:
@@ -62,7 +66,7 @@ class PropagateStep:
         """Sizes only as far as they matter, so that the next refresh like this one finds its query written."""
         sizes = ((name, _limit_above(rows)) for name, rows in self.sizes.items())
         return Circumstances(
-            frozenset(self.motion.items()), self.small, frozenset(sizes), self.closed, ahead and self.ahead
+            frozenset(self.motion.items()), self.small, frozenset(sizes), self.closed, ahead and self.ahead, self.absent
         )
 
 
@@ -80,6 +84,7 @@ def plan_propagate(
 ) -> PropagateStep | None:
     """The step that brings the view's mark to ``target``, or None if it is there already.
 
+    Where a table that the view reads was copied anew, it is a step up to there, or over that csn alone.
     ``mode``: what is asked for this time, whatever the view's own property says.
     """
     relation = snapshot.get(name)
@@ -88,13 +93,15 @@ def plan_propagate(
     through = min([target, *(high_water_mark(snapshot, lower) for lower in below)])
     if through <= after:
         return None
-    interval, plan, wanted = Interval(after, through), plan_of(snapshot, relation), mode_of(relation, mode)
+    interval, plan, wanted = _told(below, after, through), plan_of(snapshot, relation), mode_of(relation, mode)
     check_strict(name, plan, wanted)
     changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in below}
-    motion = {lower: change.motion for lower, change in changes.items()}
+    anew = frozenset(lower.name for lower in below if any(csn in interval for csn in lower.replaced))
+    motion = {lower: Motion() if lower in anew else change.motion for lower, change in changes.items()}
     sizes = {lower.name: _size(snapshot, lower, root, after) for lower in below}
     work = _work(changes, sizes)
-    choice = choose(plan, wanted, work, past)
+    absent = {lower.name: lower for lower in below if not lower.is_kept or lower.told_from > after}
+    choice = choose_without(absent.values(), anew, name, plan, wanted) or choose(plan, wanted, work, past)
     if plan.summary is not None:
         sizes[GROUPS] = _size(snapshot, relation, root, after)
     rows = {lower: change.rows for lower, change in changes.items()}
@@ -109,8 +116,18 @@ def plan_propagate(
         work,
         choice.reason,
         groups_states=plan.groups_states and work.read_rows > SMALL_DELTA_ROWS,
-        ahead=applied_next and few and choice.mode is not Mode.WHOLE,
+        ahead=applied_next and few and choice.mode is not Mode.WHOLE and interval.through == through,
+        absent=frozenset(absent),
+        more=interval.through < through,
     )
+
+
+def _told(below: Sequence[Relation], after: Csn, through: Csn) -> Interval:
+    """As far as all that changed is known, or the one csn at which it is not."""
+    untold = sorted(csn for lower in below for csn in lower.replaced if after < csn <= through)
+    if not untold:
+        return Interval(after, through)
+    return Interval(after, max(after + 1, untold[0] - 1))
 
 
 def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> Work:

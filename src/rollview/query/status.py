@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, Source, Step
@@ -61,7 +61,19 @@ def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
         alarm=health.get("alarm"),
         retry_at=datetime.fromisoformat(health["retry_at"]) if "retry_at" in health else None,
         readings=readings(source),
+        kept=dict(_kept(snapshot, source)),
     )
+
+
+def _kept(snapshot: Snapshot, source: Source) -> Iterator[tuple[str, str]]:
+    """What is here of each table, where that is not simply all."""
+    for told in source.settings["tables"]:
+        table = snapshot.find(told["relation"])
+        if table is not None and not table.is_kept:
+            views = ", ".join(view.name for view in snapshot.readers(table.name))
+            yield table.name, f"no rows kept: only changes are read, by {views or 'no view'}"
+        elif table is not None and (told.get("columns") or told.get("rows")):
+            yield table.name, f"columns {', '.join(table.schema.names)}; rows: {told.get('rows') or 'all'}"
 
 
 def readings(source: Source) -> Mapping[str, TableReading]:
@@ -95,7 +107,10 @@ def _held(part: HeldPart, limit: str | None, now: datetime) -> HeldTransaction:
 def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
     state, delta = table.pins[Part.STATE], table.pins.get(Part.DELTA)
     return TableStatus(
-        table.name, state.rows, state.through, delta.through if delta is not None else snapshot.moment.csn
+        table.name,
+        state.rows if state.is_kept else None,
+        state.through,
+        delta.through if delta is not None else snapshot.moment.csn,
     )
 
 

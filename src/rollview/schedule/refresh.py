@@ -112,25 +112,32 @@ def _with_views_below(snapshot: Snapshot, names: Sequence[str]) -> tuple[str, ..
 def _propagate(
     work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode | None, applied_next: bool
 ) -> None:
-    snapshot = work.catalog.snapshot()
-    if any(lower in work.failures for lower in snapshot.get(name).depends_on):
-        return
-    meter = work.meters.setdefault(name, Meter())
     try:
-        changes, past = work.catalog.changes, partial(_past_steps, work.catalog, name)
-        step = plan_propagate(snapshot, work.root, name, csn, changes, past, mode=mode, applied_next=applied_next)
-        if step is not None:
-            work.steps[name] = step
-            reader = work.reader(snapshot, meter, small=step.shuffles_little)
-            done = run_propagate(reader, work.catalog, lease, step, meter)
-            work.added[name], work.terms[name] = done.added, done.terms
-            if done.ahead is not None:
-                work.ahead[name] = done.ahead
-            if reader.snapshot.get(name).problem is not None and _failed_in(work, name) == "propagate":
-                _note_problem(work, lease, name, None)
+        while _step(work, lease, name, csn, mode=mode, applied_next=applied_next):
+            pass
     except (EngineFailed, Corrupt) as error:
         work.failures[name] = error
         _note_problem(work, lease, name, error.message)
+
+
+def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode | None, applied_next: bool) -> bool:
+    """Whether another step follows."""
+    snapshot, meter = work.catalog.snapshot(), work.meters.setdefault(name, Meter())
+    if any(lower in work.failures for lower in snapshot.get(name).depends_on):
+        return False
+    changes, past = work.catalog.changes, partial(_past_steps, work.catalog, name)
+    step = plan_propagate(snapshot, work.root, name, csn, changes, past, mode=mode, applied_next=applied_next)
+    if step is None:
+        return False
+    work.steps[name] = step
+    reader = work.reader(snapshot, meter, small=step.shuffles_little)
+    done = run_propagate(reader, work.catalog, lease, step, meter)
+    work.added[name], work.terms[name] = work.added.get(name, 0) + done.added, done.terms
+    if done.ahead is not None:
+        work.ahead[name] = done.ahead
+    if reader.snapshot.get(name).problem is not None and _failed_in(work, name) == "propagate":
+        _note_problem(work, lease, name, None)
+    return step.more
 
 
 def _past_steps(catalog: Catalog, name: str) -> tuple[Step, ...]:

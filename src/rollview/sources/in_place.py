@@ -112,7 +112,7 @@ def _falls_behind(catalog: Catalog, root: Path, name: str, reading: Reading) -> 
 def own_copy(catalog: Catalog, root: Path, lease: Lease, relation: Relation) -> None:
     """Linked files become files of ours: they may hold columns that the table has not had so far."""
     folder, pin = state_folder(root, relation), relation.pins[Part.STATE]
-    old = folder.files(pin.version)
+    old = folder.files(pin.version) if pin.is_kept else ()
     if not any(file.linked for file in old):
         return
 

@@ -58,6 +58,13 @@ def reads_needed(settings: SourceSettings, view: Declared) -> bool:
     return any(table.needed and table.relation.lower() in there for table in settings.tables)
 
 
+def has_rows(settings: SourceSettings, view: Declared, snapshot: Snapshot) -> bool:
+    """Whether the rows of what the view reads are here, and not only changes."""
+    there = _tables(parse_one(view.query))
+    read = (table.relation for table in settings.tables if table.relation.lower() in there)
+    return all(snapshot.get(name).is_kept for name in read)
+
+
 def tell_missing(source: str, settings: SourceSettings, view: Declared, snapshot: Snapshot) -> None:
     """A view that names a column that may be at the source, and was not asked for, is refused with what helps."""
     there = _tables(parse_one(view.query))

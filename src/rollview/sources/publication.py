@@ -13,10 +13,10 @@ from pathlib import Path
 
 from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Pin, Relation, UnitPart
 from rollview.core.faults import reach
-from rollview.core.interval import Interval
+from rollview.core.interval import Csn, Interval
 from rollview.errors import BadValue
 from rollview.sources.arrange import Entry
-from rollview.sources.held import delta_folder
+from rollview.sources.held import delta_folder, state_folder
 from rollview.sources.inlet import End, Inlet
 from rollview.sources.quarantine import note_quarantine, sift, tables_of
 from rollview.sources.settled import Remote, Settled, SettledEntry, comes_alone, settle
@@ -30,6 +30,7 @@ Ends = Mapping[str, End]
 @dataclass(frozen=True, slots=True)
 class _Written:
     relation: Relation
+    part: Part
     folder: DeltaFolder
     files: tuple[DataFile, ...]
 
@@ -105,7 +106,7 @@ class Publication:
         for one in settled.entries:
             for source in {arrived.source for arrived in one.entry.arrived}:
                 self._inlets[source].units += 1
-        for (source, _), rows in settled.tables.items():
+        for (source, _), rows in (*settled.tables.items(), *settled.states.items()):
             self._inlets[source].rows += rows.num_rows
 
     def _sifted(self, entry: Entry, relations: Mapping[Remote, Relation]) -> Entry:
@@ -134,10 +135,10 @@ class Publication:
             self._inlets[name].moved(end)
 
     def _write(self, lease: Lease, settled: Settled, interval: Interval, ends: Ends, entries: Sequence[Entry]) -> None:
-        places = {remote: DeltaFolder.new_folder() for remote in settled.tables}
-        relations = {remote: settled.relations[remote] for remote in settled.tables}
-        paths = [f"{relations[remote].folder}/{Part.DELTA}/{place}" for remote, place in places.items()]
-        about = ", ".join(sorted({source for source, _ in relations}))
+        parts = dict.fromkeys(settled.tables, Part.DELTA) | dict.fromkeys(settled.states, Part.STATE)
+        places = {remote: DeltaFolder.new_folder() for remote in parts}
+        paths = [f"{settled.relations[remote].folder}/{parts[remote]}/{place}" for remote, place in places.items()]
+        about = ", ".join(sorted({source for source, _ in parts}))
         with recorded(self._catalog, lease, self._root, about, "capture", interval, paths) as step:
             written = [self._stage(settled, remote, place) for remote, place in places.items()]
             reach("capture.staged")
@@ -146,6 +147,8 @@ class Publication:
                 writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
                 for one, pin in zip(written, pins, strict=True):
                     writer.pin(one.relation.name, pin)
+                    if one.part is Part.STATE:
+                        writer.add_replaced(one.relation.name, pin.through)
                 self._quarantine(writer, entries)
                 _move(writer, ends)
                 writer.finish_step(step, "done", {"units": len(settled.entries), "rows": settled.rows})
@@ -154,12 +157,16 @@ class Publication:
 
     def _stage(self, settled: Settled, remote: Remote, place: str) -> _Written:
         relation = settled.relations[remote]
+        if remote in settled.states:
+            folder, rows = state_folder(self._root, relation), settled.states[remote].select(relation.schema.names)
+            files = folder.stage(rows, place, sort=relation.constraints.primary_key) if rows.num_rows else ()
+            return _Written(relation, Part.STATE, folder, files)
         folder = delta_folder(self._root, relation)
-        files: tuple[DataFile, ...] = ()
+        files = ()
         for rows in settled.tables[remote].each():
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)
-        return _Written(relation, folder, files)
+        return _Written(relation, Part.DELTA, folder, files)
 
 
 def _close_spools(entries: Sequence[Entry]) -> None:
@@ -191,13 +198,19 @@ def _groups(entries: Sequence[Entry]) -> Iterable[Sequence[Entry]]:
 def _log(written: Sequence[_Written], interval: Interval) -> tuple[Pin, ...]:
     pins: list[Pin] = []
     for one in written:
-        old = one.relation.pins[Part.DELTA]
-        version = one.folder.commit(old.version, one.files, (), {"csn": str(interval.through)})
-        if not pins:
+        pins.append(_logged(one, interval.through))
+        if len(pins) == 1:
             reach("capture.logged")
-        pins.append(Pin(Part.DELTA, version, old.after, interval.through, old.rows + one.rows))
     reach("capture.all_logged")
     return tuple(pins)
+
+
+def _logged(one: _Written, csn: Csn) -> Pin:
+    note = {"csn": str(csn)}
+    if one.part is Part.STATE:
+        return Pin(Part.STATE, one.folder.commit(None, one.files, (), note), csn, csn, one.rows)
+    old = one.relation.pins[Part.DELTA]
+    return Pin(Part.DELTA, one.folder.commit(old.version, one.files, (), note), old.after, csn, old.rows + one.rows)
 
 
 def _described(settled: SettledEntry) -> NewUnit:

@@ -22,7 +22,7 @@ from rollview.sources.first_copy import OnProgress, check_tables
 from rollview.sources.in_place import READINGS
 from rollview.sources.in_place import move_on as move_on_state
 from rollview.sources.kinds import new_memory, open_new, open_recorded
-from rollview.sources.needs import grown, reads_needed, tell_missing, whole
+from rollview.sources.needs import grown, has_rows, reads_needed, tell_missing, whole
 from rollview.sources.protocol import Finding
 from rollview.sources.sequencer import Progress
 from rollview.sources.settings import SourceSettings
@@ -100,9 +100,16 @@ def _covered(catalog: Catalog, root: Path, record: Record, view: Declared) -> tu
     before = SourceSettings.from_json(record.settings)
     with closing(open_recorded(catalog, replace(record, settings=whole(before).to_json()))) as source:
         after = grown(before, source.tables(), [view], catalog.snapshot(), is_there=True)
-    if after == before and record.state != WIDENING:
+    if after == before and record.state != WIDENING and has_rows(after, view, catalog.snapshot()):
         return ()
     return copy_again(catalog, root, widening(catalog, record, after), widen=True).notes
+
+
+def needed(catalog: Catalog) -> frozenset[str]:
+    """The tables of which only what views need has to be here; those that are read at their source are not copied."""
+    copied = [record for record in catalog.sources() if READINGS not in record.health]
+    settings = (SourceSettings.from_json(record.settings) for record in copied)
+    return frozenset(table.relation for one in settings for table in one.tables if table.needed)
 
 
 def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:

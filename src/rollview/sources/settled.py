@@ -46,15 +46,17 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """``tables``: signed rows with csns."""
+    """``tables``: signed rows with csns. ``states``: all rows of tables that are replaced, and of which none were kept;
+    nobody can say what changed in those."""
 
     entries: tuple[SettledEntry, ...]
     tables: Mapping[Remote, Pieces]
     relations: Mapping[Remote, Relation]
+    states: Mapping[Remote, pa.Table] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
-        return sum(table.num_rows for table in self.tables.values())
+        return sum(table.num_rows for table in (*self.tables.values(), *self.states.values()))
 
 
 @dataclass(slots=True)
@@ -161,9 +163,14 @@ def _all(first: Rows, then: Rows) -> Rows:
 
 def _alone(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: Csn) -> Settled:
     tables: dict[Remote, Pieces] = {}
+    states: dict[Remote, pa.Table] = {}
     counts: list[Change] = []
     for remote, (changes, position) in _changes(entry).items():
         relation = relations[remote]
+        if changes.replaces and not relation.is_kept:
+            states[remote] = _all_rows(remote[0], relation, changes, position)
+            counts.append(Change(relation.name, states[remote].num_rows, 0))
+            continue
 
         def pieces(
             source: str = remote[0], relation: Relation = relation, changes: Changes = changes, at: str = position
@@ -181,16 +188,15 @@ def _alone(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: 
         if whole.num_rows:
             tables[remote] = whole
             counts.append(_sum(relation, found))
-    return Settled((SettledEntry(entry, tuple(counts)),) if counts else (), tables, relations)
+    return Settled((SettledEntry(entry, tuple(counts)),) if counts else (), tables, relations, states)
 
 
 def _signed_pieces(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> Iterator[pa.Table]:
-    if changes.replaces and changes.spools:
-        come = [rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT]) for s in changes.spools for rows in s.pieces()]
-        whole = pa.concat_tables([as_table(changes.after, relation.schema), *come])
-        changes = Changes(after=whole, replaces=True)
-    if changes.replaces or changes.before or changes.after or not changes.spools:
-        yield _replaced(root, source, relation, changes, position)
+    if changes.replaces:
+        yield difference(root, relation, _all_rows(source, relation, changes, position))
+        return
+    if changes.before or changes.after or not changes.spools:
+        yield _net_effect(source, relation, changes, position)
     for spool in changes.spools:
         yield from spool.pieces()
 
@@ -201,15 +207,20 @@ def _sum(relation: Relation, counts: Sequence[Change]) -> Change:
     return Change(relation.name, inserted, deleted, updated)
 
 
-def _replaced(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> pa.Table:
-    """The signed rows of one table, whether it is replaced or merely changed beside one that is."""
-    if changes.replaces and isinstance(changes.after, pa.Table):
-        return difference(root, relation, changes.after)
+def _all_rows(source: str, relation: Relation, changes: Changes, position: str) -> pa.Table:
+    """What a table holds after it was replaced."""
+    if changes.spools:
+        come = [rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT]) for s in changes.spools for rows in s.pieces()]
+        return pa.concat_tables([as_table(changes.after, relation.schema), *come])
+    if isinstance(changes.after, pa.Table):
+        return changes.after
+    rows = _net_effect(source, relation, changes, position)
+    return rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT])
+
+
+def _net_effect(source: str, relation: Relation, changes: Changes, position: str) -> pa.Table:
     gone, come = _Gathered(), _Gathered()
     gone.add(changes.before, 0, position)
     come.add(changes.after, 0, position)
     both = [gone.table(source, relation, -1), come.table(source, relation, +1)]
-    rows = net_rows(pa.concat_tables(both).drop([CSN]))
-    if changes.replaces:
-        return difference(root, relation, rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT]))
-    return rows
+    return net_rows(pa.concat_tables(both).drop([CSN]))

@@ -44,6 +44,8 @@ def fold_if_it_pays(spark: SparkSession, root: Path, catalog: Catalog, name: str
 
 def pays(snapshot: Snapshot, root: Path, table: Relation) -> bool:
     state = table.pins[Part.STATE]
+    if not state.is_kept:
+        return False
     if snapshot.moment.csn == state.through or table.pins[Part.DELTA].rows <= LEAST:
         return False
     files = delta_files(stored_as(root, table), Interval(state.through, snapshot.moment.csn))

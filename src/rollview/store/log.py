@@ -36,6 +36,8 @@ _CONFIGURATION: Mapping[str, str | None] = {
     "delta.deletedFileRetentionDuration": "interval 1 days",
 }
 
+_COPY = "Copy its source again: rollview source resnapshot NAME"
+
 Files = tuple[DataFile, ...]
 
 
@@ -54,6 +56,8 @@ class DeltaLog:
 
     def files(self, version: int) -> Files:
         """The live files of a version, which never change."""
+        if version < 0:
+            raise Corrupt(f"No rows are kept in '{self._root}'.", hint=_COPY, path=str(self._root))
         known = self._recall(version)
         if known is not None:
             return known
@@ -95,7 +99,8 @@ class DeltaLog:
         if newest is None or newest.version() == pinned:
             return
         if any(file.path.startswith(f"{place}/") for file in self._listed(newest)):
-            self.reconcile(self.files(pinned), {"withdrawn": str(newest.version())}, pinned)
+            kept = self.files(pinned) if pinned >= 0 else ()
+            self.reconcile(kept, {"withdrawn": str(newest.version())}, pinned)
 
     def _attempt(self, target: Files, note: Mapping[str, str], keep: int) -> int:
         told = {**{f"rollview.{key}": value for key, value in note.items()}, witness.KEY: witness.digest(target)}

@@ -9,12 +9,16 @@ from functools import lru_cache
 from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
+from rollview.algebra.states import states_read
 from rollview.algebra.view import Propagation, ViewPlan, outline, plan
 from rollview.catalog import SCHEMA_CHANGED, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
 from rollview.errors import OutOfReach
 from rollview.store.writing import BOUND
+
+REFRESH_MODE, RECOMPUTE = "rollview.refresh_mode", "recompute"
+"""A view's property, and what it says where no delta is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class Circumstances:
     sizes: frozenset[tuple[str, int]]
     closed: frozenset[tuple[str, str]]
     ahead: bool
+    absent: frozenset[str] = frozenset()
 
 
 def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
@@ -53,8 +58,18 @@ def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
         sizes=dict(circumstances.sizes),
         closed=circumstances.closed,
         ahead=circumstances.ahead,
+        absent=circumstances.absent,
     )
     return replace(written, query=written.query.limit(BOUND + 1)) if circumstances.ahead else written
+
+
+def reads_rows_of(snapshot: Snapshot, view: Relation) -> frozenset[str]:
+    """The relations of which a refresh of the view may ever read more than what changed."""
+    definition = view.definition
+    assert definition is not None
+    if definition.properties.get(REFRESH_MODE) == RECOMPUTE:
+        return frozenset(view.depends_on)
+    return states_read(plan_of(snapshot, view))
 
 
 def known_as(relation: Relation) -> Known:
@@ -82,7 +97,7 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
     if relation.kind is RelationKind.TABLE:
         pin = relation.pins.get(Part.DELTA)
         first = pin.after if pin is not None else relation.pins[Part.STATE].through
-        return Interval(first, snapshot.moment.csn)
+        return Interval(max(first, relation.told_from), snapshot.moment.csn)
     return Interval(relation.pins[Part.DELTA].after, relation.pins[Part.DELTA].through)
 
 

@@ -40,7 +40,8 @@ _STORED_ROWS = "_rv_stored"
 def stored_as(root: Path, relation: Relation, hidden: Schema | None = None) -> Stored:
     """``hidden``: read the stored groups rather than the extent."""
     pins = {part.value: pin for part, pin in relation.pins.items()}
-    return Stored(relation.name, relation.schema, root / relation.folder, pins, hidden)
+    about = (relation.source, relation.replaced)
+    return Stored(relation.name, relation.schema, root / relation.folder, pins, hidden, *about)
 
 
 class Reader:

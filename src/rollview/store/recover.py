@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from rollview.catalog import Catalog, Process, Snapshot, Step, this_process
+from rollview.catalog import NOT_KEPT, Catalog, Process, Snapshot, Step, this_process
 from rollview.catalog.process import is_dead
 from rollview.core.faults import reach
 from rollview.core.schema import Schema
@@ -128,6 +128,8 @@ def _parts(snapshot: Snapshot, path: str) -> Iterator[tuple[str, int]]:
 
 
 def _places(folder: Path, version: int) -> set[str]:
+    if version == NOT_KEPT:
+        return set()
     return {file.path.partition("/")[0] for file in DeltaFolder(folder, Schema(())).files(version)}
 
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
+from rollview.catalog import NOT_KEPT
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Schema
@@ -74,13 +75,18 @@ class PinLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Where a relation's parts are. ``hidden``: a summary view's group keys and accumulators; its delta is of those."""
+    """Where a relation's parts are. ``hidden``: a summary view's group keys and accumulators; its delta is of those.
+
+    ``source``: where a table comes from; ``replaced``: csns at which its delta does not tell what changed.
+    """
 
     name: str
     schema: Schema
     root: Path
     pins: Mapping[str, PinLike]
     hidden: Schema | None = None
+    source: str | None = None
+    replaced: tuple[Csn, ...] = ()
 
     @property
     def columns(self) -> Schema:
@@ -104,6 +110,13 @@ class Stored:
         return DeltaFolder(self.root / part, Schema(schema.columns + _SIGNED) if part == "delta" else schema)
 
     def files(self, part: str) -> tuple[DataFile, ...]:
+        if part in self.pins and self.pins[part].version == NOT_KEPT:
+            raise OutOfReach(
+                f"No rows of table '{self.name}' are kept here: its views read only what changes in it.",
+                hint=f"To have them here as they are now, run: rollview source resnapshot {self.source}",
+                name=self.name,
+                source=self.source,
+            )
         return self.folder(part).files(self.pins[part].version) if part in self.pins else ()
 
 
@@ -224,6 +237,15 @@ def _gathered(data: DataFrame, size: int) -> DataFrame:
 
 def _check_covered(stored: Stored, interval: Interval) -> None:
     """A table's delta is complete up to the clock, so only its lower end is a limit; a view's has two ends."""
+    untold = next((csn for csn in stored.replaced if csn in interval), None)
+    if untold is not None:
+        raise OutOfReach(
+            f"Cannot read '{stored.name}' over {interval}: it was copied anew at csn {untold}, "
+            "and what changed then is not known.",
+            hint=f"Choose csns from {untold} on.",
+            name=stored.name,
+            csn=untold,
+        )
     pin = stored.pins.get("delta")
     after = stored.snapshot_csn if pin is None else pin.after
     through = stored.snapshot_csn if pin is None else pin.through

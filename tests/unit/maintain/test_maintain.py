@@ -12,12 +12,13 @@ from tests.unit.maintain.small import HOMES, Small, no_spark
 
 from rollview.catalog import Part
 from rollview.core.interval import Interval
-from rollview.errors import OutOfReach, UsageError
+from rollview.errors import Corrupt, OutOfReach, UsageError
 from rollview.maintain import Keep, Maintenance, maintain
 from rollview.maintain.settings import Period, parse_period
 from rollview.results import Maintained
 from rollview.store.merge import merge_if_many
 from rollview.store.plans import check_reachable
+from rollview.store.reader import stored_as
 
 NOW = timedelta(0)
 
@@ -276,3 +277,39 @@ def test_random_maintenance_between_random_commits(tmp_path: Path, seed: int, mo
             wishes["detail"] = f"{chance.randint(0, 10)} commits"
         run(small, grace=chance.choice([NOW, timedelta(hours=1)]), **wishes)
         small.check()
+
+
+def test_rows_that_no_view_reads_go_and_are_never_taken_for_none(small: Small) -> None:
+    grow(small, 5)
+    assert told(run(small), "release") == []
+    needed = frozenset({"t"})
+    explained = run(small, explain=True, needed=needed)
+    assert told(explained, "release") == [("t", "state")]
+    assert small.pin("t", Part.STATE).is_kept
+    assert told(run(small, needed=needed), "release") == [("t", "state")]
+    for prune in (5, 15):
+        relation = small.warehouse.snapshot().get("t")
+        assert not relation.is_kept
+        with pytest.raises(OutOfReach, match="No rows of table 't' are kept"):
+            stored_as(small.data, relation).files(Part.STATE)
+        with pytest.raises(Corrupt, match="No rows are kept"):
+            stored_as(small.data, relation).folder(Part.STATE).files(relation.pins[Part.STATE].version)
+        assert not list((small.data / HOMES["t"] / "state").glob("s-*"))
+        grow(small, 10, seed=prune)
+        done = run(small, needed=needed, prune_before=prune, compress_before=prune + 5)
+        assert told(done, "release") == told(done, "fold") == []
+        assert ("t", "delta") in told(done, "prune")
+
+
+def test_rows_stay_where_a_view_is_recomputed_or_was_not_there_when_they_came(tmp_path: Path) -> None:
+    needed = frozenset({"t"})
+    recomputed = Small.founded(tmp_path / "r", {"rollview.refresh_mode": "recompute"})
+    grow(recomputed, 2)
+    assert told(run(recomputed, needed=needed), "release") == []
+    late = Small.founded(tmp_path / "w")
+    grow(late, 2, refresh=False)
+    with late.warehouse.catalog.write() as writer:
+        writer.add_replaced("t", 2)
+    assert told(run(late, needed=needed), "release") == []
+    late.refresh()
+    assert told(run(late, needed=needed), "release") == [("t", "state")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from rollview.algebra.rules.block import SMALL_SIDE_ROWS
 from rollview.algebra.script import ONE_TASK_ROWS
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.view import Mode
-from rollview.catalog import ChangeCount, Part
+from rollview.catalog import NOT_KEPT, ChangeCount, Part
 from rollview.core.interval import Interval
+from rollview.errors import UsageError
 from rollview.propagate.choice import RefreshMode
 from rollview.propagate.plan import SMALL_DELTA_ROWS, PropagateStep, plan_propagate
 
@@ -154,3 +156,31 @@ def test_circumstances_know_sizes_only_by_their_limits(world: World, stored: int
 
 def test_a_recomputation_looks_at_no_keys(world: World) -> None:
     assert plan(world, "v", mode=RefreshMode.RECOMPUTE).mode is Mode.WHOLE
+
+
+def test_over_a_csn_at_which_nobody_knows_what_changed_a_view_is_recomputed(world: World) -> None:
+    world.relations["t"] = replace(world.relations["t"], replaced=(2, 6))
+    world.counts.append(ChangeCount("t", 6, 0, 0, None))
+    seen = []
+    for mark in (0, 1, 2, 5, 6):
+        world.pin("v", Part.DELTA, through=mark)
+        step = plan(world, "v")
+        seen.append((step.interval, step.mode, step.moves, step.absent == {"t"}, step.more))
+    assert seen == [
+        (Interval(0, 1), Mode.INCREMENTAL, False, True, True),
+        (Interval(1, 2), Mode.WHOLE, True, True, True),
+        (Interval(2, 5), Mode.INCREMENTAL, True, True, True),
+        (Interval(5, 6), Mode.WHOLE, True, True, True),
+        (Interval(6, 9), Mode.INCREMENTAL, False, False, False),
+    ]
+    world.pin("v", Part.DELTA, through=2)
+    assert plan(world, "v", 4, mode=RefreshMode.RECOMPUTE).mode is Mode.INCREMENTAL
+
+
+def test_what_is_not_kept_is_not_recomputed_from(world: World) -> None:
+    world.pin("t", Part.STATE, version=NOT_KEPT)
+    step = plan(world, "v")
+    assert (step.mode, step.absent) == (Mode.INCREMENTAL, {"t"})
+    assert step.reason == "deltas only: no rows of 't' are kept"
+    with pytest.raises(UsageError, match="no rows of table 't' are kept"):
+        plan(world, "v", mode=RefreshMode.RECOMPUTE)

@@ -43,10 +43,10 @@ SMALL_SIDE_ROWS = 50_000
 
 
 def delta(script: Script, rel: Block) -> exp.Query:
+    if len(rel.sources) == 1 and (script.changed(rel) or script.is_absent(rel)):
+        return _row_by_row(script, rel)
     if not script.changed(rel):
         return _nothing(script, rel)
-    if len(rel.sources) == 1:
-        return _row_by_row(script, rel)
     wanted = _columns_wanted(rel)
     core = _core(script, rel)
     child = _children_alone(script, rel, core, wanted)

@@ -25,7 +25,7 @@ def old(script: Script, rel: Union) -> exp.Query:
 
 def _changes(script: Script, rel: Union, side: Rel) -> exp.Select:
     """A side that did not change still takes part, without rows: Spark gives a column a type that fits all sides."""
-    if script.changed(side):
+    if script.changed(side) or script.is_absent(side):
         return _side(rel, side, script.delta(side), [column(None, COUNT), column(None, CSN)])
     return _side(rel, side, script.old(side), [column(None, COUNT), named(big(0), CSN)]).where(exp.false(), copy=False)
 

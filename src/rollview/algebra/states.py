@@ -1,0 +1,26 @@
+"""Which of the relations below a view have to be here as rows, and not only as changes.
+
+Law: selection, projection and bag union are linear, so their delta is made of their inputs' deltas alone; groups that
+are kept as accumulators grow by increments. Every other operator may look at rows that did not change: how much of them
+depends on the interval, so all that lies below it counts as read.
+"""
+
+from __future__ import annotations
+
+from rollview.algebra.tree import Block, Leaf, Rel, Union, leaves
+from rollview.algebra.view import Mode, ViewPlan
+
+
+def states_read(plan: ViewPlan) -> frozenset[str]:
+    """The relations whose state some refresh of the view may read, if none of them recomputes it."""
+    if plan.mode is Mode.WHOLE or plan.outline.rel is None:
+        return frozenset(relation.name for relation in plan.reads)
+    return frozenset(_below(plan.outline.rel if plan.summary is None else plan.summary.input))
+
+
+def _below(rel: Rel) -> set[str]:
+    if isinstance(rel, Leaf):
+        return set()
+    if isinstance(rel, Union) or (isinstance(rel, Block) and len(rel.sources) == 1):
+        return set().union(*map(_below, rel.inputs))
+    return {leaf.relation for leaf in leaves(rel)}

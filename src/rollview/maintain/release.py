@@ -1,0 +1,47 @@
+"""Rows of a captured table that no refresh ever reads.
+
+Law: a view that is linear in a table is kept by the table's changes alone. Of a table of which only what views need has
+to be here, and all of whose views are such, no rows are kept. Should its source replace all of its rows, nobody can
+say what changed: the views are then recomputed at that csn from the new rows, so all else that they read is kept.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rollview.catalog import NOT_KEPT, Catalog, Lease, Part, Pin, Relation, RelationKind, Snapshot
+from rollview.core.faults import reach
+from rollview.core.interval import Interval
+from rollview.core.names import same
+from rollview.store.plans import reads_rows_of
+from rollview.store.rewrite import Files, Rewritten
+from rollview.store.steps import recorded
+
+
+def readers_of_changes(snapshot: Snapshot, table: Relation) -> tuple[str, ...]:
+    """The views over the table, if none of them will ever read its rows; nothing if one may, or if there is none."""
+    views = snapshot.readers(table.name)
+    is_referred_to = any(same(key.table, table.name) for t in snapshot.tables() for key in t.constraints.foreign_keys)
+    if is_referred_to or not all(_reads_changes(snapshot, view, table) for view in views):
+        return ()
+    return tuple(view.name for view in views)
+
+
+def _reads_changes(snapshot: Snapshot, view: Relation, table: Relation) -> bool:
+    """A view that is stopped may go on otherwise than it was."""
+    if view.state is not None or view.problem is not None or table.name in reads_rows_of(snapshot, view):
+        return False
+    tables = [one for one in map(snapshot.get, view.depends_on) if one.kind is RelationKind.TABLE]
+    mark = view.pins[Part.DELTA].through
+    return all(one.is_kept and one.told_from <= mark for one in tables)
+
+
+def run_release(catalog: Catalog, lease: Lease, root: Path, table: Relation, files: Files) -> Rewritten:
+    """The files go when nobody can be reading them any more."""
+    at = table.pins[Part.STATE].through
+    with recorded(catalog, lease, root, table.name, "release", Interval(at, at), ()) as step:
+        with catalog.write(lease) as writer:
+            writer.pin(table.name, Pin(Part.STATE, NOT_KEPT, at, at, 0))
+            writer.finish_step(step, "done", {"files_replaced": len(files)})
+        reach("release.published")
+    return Rewritten((), files)
