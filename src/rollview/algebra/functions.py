@@ -119,8 +119,8 @@ def is_time_window(node: exp.Expr) -> bool:
 
 
 def is_aggregate(expression: exp.Expr) -> bool:
-    """Whether an aggregate is called here, outside of any window."""
-    return any(is_aggregate_call(node) and node.find_ancestor(exp.Window) is None for node in expression.walk())
+    """Whether an aggregate is called here; what has a window is refused before."""
+    return any(is_aggregate_call(node) for node in expression.walk())
 
 
 def check_determined(query: exp.Expr) -> None:
@@ -185,17 +185,17 @@ def _check_limit(limited: exp.Expr) -> None:
     order = query.args.get("order")
     ordered = {item.this.sql("spark") for item in order.expressions} if order is not None else set()
     outputs = query.selects if isinstance(query, exp.Query) else []
-    if not all(_is_ordered(output, i, ordered) for i, output in enumerate(outputs, 1)):
+    if not all(_is_ordered(output, ordered) for output in outputs):
         hint = "Order by every column of the result."
         raise _refusal(NotDeterministic, limited, "LIMIT", "without a total order, which rows it takes is chance", hint)
 
 
-def _is_ordered(output: exp.Expr, position: int, ordered: set[str]) -> bool:
+def _is_ordered(output: exp.Expr, ordered: set[str]) -> bool:
     spellings = {
         output.unalias().sql("spark"),
         exp.column(exp.to_identifier(output.alias_or_name, quoted=True)).sql("spark"),
     }
-    return bool(spellings & ordered) or output.alias_or_name in ordered or str(position) in ordered
+    return bool(spellings & ordered)
 
 
 def _refusal(

@@ -82,7 +82,7 @@ def _rows(resolved: Resolved) -> Mapping[str, Rows]:
     seen: set[int] = set()
     for scope in traverse_scope(resolved.query):
         for node, source in scope.selected_sources.values():
-            if isinstance(source, exp.Table) and source.name.lower() in known:
+            if isinstance(source, exp.Table):
                 seen.add(id(source))
                 rows = _rows_there(scope, node, source, known[source.name.lower()])
                 found[source.name.lower()] = either(found[source.name.lower()], rows)

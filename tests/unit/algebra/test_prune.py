@@ -6,7 +6,7 @@ import pytest
 from tests.property.duck import Duck
 from tests.property.schemas import KEYED
 
-from rollview.algebra.tree import leaves
+from rollview.algebra.tree import Aggregate, leaves, walk
 from rollview.algebra.view import ViewPlan
 
 
@@ -32,6 +32,12 @@ def test_counting_rows_still_carries_a_column() -> None:
     assert [leaf.columns for leaf in leaves(rel)] == [("id",)]
 
 
+def test_a_total_that_nothing_asks_for_is_still_one_row() -> None:
+    rel = compiled("SELECT 1 AS one FROM (SELECT COUNT(*) AS n, MAX(x) AS m FROM c) AS q").outline.rel
+    assert rel is not None
+    assert [len(node.aggregates) for node in walk(rel) if isinstance(node, Aggregate)] == [1]
+
+
 @pytest.mark.parametrize(
     ("query", "groups"),
     [
@@ -40,6 +46,7 @@ def test_counting_rows_still_carries_a_column() -> None:
         ("SELECT g, MAX(w) AS w FROM p GROUP BY g", True),
         ("SELECT c.x, p.w FROM c LEFT JOIN p ON c.pid = p.id", True),
         ("SELECT id, RANK() OVER (ORDER BY x) AS place FROM c", False),
+        ("SELECT q.n, d.y FROM (SELECT pid, COUNT(*) AS n FROM c GROUP BY pid) AS q JOIN d ON q.pid = d.cid", True),
         ("SELECT n, COUNT(*) AS m FROM (SELECT pid, COUNT(*) AS n FROM c GROUP BY pid) AS q GROUP BY n", True),
     ],
 )

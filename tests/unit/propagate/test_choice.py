@@ -139,6 +139,11 @@ def test_a_view_whose_old_states_are_grouped_may_be_recomputed_for_few_changes()
     assert chosen(few, slow, CREATED_IN_2_S) is Mode.INCREMENTAL
 
 
+def test_where_nothing_changed_nothing_is_recomputed() -> None:
+    slow = step(Mode.INCREMENTAL, 40.0, delta=1)
+    assert chosen(Work(0, 1_000_000, None), slow, CREATED_IN_2_S, of=KEYED) is Mode.INCREMENTAL
+
+
 def test_what_is_asked_for_is_done() -> None:
     slow = step(Mode.INCREMENTAL, 40.0, delta=500_000)
     assert chosen(MUCH, slow, CREATED_IN_2_S, mode=RefreshMode.INCREMENTAL) is Mode.INCREMENTAL
