@@ -9,8 +9,8 @@ from rollview.algebra.definition import PROPERTIES, declare, relation_name
 from rollview.algebra.text import parse_one
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
 from rollview.maintain import settings
-from rollview.propagate import choice
 from rollview.schedule import cadence
+from rollview.store import plans
 
 
 def test_the_name_the_query_and_nothing_else() -> None:
@@ -95,5 +95,5 @@ def test_what_is_not_a_view_is_refused(text: str, kind: type[RollviewError], sai
 
 
 def test_every_property_that_is_read_is_known() -> None:
-    read = (settings.RETENTION, settings.DETAIL, choice.PROPERTY, cadence.PROPERTY)
+    read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY)
     assert sorted(read) == sorted(f"rollview.{name}" for name in PROPERTIES)
