@@ -38,15 +38,18 @@ BATCH_BYTES = 32 << 20
 """From here on no further transaction is read at once."""
 
 _BUCKETS = 64
+_LARGE = 8 << 20
+"""Bytes of a bucket from which on it is divided again."""
+_DEEPEST = 3
 _PIECE = 8 << 20
 _LENGTH = 4
 
 
 class Spool:
-    """On disk until it is closed, or forgotten."""
+    """On disk until it is closed, or forgotten. ``depth``: how often its rows were divided before."""
 
-    def __init__(self, table: SourceTable) -> None:
-        self._schema = table.schema
+    def __init__(self, table: SourceTable, depth: int = 0) -> None:
+        self._table, self._depth, self._schema = table, depth, table.schema
         key = table.constraints.primary_key or table.schema.names
         self._places = [table.schema.names.index(name) for name in key]
         self._folder = Path(mkdtemp(prefix="rollview-spool-"))
@@ -55,9 +58,11 @@ class Spool:
 
     def add(self, rows: Rows, count: int) -> None:
         table = as_table(rows, self._schema)
+        self._put(table.append_column(COUNT, pa.array(np.full(table.num_rows, count, dtype=np.int64))))
+
+    def _put(self, table: pa.Table) -> None:
         buckets = self._buckets(table)
-        signs = pa.array(np.full(len(buckets), count, dtype=np.int64))
-        sorted_ = table.append_column(COUNT, signs).take(np.argsort(buckets, kind="stable"))
+        sorted_ = table.take(np.argsort(buckets, kind="stable"))
         ends = np.cumsum(np.bincount(buckets, minlength=_BUCKETS)).tolist()
         for number, (start, stop) in enumerate(pairwise([0, *ends])):
             if start < stop:
@@ -66,20 +71,33 @@ class Spool:
     def _buckets(self, table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         key = comparable(table.select(self._places))
         values = zip(*(column.to_pylist() for column in key.columns), strict=True)
-        return np.fromiter((hash(one) % _BUCKETS for one in values), np.int64, table.num_rows)
+        divided = _BUCKETS**self._depth
+        return np.fromiter((hash(one) // divided % _BUCKETS for one in values), np.int64, table.num_rows)
 
     def pieces(self) -> Iterator[pa.Table]:
         """The net effect as rows with ``_count``, buckets put together as long as they are small."""
         self._finish()
         some: list[pa.Table] = []
-        for number in range(_BUCKETS):
-            if self._path(number).exists():
-                some.append(net_rows(_read(self._path(number))))
+        for path in filter(Path.exists, map(self._path, range(_BUCKETS))):
+            if path.stat().st_size > _LARGE and self._depth < _DEEPEST:
+                yield from self._divided(path)
+                continue
+            some.append(net_rows(_read(path)))
             if sum(piece.nbytes for piece in some) > _PIECE:
                 yield pa.concat_tables(some)
                 some = []
         if some:
             yield pa.concat_tables(some)
+
+    def _divided(self, path: Path) -> Iterator[pa.Table]:
+        """The pieces of one bucket, which is gone afterwards."""
+        inner = Spool(self._table, self._depth + 1)
+        with pa.OSFile(str(path), "rb") as file, pa.ipc.open_stream(file) as stream:
+            for batch in stream:
+                inner._put(pa.Table.from_batches([batch]))
+        path.unlink()
+        yield from inner.pieces()
+        inner.close()
 
     def close(self) -> None:
         self._finish()
