@@ -94,6 +94,11 @@ def test_what_is_not_a_view_is_refused(text: str, kind: type[RollviewError], sai
         declare(text)
 
 
+def test_a_known_property_is_taken() -> None:
+    made = declare("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('rollview.retention' = '1 day') AS SELECT k FROM r")
+    assert dict(made.properties) == {"rollview.retention": "1 day"}
+
+
 def test_every_property_that_is_read_is_known() -> None:
     read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY)
     assert sorted(read) == sorted(f"rollview.{name}" for name in PROPERTIES)

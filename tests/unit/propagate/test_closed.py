@@ -91,6 +91,13 @@ def test_a_view_is_no_parent(tmp_path: Path) -> None:
     assert found(world) == frozenset()
 
 
+def test_each_reference_is_to_its_own_parent(tmp_path: Path) -> None:
+    two = Constraints(foreign_keys=(ForeignKey(("x",), "p", ("k",)), ForeignKey(("k",), "q", ("k",))))
+    world = family(tmp_path, [(1, 0, 1, 2)], [(7, 1, 1, 2)], two)
+    world.table("q", (1, 0, 1, 2), constraints=KEYED)
+    assert found(world) == PAIR
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_order_of_the_relations_does_not_matter(tmp_path: Path, order: int) -> None:
     world = family(tmp_path, [(1, 0, 1, 2)], [(7, 1, 1, 2)])
