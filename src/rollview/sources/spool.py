@@ -75,7 +75,7 @@ class Spool:
         return np.fromiter((hash(one) // divided % _BUCKETS for one in values), np.int64, table.num_rows)
 
     def pieces(self) -> Iterator[pa.Table]:
-        """The net effect as rows with ``_count``, buckets put together as long as they are small."""
+        """The net effect as rows with ``_count``, buckets put together as long as they are small; as often as asked."""
         self._finish()
         some: list[pa.Table] = []
         for path in filter(Path.exists, map(self._path, range(_BUCKETS))):
@@ -90,12 +90,11 @@ class Spool:
             yield pa.concat_tables(some)
 
     def _divided(self, path: Path) -> Iterator[pa.Table]:
-        """The pieces of one bucket, which is gone afterwards."""
+        """The pieces of one bucket."""
         inner = Spool(self._table, self._depth + 1)
         with pa.OSFile(str(path), "rb") as file, pa.ipc.open_stream(file) as stream:
             for batch in stream:
                 inner._put(pa.Table.from_batches([batch]))
-        path.unlink()
         yield from inner.pieces()
         inner.close()
 
