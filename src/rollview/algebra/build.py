@@ -275,8 +275,6 @@ class _Frame:
             if name in self.used.get(alias, set()):
                 outputs.append(Output(f"{side}{self.joins}_{len(outputs) + 1}_{name}", home))
                 homes[(alias, name)] = column(side, outputs[-1].name)
-        if not outputs:
-            outputs.append(Output(f"{side}{self.joins}_0", exp.true()))
         return homes, frame.block(outputs)
 
 

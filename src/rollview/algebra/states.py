@@ -13,8 +13,9 @@ from rollview.algebra.view import Mode, ViewPlan
 
 def states_read(plan: ViewPlan) -> frozenset[str]:
     """The relations whose state some refresh of the view may read, if none of them recomputes it."""
-    if plan.mode is Mode.WHOLE or plan.outline.rel is None:
+    if plan.mode is Mode.WHOLE:
         return frozenset(relation.name for relation in plan.reads)
+    assert plan.outline.rel is not None
     return frozenset(_below(plan.outline.rel if plan.summary is None else plan.summary.input))
 
 

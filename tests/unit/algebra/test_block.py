@@ -13,6 +13,7 @@ from tests.property.schemas import BAGS, KEYED
 from rollview.algebra.expressions import column
 from rollview.algebra.rules.block import SMALL_SIDE_ROWS, _is_small
 from rollview.algebra.script import Motion, Script
+from rollview.algebra.summary import GROUPS
 from rollview.algebra.text import render
 from rollview.algebra.tree import Block, Input, Leaf, Output
 
@@ -85,7 +86,10 @@ def test_changes_are_gathered_where_all_that_was_read_for_them_is_little() -> No
     assert "COALESCE(1)" in hints(joined, {}, sizes={"r": 1, "s": 1})
     assert "COALESCE(1)" not in hints(joined, {}, sizes={"r": 1})
     assert "COALESCE(1)" not in hints(joined, {}, small=False, sizes={"r": 1, "s": 1})
-    assert "COALESCE(1)" not in hints("SELECT g, SUM(x) AS x FROM r GROUP BY g", {}, sizes={"r": 1})
+    summed = "SELECT g, SUM(x) AS x FROM r GROUP BY g"
+    assert "COALESCE(1)" not in hints(summed, {}, sizes={"r": 1})
+    assert "COALESCE(1)" in hints(summed, {}, sizes={GROUPS: 1})
+    assert "COALESCE(1)" not in hints(summed, {}, small=False, sizes={GROUPS: 1})
 
 
 def test_an_input_up_to_the_limit_is_sent() -> None:

@@ -64,11 +64,18 @@ def test_joins_are_what_they_say(join: str, kind: str | None) -> None:
     assert found == ([] if kind is None else [kind])
 
 
+def test_an_expression_that_an_outer_join_compares_is_hidden() -> None:
+    join = next(n for n in walk(built("SELECT r.x FROM r LEFT JOIN s ON r.k + 1 = s.k")) if isinstance(n, OuterJoin))
+    assert join.hidden
+    assert set(join.columns).isdisjoint(join.hidden)
+
+
 @pytest.mark.parametrize(
     ("query", "mode"),
     [
         ("SELECT r.x FROM r LEFT JOIN s ON r.k <=> s.k", Mode.INCREMENTAL),
         ("SELECT r.x FROM r LEFT JOIN s ON r.k < s.k", Mode.WHOLE),
+        ("SELECT r.x FROM r LEFT JOIN s ON TRUE", Mode.WHOLE),
         ("SELECT r.x FROM r LEFT SEMI JOIN s ON r.k = s.k", Mode.WHOLE),
         ("SELECT r.x FROM r ASOF JOIN s ON r.k = s.k", Mode.WHOLE),
         ("SELECT r.x FROM r ANTI JOIN s ON r.k = s.k", Mode.WHOLE),

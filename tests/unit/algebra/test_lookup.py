@@ -74,6 +74,11 @@ def test_closed_references_by_other_columns_prove_nothing() -> None:
     assert ("h", "old") in read(plan, {"h": NO_UPDATES}, closed=frozenset({("j", "h")}))
 
 
+def test_new_parents_of_another_alias_prove_nothing() -> None:
+    plan = compiled("SELECT a.w, c.x FROM p AS a JOIN p AS b ON a.g = b.g JOIN c ON c.pid = b.id")
+    assert ("c", "old") in read(plan, {"p": INSERTS})
+
+
 def test_closed_references_of_another_alias_prove_nothing() -> None:
     plan = compiled("SELECT a.x, p.w FROM c AS a JOIN c AS b ON a.id = b.pid JOIN p ON b.pid = p.id")
     assert ("p", "old") in read(plan, {"p": NO_UPDATES}, closed=frozenset({("c", "p")}))

@@ -32,10 +32,14 @@ def test_counting_rows_still_carries_a_column() -> None:
     assert [leaf.columns for leaf in leaves(rel)] == [("id",)]
 
 
-def test_a_total_that_nothing_asks_for_is_still_one_row() -> None:
-    rel = compiled("SELECT 1 AS one FROM (SELECT COUNT(*) AS n, MAX(x) AS m FROM c) AS q").outline.rel
+@pytest.mark.parametrize(
+    ("inner", "kept"),
+    [("SELECT COUNT(*) AS n, MAX(x) AS m FROM c", 1), ("SELECT pid, COUNT(*) AS n FROM c GROUP BY pid", 0)],
+)
+def test_totals_that_nothing_asks_for_are_left_out_but_for_the_one_row(inner: str, kept: int) -> None:
+    rel = compiled(f"SELECT 1 AS one FROM ({inner}) AS q").outline.rel
     assert rel is not None
-    assert [len(node.aggregates) for node in walk(rel) if isinstance(node, Aggregate)] == [1]
+    assert [len(node.aggregates) for node in walk(rel) if isinstance(node, Aggregate)] == [kept]
 
 
 @pytest.mark.parametrize(

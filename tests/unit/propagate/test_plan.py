@@ -177,6 +177,12 @@ def test_over_a_csn_at_which_nobody_knows_what_changed_a_view_is_recomputed(worl
     assert plan(world, "v", 4, mode=RefreshMode.RECOMPUTE).mode is Mode.INCREMENTAL
 
 
+def test_a_step_that_more_follow_tells_nothing_ahead(world: World) -> None:
+    world.relations["t"] = replace(world.relations["t"], replaced=(6,))
+    step = plan(world, "sums", applied_next=True)
+    assert (step.interval, step.more, step.ahead) == (Interval(0, 5), True, False)
+
+
 def test_what_is_not_kept_is_not_recomputed_from(world: World) -> None:
     world.pin("t", Part.STATE, version=NOT_KEPT)
     step = plan(world, "v")

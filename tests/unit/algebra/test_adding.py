@@ -1,0 +1,33 @@
+"""A sum of floating numbers depends on the order of adding: it is kept, or the view is recomputed whole."""
+
+from __future__ import annotations
+
+import pytest
+from tests.property.duck import Duck, declare_query
+from tests.property.schemas import BAGS
+
+from rollview.algebra.adding import order_of_adding
+from rollview.algebra.view import Mode, outline
+
+KNOWN = {table.name: table for table in BAGS}
+
+
+@pytest.mark.parametrize(
+    ("query", "mode"),
+    [
+        ("SELECT g, SUM(z) AS s FROM t GROUP BY g", Mode.SUMMARY),
+        ("SELECT g, SUM(z) AS s, MAX(z) AS m FROM t GROUP BY g", Mode.WHOLE),
+        ("SELECT g, SUM(k) AS s, MAX(z) AS m FROM t GROUP BY g", Mode.INCREMENTAL),
+        ("SELECT g, SUM(n) AS s FROM (SELECT g, SUM(z) AS n FROM t GROUP BY g, k) AS q GROUP BY g", Mode.WHOLE),
+        ("SELECT g, SUM(n) AS s FROM (SELECT g, MAX(z) AS n FROM t GROUP BY g, k) AS q GROUP BY g", Mode.SUMMARY),
+        ("SELECT g, REGR_SLOPE(z, k) AS s FROM t GROUP BY g", Mode.WHOLE),
+    ],
+)
+def test_what_would_be_added_again_in_another_order(query: str, mode: Mode) -> None:
+    assert Duck(BAGS).compile("v", query).mode is mode
+
+
+def test_counting_adds_nothing_up() -> None:
+    rel = outline(declare_query("v", "SELECT g, REGR_COUNT(z, k) AS n FROM t GROUP BY g"), KNOWN).rel
+    assert rel is not None
+    assert order_of_adding(rel, None, {}, kept=False) is None
