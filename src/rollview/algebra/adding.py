@@ -12,11 +12,10 @@ from sqlglot import exp
 
 from rollview.algebra.functions import function_name
 from rollview.algebra.tree import Aggregate, Rel, walk
-from rollview.algebra.zeroes import may_float
+from rollview.algebra.zeroes import FLOATS, may_float
 
 _SUMS = ("sum", "avg", "mean", "try_sum", "try_avg")
 _ALWAYS = ("std", "stddev", "variance", "var_", "corr", "covar_", "kurtosis", "skewness", "regr_")
-_FLOATS = ("float", "double")
 
 
 def order_of_adding(rel: Rel, top: Aggregate | None, types: Mapping[str, str], *, kept: bool) -> str | None:
@@ -41,4 +40,4 @@ def _depends(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -
 
 def _floating(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -> bool:
     read = [column.name for column in call.find_all(exp.Column)]
-    return any(types[name] in _FLOATS if types is not None else may_float(node.input, name) for name in read)
+    return any(types[name] in FLOATS if types is not None else may_float(node.input, name) for name in read)

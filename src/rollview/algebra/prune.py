@@ -19,8 +19,7 @@ def prune(rel: Rel, wanted: Set[str] | None = None) -> Rel:
     wanted = set(rel.columns) if wanted is None else wanted
     match rel:
         case Leaf():
-            columns = _kept(rel.columns, wanted)
-            return Leaf(rel.relation, columns, rel.floating.intersection(columns))
+            return replace(rel, columns=_kept(rel.columns, wanted))
         case Block():
             return _block(rel, wanted)
         case Aggregate():

@@ -6,8 +6,8 @@ the node's own: a ``Block`` sees its inputs by alias, the others see their input
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sqlglot import exp
@@ -23,11 +23,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """A base table or a view, as stored. ``floating``: columns with FLOAT or DOUBLE in their type."""
+    """A base table or a view, as stored. ``types``: Spark's, by column."""
 
     relation: str
     columns: tuple[str, ...]
-    floating: frozenset[str] = frozenset()
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[Rel, ...]:

@@ -148,8 +148,7 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
 
 
 def _leaf(relation: Known) -> Leaf:
-    floating = {column.name for column in relation.schema if "float" in column.type or "double" in column.type}
-    return Leaf(relation.name, relation.schema.names, frozenset(floating))
+    return Leaf(relation.name, relation.schema.names, {column.name: column.type for column in relation.schema})
 
 
 def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:

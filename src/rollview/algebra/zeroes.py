@@ -17,6 +17,7 @@ from rollview.algebra.tree import Aggregate, Block, Distinct, Leaf, OuterJoin, R
 from rollview.core.names import COUNT
 
 _KEEPS_KIND = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Neg, exp.Paren, exp.Case, exp.If)
+FLOATS = ("float", "double")
 _NEVER = (exp.Boolean, exp.Null, exp.Predicate, exp.Connector, exp.Not, exp.Count)
 
 
@@ -34,7 +35,7 @@ def net(rel: Rel, rows: exp.Select, alias: str | None, extra: Sequence[exp.Colum
 def may_float(rel: Rel, name: str) -> bool:
     """Whether the column may hold a floating number that is not normalised; when in doubt, yes."""
     if isinstance(rel, Leaf):
-        return name in rel.floating
+        return any(kind in rel.types.get(name, "") for kind in FLOATS)
     if isinstance(rel, Block):
         sources = {source.alias: source.rel for source in rel.sources}
         output = next(output for output in rel.outputs if output.name == name)

@@ -53,6 +53,51 @@ def test_a_key_that_may_be_null_tells_no_rows_apart(not_null: tuple[str, ...], b
     assert any("by key" in term.reason for term in plan.propagation({}).terms) is by_key
 
 
+REFERS = Known("a", Schema((Column("id", "int"), Column("ref", "int"))))
+COMPARED = "SELECT a.id, b.v FROM a JOIN b ON a.ref = b.k"
+
+
+def keyed_by(type_: str) -> Known:
+    return Known("b", Schema((Column("k", type_), Column("v", "int"))), Constraints(("k",)))
+
+
+@pytest.mark.parametrize(
+    ("type_", "query", "by_key"),
+    [
+        ("int", COMPARED, True),
+        ("bigint", COMPARED, True),
+        ("string", COMPARED, False),
+        ("decimal(8,2)", COMPARED, False),
+        ("varchar(4)", "SELECT a.v, b.v AS w FROM (SELECT DISTINCT v, k FROM b) AS a JOIN b ON a.k = b.k", True),
+        ("int", "SELECT a.n FROM (SELECT ref, COUNT(*) AS n FROM a GROUP BY ref) AS a JOIN b ON a.ref = b.k", True),
+        ("bigint", "SELECT a.ref FROM (SELECT ref, COUNT(*) AS n FROM a GROUP BY ref) AS a JOIN b ON a.n = b.k", False),
+        ("int", "SELECT a.r FROM (SELECT ref AS r FROM a UNION ALL SELECT v FROM b) AS a JOIN b ON a.r = b.k", True),
+        (
+            "string",
+            "SELECT a.r FROM (SELECT ref AS r FROM a UNION ALL SELECT k FROM b) AS a JOIN b ON a.r = b.k",
+            False,
+        ),
+        (
+            "int",
+            "SELECT l.id FROM (SELECT a.id, o.v FROM a LEFT JOIN b o ON a.id = o.v) AS l JOIN b ON l.v = b.k",
+            True,
+        ),
+    ],
+)
+def test_a_key_tells_rows_apart_by_its_own_type(type_: str, query: str, by_key: bool) -> None:
+    plan = Duck((REFERS, keyed_by(type_))).compile("v", query)
+    assert any("by key" in term.reason for term in plan.propagation({}).terms) is by_key
+
+
+def test_one_number_may_equal_two_texts() -> None:
+    duck = Duck((REFERS, keyed_by("string")))
+    duck.commit(1, {"b": [(("1", 10), 1)]})
+    duck.commit(2, {"b": [(("01", 20), 1)], "a": [((7, 1), 1)]})
+    view = View(duck, "v", duck.compile("v", COMPARED), 1)
+    view.propagate(2)
+    assert view.at(2) == view.recompute(2) == {(7, 10): 1, (7, 20): 1}
+
+
 def test_closed_references_read_no_base_row_at_all() -> None:
     plan = compiled(CHILD_AND_PARENT)
     assert read(plan, {"p": NO_UPDATES}, closed=frozenset({("c", "p")})) == {("c", "delta"), ("p", "delta")}

@@ -116,7 +116,7 @@ def _term(script: Script, rel: Block, i: int, core: list[int], wanted: Wanted) -
     reasons: list[str] = []
     for source in _join_order(rel, chain.placed, [rel.sources[j] for j in core if j != i]):
         ready, _ = _ready(chain.waiting, chain.placed | {source.alias})
-        partner = lookup.plan(script, start, source, ready, chain.name, is_later=rel.sources.index(source) > i)
+        partner = lookup.plan(script, rel, start, source, ready, chain.name)
         reasons.extend(partner.reasons)
         if partner.empty:
             script.notes.append(TermNote(_label(start), False, "; ".join(partner.reasons)))
@@ -134,7 +134,7 @@ def _children_alone(script: Script, rel: Block, core: list[int], wanted: Wanted)
         return None
     for child, parent in ((rel.sources[core[0]], rel.sources[core[1]]), (rel.sources[core[1]], rel.sources[core[0]])):
         both, _ = _ready(rel.where, {child.alias, parent.alias})
-        partner = lookup.lives_within(script, child, parent, both)
+        partner = lookup.lives_within(script, rel, child, parent, both)
         if partner is not None:
             script.notes.append(TermNote(_label(child), True, "; ".join(partner.reasons)))
             script.notes.append(TermNote(_label(parent), False, f"what changed in {child.alias} tells all"))

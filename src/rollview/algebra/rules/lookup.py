@@ -35,7 +35,8 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
-from rollview.algebra.tree import Input, Leaf
+from rollview.algebra.tree import Block, Input, Leaf
+from rollview.algebra.types import compared_one_to_one
 from rollview.core.names import COUNT, CSN, same
 
 if TYPE_CHECKING:
@@ -71,14 +72,12 @@ def flat_name(alias: str, name: str) -> str:
     return f"{alias}.{name}"
 
 
-def plan(
-    script: Script, start: Input, source: Input, ready: Sequence[exp.Expr], so_far: str, *, is_later: bool
-) -> Partner:
+def plan(script: Script, rel: Block, start: Input, source: Input, ready: Sequence[exp.Expr], so_far: str) -> Partner:
     changed = script.changed(source.rel)
-    timed = is_later and changed
+    timed = changed and rel.sources.index(source) > rel.sources.index(start)
     changes = (_changes(script, source),) if timed else ()
     if isinstance(source.rel, Leaf):
-        equalities = _equalities(ready, source.alias)
+        equalities = _equalities(rel, ready, source.alias)
         by_foreign_key = _by_foreign_key(script, start, source, equalities)
         if by_foreign_key is not None:
             queries, reason, reads_no_base = by_foreign_key
@@ -100,11 +99,13 @@ def _partner(
     return Partner(known + changes, timed, (reason,), only_changes=only_changes)
 
 
-def lives_within(script: Script, child: Input, parent: Input, conditions: Sequence[exp.Expr]) -> Partner | None:
+def lives_within(
+    script: Script, rel: Block, child: Input, parent: Input, conditions: Sequence[exp.Expr]
+) -> Partner | None:
     """The parent rows with which the child's changes alone make the join's delta; None if that is not known."""
     if not isinstance(parent.rel, Leaf):
         return None
-    equalities = _equalities(conditions, parent.alias)
+    equalities = _equalities(rel, conditions, parent.alias)
     key = _key_compared(script, parent.rel.relation, equalities)
     if not _is_closed(script, child, parent.rel, equalities, key):
         return None
@@ -134,17 +135,19 @@ def _columns(source: Input, alias: str | None = None) -> list[exp.Expr]:
 
 
 Equalities = dict[str, exp.Column]
-"""Column of the next input (folded) to the column already there that it must equal."""
+"""Column of the next input (folded) to the column already there whose value it must be."""
 
 
-def _equalities(ready: Sequence[exp.Expr], alias: str) -> Equalities:
+def _equalities(rel: Block, ready: Sequence[exp.Expr], alias: str) -> Equalities:
     found: Equalities = {}
     for condition in ready:
         if not isinstance(condition, exp.EQ):
             continue
         sides = condition.this, condition.expression
         for ours, theirs in (sides, sides[::-1]):
-            if isinstance(ours, exp.Column) and isinstance(theirs, exp.Column) and ours.table == alias != theirs.table:
+            if not isinstance(ours, exp.Column) or not isinstance(theirs, exp.Column):
+                continue
+            if ours.table == alias != theirs.table and compared_one_to_one(rel.sources, ours, theirs):
                 found.setdefault(ours.name.lower(), theirs)
     return found
 
