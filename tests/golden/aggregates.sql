@@ -745,3 +745,18 @@ GROUP BY
   `_csn`
 HAVING
   SUM(`_count`) <> 0
+===
+# HAVING alone makes one group, which counts as one row
+# no sql
+SELECT COUNT(*) AS n, MAX(q.one) AS m FROM (SELECT 1 AS one FROM r HAVING TRUE) AS q JOIN s ON s.k = q.one
+---
+mode: incremental
+columns: n, m
+operator: grand total | keyed | each touched group is aggregated again: MAX is not linear
+operator: join of q, s | linear | 2 terms, one per input
+operator: HAVING TRUE | linear | row by row
+operator: grand total | keyed | each touched group is aggregated again: below another operator, where no groups are stored
+operator: expressions | linear | row by row
+term: q | kept | starts at the delta
+term: s | kept | starts at the delta
+reads: r delta, r old, s delta, s old

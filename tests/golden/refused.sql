@@ -96,3 +96,10 @@ SELECT collate(w, 'UTF8_LCASE') AS w FROM r
 refused: not_deterministic
 A view cannot use COLLATE in its result: its value depends on the order in which rows arrive. (line 1, column 8)
 hint: Compare with COLLATE, and show lower(x).
+===
+# an ON behind another join
+SELECT r.k FROM r LEFT JOIN s JOIN t ON s.k = t.k ON r.k = s.k
+---
+refused: unsupported
+A view cannot use LEFT JOIN whose ON stands behind another join. (line 1, column 29)
+hint: Write the inner join in parentheses.

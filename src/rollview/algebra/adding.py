@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from rollview.algebra.functions import function_name
 from rollview.algebra.tree import Aggregate, Rel, walk
-from rollview.algebra.zeroes import FLOATS, may_float
+from rollview.algebra.zeroes import FLOATING, TEXT, kinds_of, kinds_of_type
 
 _SUMS = ("sum", "avg", "mean", "try_sum", "try_avg")
 _ALWAYS = ("std", "stddev", "variance", "var_", "corr", "covar_", "kurtosis", "skewness", "regr_")
@@ -40,4 +40,5 @@ def _depends(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -
 
 def _floating(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -> bool:
     read = [column.name for column in call.find_all(exp.Column)]
-    return any(types[name] in FLOATS if types is not None else may_float(node.input, name) for name in read)
+    kinds = (kinds_of(node.input, name) if types is None else kinds_of_type(types[name]) for name in read)
+    return any(kind & {FLOATING, TEXT} for kind in kinds)

@@ -144,6 +144,9 @@ def _aggregate(frame: _Frame, outputs: list[Output], group: exp.Group | None, ha
 
     finals = tuple(Output(output.name, above(output.expression)) for output in outputs)
     conditions = tuple(conjuncts(above(having))) if having is not None else ()
+    if not keys and not calls:
+        # the one group of a query that only has HAVING is told by its one row
+        calls.append(Output("v1", exp.Count(this=exp.Star())))
     below = below or [Output("row", exp.true())]
     aggregate = Aggregate(frame.block(below), tuple(f"k{i}" for i in range(1, len(keys) + 1)), tuple(calls))
     return Block((Input("g", aggregate),), conditions, finals)

@@ -16,6 +16,9 @@ from rollview.errors import Unsupported
 
 
 def check(query: exp.Query, schemas: Sequence[Schema]) -> None:
+    for join in query.find_all(exp.Join):
+        if join.this.args.get("joins"):
+            raise _refusal(join, "whose ON stands behind another join", "Write the inner join in parentheses.")
     for select in query.find_all(exp.Select):
         _check_from(select.args.get("joins") or [])
         for join in select.args.get("joins") or []:

@@ -12,10 +12,9 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
-from rollview.algebra import joins
+from rollview.algebra import fields, joins
 from rollview.algebra.definition import checked_name
 from rollview.algebra.expressions import identifier, named
-from rollview.algebra.functions import function_name
 from rollview.algebra.text import DIALECT, parse_one, place_of, resolution_error
 from rollview.core.schema import Constraints, Schema
 from rollview.errors import NotFound, SqlError, Unsupported
@@ -51,7 +50,8 @@ def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = ()
         _demand_names(tree)
     spelled = _spelled_outputs(tree)
     joins.check(tree, [relation.schema for relation in reads.values()])
-    query = _qualify(_name_fields(tree), reads)
+    fields.refuse_folded(tree)
+    query = _qualify(fields.named_for_good(_without_hints(tree)), reads)
     outputs = _outputs(query, columns, spelled, what)
     _name_ctes_apart(query, reads)
     _spell_as_declared(query, reads)
@@ -129,22 +129,26 @@ def _qualify(tree: exp.Query, reads: Mapping[str, Known]) -> exp.Query:
 
 
 def _with_aliases(tree: exp.Query) -> exp.Query:
-    """Every table under an alias that is an identifier: sqlglot would parse the bare name as text to make one."""
+    """Every table under an alias that is an identifier: sqlglot would parse the bare name as text to make one.
+
+    What renames a table's columns becomes a subquery: sqlglot takes their names for the table's own.
+    """
     aliased = tree.copy()
-    for table in aliased.find_all(exp.Table):
-        if not table.args.get("alias"):
+    for table in list(aliased.find_all(exp.Table)):
+        alias = table.args.get("alias")
+        if alias is None or alias.columns:
             table.set("alias", exp.TableAlias(this=identifier(table.name)))
+        if alias is not None and alias.columns:
+            table.replace(exp.Subquery(this=exp.Select(expressions=[exp.Star()]).from_(table.copy()), alias=alias))
     return aliased
 
 
-def _name_fields(tree: exp.Query) -> exp.Query:
-    """``struct(k)`` names its field after the column; the column may get another name, the field keeps it."""
-    named_fields = tree.copy()
-    for call in named_fields.find_all(exp.Anonymous):
-        if function_name(call) == "struct":
-            fields = [named(item, item.name) if isinstance(item, exp.Column) else item for item in call.expressions]
-            call.set("expressions", fields)
-    return named_fields
+def _without_hints(tree: exp.Query) -> exp.Query:
+    """What advises an engine says nothing of the rows, and names tables that are called otherwise here."""
+    bare = tree.copy()
+    for hint in list(bare.find_all(exp.Hint)):
+        hint.pop()
+    return bare
 
 
 def _name_ctes_apart(query: exp.Query, reads: Mapping[str, Known]) -> None:

@@ -7,18 +7,22 @@ gave before. So a column that may hold a floating number is grouped by its spell
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
 from rollview.algebra.expressions import cast, column, named
 from rollview.algebra.functions import function_name
-from rollview.algebra.tree import Aggregate, Block, Distinct, Leaf, OuterJoin, Rel, Union
+from rollview.algebra.tree import Aggregate, Block, Leaf, OuterJoin, Rel, Union
 from rollview.core.names import COUNT
 
-_KEEPS_KIND = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Neg, exp.Paren, exp.Case, exp.If)
-FLOATS = ("float", "double")
-_NEVER = (exp.Boolean, exp.Null, exp.Predicate, exp.Connector, exp.Not, exp.Count)
+FLOATING, TEXT, EXACT = "floating", "text", "exact"
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Neg)
+_ONE_OF = (exp.Paren, exp.Case, exp.If)
+_NEVER = (exp.Boolean, exp.Null, exp.Predicate, exp.Connector, exp.Not)
+
+Kinds = frozenset[str]
+"""What a value may be. Text that meets a number becomes a number, and that may be a floating one."""
 
 
 def net(rel: Rel, rows: exp.Select, alias: str | None, extra: Sequence[exp.Column]) -> exp.Select:
@@ -34,35 +38,73 @@ def net(rel: Rel, rows: exp.Select, alias: str | None, extra: Sequence[exp.Colum
 
 def may_float(rel: Rel, name: str) -> bool:
     """Whether the column may hold a floating number that is not normalised; when in doubt, yes."""
-    if isinstance(rel, Leaf):
-        return any(kind in rel.types.get(name, "") for kind in FLOATS)
-    if isinstance(rel, Block):
-        sources = {source.alias: source.rel for source in rel.sources}
-        output = next(output for output in rel.outputs if output.name == name)
-        return _expression_may(output.expression, sources)
-    if isinstance(rel, Union):
-        at = rel.columns.index(name)
-        return any(may_float(side, side.columns[at]) for side in rel.inputs)
-    if isinstance(rel, OuterJoin):
-        return may_float(rel.left if name in rel.left.columns else rel.right, name)
-    return False if isinstance(rel, Distinct) or name in rel.keys else _aggregate_may(rel, name)
+    return FLOATING in kinds_of(rel, name)
 
 
-def _aggregate_may(rel: Aggregate, name: str) -> bool:
+def kinds_of(rel: Rel, name: str) -> Kinds:
+    match rel:
+        case Leaf():
+            return kinds_of_type(rel.types.get(name, ""))
+        case Block():
+            sources = {source.alias: source.rel for source in rel.sources}
+            return _of_expression(next(output.expression for output in rel.outputs if output.name == name), sources)
+        case Union():
+            at = rel.columns.index(name)
+            return _met(kinds_of(side, side.columns[at]) for side in rel.inputs)
+        case OuterJoin():
+            return kinds_of(rel.left if name in rel.left.columns else rel.right, name)
+        case Aggregate() if name not in rel.keys:
+            return _of_call(rel, name)
+    return kinds_of(rel.input, name) - {FLOATING}
+
+
+def kinds_of_type(type_: str) -> Kinds:
+    if "float" in type_ or "double" in type_:
+        return frozenset({FLOATING})
+    if type_ == "boolean":
+        return frozenset()
+    return frozenset({TEXT if type_.startswith(("string", "char", "varchar")) else EXACT})
+
+
+def _met(kinds: Iterable[Kinds]) -> Kinds:
+    """Values of which Spark takes one, after giving all of them one type."""
+    found = frozenset[str]().union(*kinds)
+    return found | {FLOATING} if {TEXT, EXACT} <= found else found
+
+
+def _of_call(rel: Aggregate, name: str) -> Kinds:
     call = next(output.expression for output in rel.aggregates if output.name == name)
     call = call.this if isinstance(call, exp.Filter) else call
-    if isinstance(call, exp.Min | exp.Max | exp.Sum) and isinstance(call.this, exp.Column):
-        return may_float(rel.input, call.this.name)
-    return not isinstance(call, exp.Count)
+    if isinstance(call, exp.Count):
+        return frozenset({EXACT})
+    if not isinstance(call, exp.Min | exp.Max | exp.Sum) or not isinstance(call.this, exp.Column):
+        return frozenset({FLOATING})
+    found = kinds_of(rel.input, call.this.name)
+    return _added(found) if isinstance(call, exp.Sum) else found
 
 
-def _expression_may(expression: exp.Expr, sources: dict[str, Rel]) -> bool:
+def _added(kinds: Kinds) -> Kinds:
+    return kinds | {FLOATING} if TEXT in kinds else kinds
+
+
+def _of_expression(expression: exp.Expr, sources: dict[str, Rel]) -> Kinds:
     if isinstance(expression, exp.Column):
-        return may_float(sources[expression.table], expression.name)
+        return kinds_of(sources[expression.table], expression.name)
     if isinstance(expression, exp.Literal):
-        return not expression.is_string and "e" in expression.this.lower()
+        number = FLOATING if "e" in expression.this.lower() else EXACT
+        return frozenset({TEXT if expression.is_string else number})
     if isinstance(expression, exp.Cast):
-        return not expression.to.is_type(*exp.DataType.INTEGER_TYPES, exp.DType.DECIMAL, *exp.DataType.TEXT_TYPES)
-    if isinstance(expression, _KEEPS_KIND) or function_name(expression) == "coalesce":
-        return any(_expression_may(child, sources) for child in expression.iter_expressions())
-    return not isinstance(expression, _NEVER)
+        return _of_cast(expression.to)
+    if isinstance(expression, _NEVER):
+        return frozenset()
+    parts = (_of_expression(child, sources) for child in expression.iter_expressions())
+    if isinstance(expression, _ARITHMETIC):
+        return _added(_met(parts))
+    one_of = isinstance(expression, _ONE_OF) or function_name(expression) == "coalesce"
+    return _met(parts) if one_of else frozenset({FLOATING})
+
+
+def _of_cast(to: exp.DataType) -> Kinds:
+    if to.is_type(*exp.DataType.TEXT_TYPES):
+        return frozenset({TEXT})
+    return frozenset({EXACT if to.is_type(*exp.DataType.INTEGER_TYPES, exp.DType.DECIMAL) else FLOATING})

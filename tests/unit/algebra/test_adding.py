@@ -7,6 +7,7 @@ from tests.property.duck import Duck, declare_query
 from tests.property.schemas import BAGS
 
 from rollview.algebra.adding import order_of_adding
+from rollview.algebra.summary import find_aggregate
 from rollview.algebra.view import Mode, outline
 
 KNOWN = {table.name: table for table in BAGS}
@@ -31,3 +32,18 @@ def test_counting_adds_nothing_up() -> None:
     rel = outline(declare_query("v", "SELECT g, REGR_COUNT(z, k) AS n FROM t GROUP BY g"), KNOWN).rel
     assert rel is not None
     assert order_of_adding(rel, None, {}, kept=False) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT g, SUM(w) AS s FROM r GROUP BY g",
+        "SELECT s, COUNT(*) AS n FROM (SELECT g, AVG(w) AS s FROM r GROUP BY g) AS q GROUP BY s",
+    ],
+)
+def test_numbers_in_text_are_added_as_floating_numbers(query: str) -> None:
+    made = outline(declare_query("v", query), KNOWN)
+    assert made.rel is not None
+    top = find_aggregate(made.rel)
+    assert top is not None
+    assert order_of_adding(made.rel, top[0], {"a1": "string"}, kept=False) is not None

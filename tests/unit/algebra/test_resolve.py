@@ -108,6 +108,17 @@ def test_a_column_list_renames_by_place() -> None:
         resolve("SELECT id, total FROM orders", KNOWN, ("a",))
 
 
+@pytest.mark.parametrize("named", ["odd", "(SELECT * FROM odd)", "c"])
+def test_from_renames_columns_by_place(named: str) -> None:
+    text = resolved(f"WITH c AS (SELECT * FROM odd) SELECT q.id, q.code FROM {named} AS q (code, id)")
+    assert ".`id` AS `code`," in text
+    assert ".`code` AS `id` FROM" in text
+
+
+def test_advice_to_an_engine_is_no_part_of_a_query() -> None:
+    assert "*/" not in resolved("SELECT /*+ BROADCAST(o) */ o.id FROM odd JOIN orders o ON o.id = odd.id")
+
+
 def test_a_field_of_a_struct_is_reached_through_its_column() -> None:
     assert "`customers`.`place`.`city` AS `city`" in resolved("SELECT place.city FROM customers")
     assert "`c`.`place`.`city` AS `x`" in resolved("SELECT c.place.city AS x FROM customers c")
@@ -117,6 +128,33 @@ def test_a_struct_keeps_the_names_of_its_fields() -> None:
     assert "STRUCT(`o`.`Id` AS `id`, `o`.`total` AS `total`)" in resolved(
         "SELECT struct(id, o.total) AS s FROM orders o"
     )
+
+
+@pytest.mark.parametrize(
+    ("item", "kept"),
+    [
+        ("to_json(struct(id AS orderId))", "STRUCT(`orders`.`Id` AS `orderId`)"),
+        ("to_json(struct(ID))", "STRUCT(`orders`.`Id` AS `ID`)"),
+        ("to_json(CAST(named_struct('a', id) AS STRUCT<orderId: INT>))", "STRUCT<`orderId`: INT>"),
+        ("to_json(struct(*))", "STRUCT(*)"),
+    ],
+)
+def test_a_field_keeps_the_spelling_of_its_name(item: str, kept: str) -> None:
+    assert kept in resolved(f"SELECT {item} AS Told FROM orders")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT to_json(struct(*)) AS j FROM (SELECT id AS orderId FROM orders) q",
+        "SELECT to_json(struct(q.*)) AS j FROM orders AS q (orderId, c, t)",
+        "SELECT arrays_zip(Ids, Ids) AS j FROM (SELECT array(id) AS Ids FROM orders) q",
+        "SELECT name, v FROM odd UNPIVOT (v FOR name IN (Id))",
+    ],
+)
+def test_a_field_named_after_a_column_whose_spelling_is_gone(query: str) -> None:
+    with pytest.raises(Unsupported, match="whose spelling is not kept"):
+        resolve(query, KNOWN)
 
 
 def test_a_lambda_variable_is_no_column() -> None:

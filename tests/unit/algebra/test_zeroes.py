@@ -24,7 +24,7 @@ def may(query: str) -> bool:
     "item",
     [
         *("d", "f", "d + 1", "-(d)", "COALESCE(k, d)", "CASE WHEN k > 1 THEN k ELSE d END", "1e0", "SQRT(k)"),
-        *("CAST(w AS DOUBLE)", "IF(k > 1, d, 0)"),
+        *("CAST(w AS DOUBLE)", "IF(k > 1, d, 0)", "-w", "w * 1.5", "w + w", "COALESCE(w, 1.5)", "IF(k > 1, w, k)"),
     ],
 )
 def test_a_value_that_may_float(item: str) -> None:
@@ -35,7 +35,8 @@ def test_a_value_that_may_float(item: str) -> None:
     "item",
     [
         *("k", "k + 1", "COALESCE(k, 7)", "1.5", "'1e0'", "NULL", "TRUE", "d > 1", "NOT d > 1", "d IS NULL OR k = 1"),
-        *("CAST(d AS INT)", "CAST(d AS DECIMAL(9,2))", "CAST(d AS STRING)"),
+        *("CAST(d AS INT)", "CAST(d AS DECIMAL(9,2))", "CAST(d AS STRING)", "w", "COALESCE(w, 'x')"),
+        *("CASE WHEN d > 1 THEN w ELSE 'x' END", "IF(d > 1, w, NULL)"),
     ],
 )
 def test_a_value_that_never_floats(item: str) -> None:
@@ -54,6 +55,12 @@ def test_a_value_that_never_floats(item: str) -> None:
         ("SELECT COUNT(d) AS v FROM r", False),
         ("SELECT k AS v FROM r UNION ALL SELECT d FROM s", True),
         ("SELECT k AS v FROM r UNION ALL SELECT k FROM s", False),
+        ("SELECT w AS v FROM r UNION ALL SELECT k FROM s", True),
+        ("SELECT w AS v FROM r UNION ALL SELECT w FROM s", False),
+        ("SELECT SUM(w) AS v FROM r", True),
+        ("SELECT MAX(w) AS v FROM r", False),
+        ("SELECT q.m * 2 AS v FROM (SELECT MAX(w) AS m FROM r) AS q JOIN s ON s.k = 1", True),
+        ("SELECT q.w * 2 AS v FROM (SELECT DISTINCT w FROM r) AS q", True),
         ("SELECT s.d AS v FROM r LEFT JOIN s ON r.k = s.k", True),
         ("SELECT r.k AS v FROM r LEFT JOIN s ON r.k = s.k", False),
     ],
