@@ -15,9 +15,10 @@ TEXTS = (
     Known("a", Schema((Column("id", "int"), Column("ref", "int")))),
     Known("b", Schema((Column("k", "string"), Column("v", "int"))), Constraints(("k",))),
 )
+PAIR = Schema((Column("k", "int"), Column("z", "double")))
 FLOATS = (
-    Known("a", Schema((Column("z", "double"),)), Constraints(foreign_keys=(ForeignKey(("z",), "b", ("z",)),))),
-    Known("b", Schema((Column("z", "double"),)), Constraints(("z",))),
+    Known("a", PAIR, Constraints(foreign_keys=(ForeignKey(("k", "z"), "b", ("k", "z")),))),
+    Known("b", PAIR, Constraints(("k", "z"))),
 )
 
 
@@ -64,6 +65,7 @@ def test_keys_prove_that_a_join_changes_nothing(query: str, left: list[str]) -> 
         "SELECT c.x FROM c LEFT JOIN (SELECT id FROM p WHERE 1 / g > 0) AS q ON c.x = q.id",
         "SELECT c.x FROM c LEFT JOIN (SELECT p.id FROM p JOIN o ON o.a = p.g) AS q ON c.x = q.id",
         "SELECT c.x FROM c RIGHT JOIN p ON c.x = p.id",
+        "SELECT p.w FROM c RIGHT JOIN p ON c.x = p.id",
         "SELECT c.x FROM c FULL JOIN p ON c.x = p.id",
         "SELECT c.x FROM c JOIN p ON c.x = p.id",
         "SELECT c.x FROM c JOIN p ON c.pid = p.g",
@@ -86,7 +88,7 @@ def test_a_key_of_another_type_may_find_two_rows() -> None:
 
 
 def test_a_zero_and_its_negative_are_equal_and_not_the_same() -> None:
-    plan = Duck(FLOATS).compile("v", "SELECT b.z FROM a JOIN b ON a.z = b.z")
+    plan = Duck(FLOATS).compile("v", "SELECT b.z FROM a JOIN b ON a.k = b.k AND a.z = b.z")
     assert read(plan) == ["a", "b"]
 
 
