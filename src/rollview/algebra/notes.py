@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from rollview.algebra.summary import Summary
-from rollview.algebra.tree import Aggregate, Block, Distinct, Leaf, OuterJoin, Rel, Union
+from rollview.algebra.tree import Aggregate, Block, Distinct, Leaf, OuterJoin, Rel, Union, leaves
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -21,8 +21,10 @@ class OperatorNote:
     reason: str
 
 
-def notes_of(rel: Rel, not_linear: str | None, summary: Summary | None) -> tuple[OperatorNote, ...]:
-    """Top first. ``not_linear``: why the topmost aggregate is not kept as a summary."""
+def notes_of(
+    rel: Rel, named: Sequence[str], not_linear: str | None, summary: Summary | None
+) -> tuple[OperatorNote, ...]:
+    """Top first. ``named``: relations in the text. ``not_linear``: why the topmost aggregate is not a summary."""
     found = list(_notes(rel))
     for i, (node, note) in enumerate(found):
         if isinstance(node, Aggregate | Distinct):
@@ -31,9 +33,12 @@ def notes_of(rel: Rel, not_linear: str | None, summary: Summary | None) -> tuple
             elif not_linear is not None:
                 found[i] = (node, OperatorNote(note.operator, "keyed", f"{_AGAIN}: {not_linear}"))
             break
-    return tuple(note for _, note in found)
+    read = {leaf.relation for leaf in leaves(rel)}
+    left_out = [OperatorNote(f"join of {name}", "left out", _SUPERFLUOUS) for name in named if name not in read]
+    return (*(note for _, note in found), *left_out)
 
 
+_SUPERFLUOUS = "keys prove that it changes nothing"
 _AGAIN = "each touched group is aggregated again"
 
 

@@ -1,4 +1,4 @@
-"""Columns that nothing above uses are not carried along.
+"""Columns that nothing above uses are not carried along, nor joins that keys prove to change nothing.
 
 Law: a multiset projected keeps its multiplicities, so a delta of fewer columns is the delta of the fewer columns.
 Operators that compare whole rows (DISTINCT) or go by position (UNION) keep all of theirs.
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from rollview.algebra.superfluous import side_alone, without_parents
 from rollview.algebra.tree import Aggregate, Block, Distinct, Input, Leaf, OuterJoin, Output, Rel, Union
 
 
@@ -33,13 +34,13 @@ def prune(rel: Rel, wanted: Set[str] | None = None) -> Rel:
 
 
 def _block(rel: Block, wanted: Set[str]) -> Block:
-    outputs = _named_in(rel.outputs, _kept(rel.columns, wanted))
-    used = _columns([*rel.where, *(output.expression for output in outputs)])
+    rel = without_parents(replace(rel, outputs=_named_in(rel.outputs, _kept(rel.columns, wanted))))
+    used = _columns([*rel.where, *(output.expression for output in rel.outputs)])
     sources = [
         Input(source.alias, prune(source.rel, {name for alias, name in used if alias == source.alias}))
         for source in rel.sources
     ]
-    return Block(tuple(sources), rel.where, outputs)
+    return replace(rel, sources=tuple(sources))
 
 
 def _aggregate(rel: Aggregate, wanted: Set[str]) -> Aggregate:
@@ -50,8 +51,11 @@ def _aggregate(rel: Aggregate, wanted: Set[str]) -> Aggregate:
     return Aggregate(prune(rel.input, used.union(rel.keys)), rel.keys, aggregates)
 
 
-def _outer_join(rel: OuterJoin, wanted: Set[str]) -> OuterJoin:
+def _outer_join(rel: OuterJoin, wanted: Set[str]) -> Rel:
     """No name is on both sides, so each takes what is its own."""
+    alone = side_alone(rel, wanted)
+    if alone is not None:
+        return prune(alone, wanted)
     used = wanted | {name for _, name in _columns(rel.on)}.union(*rel.keys)
     return replace(rel, left=prune(rel.left, used), right=prune(rel.right, used))
 

@@ -17,7 +17,6 @@ from sqlglot import exp
 from rollview.algebra.expressions import column, gathered, identifier, select, table
 from rollview.algebra.tree import Leaf, Rel, leaves
 from rollview.core.names import COUNT, CSN
-from rollview.core.schema import Constraints
 
 DELTA_SUFFIX = "@delta"
 OLD_SUFFIX = "@old"
@@ -50,7 +49,6 @@ class Script:
     """The subqueries written so far."""
 
     motion: Mapping[str, Motion] = field(default_factory=dict)
-    constraints: Mapping[str, Constraints] = field(default_factory=dict)
     small: bool = True
     """The deltas are few enough to be handled in one piece and to be sent to every executor."""
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -66,9 +64,6 @@ class Script:
 
     def motion_of(self, relation: str) -> Motion:
         return self.motion.get(relation, Motion())
-
-    def constraints_of(self, relation: str) -> Constraints:
-        return self.constraints.get(relation, Constraints())
 
     def changed(self, rel: Rel) -> bool:
         return any(self.motion_of(leaf.relation).changed for leaf in leaves(rel))

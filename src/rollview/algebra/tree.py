@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from sqlglot import exp
 
+from rollview.core.schema import Constraints
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -28,6 +30,7 @@ class Leaf:
     relation: str
     columns: tuple[str, ...]
     types: Mapping[str, str] = field(default_factory=dict)
+    constraints: Constraints = Constraints()
 
     @property
     def inputs(self) -> tuple[Rel, ...]:

@@ -35,7 +35,7 @@ from rollview.algebra.summary import (
     visible,
 )
 from rollview.algebra.text import place_of
-from rollview.algebra.tree import Aggregate, Distinct, Leaf, OuterJoin, Rel, walk
+from rollview.algebra.tree import Aggregate, Distinct, Leaf, OuterJoin, Rel, leaves, walk
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 
@@ -83,6 +83,13 @@ class ViewPlan:
         return self.outline.resolved.reads
 
     @property
+    def moved_by(self) -> frozenset[str]:
+        """The relations whose changes can change the view; of others, keys prove that they do not."""
+        if self.outline.rel is None:
+            return frozenset(relation.name for relation in self.reads)
+        return frozenset(leaf.relation for leaf in leaves(self.outline.rel))
+
+    @property
     def hidden(self) -> Schema | None:
         """Columns of the stored view delta where they are not the view's own."""
         return self.summary.schema if self.summary is not None else None
@@ -124,8 +131,7 @@ class ViewPlan:
         which there are only deltas.
         """
         assert self.outline.rel is not None
-        constraints = {relation.name: relation.constraints for relation in self.reads}
-        script = Script(motion or {}, constraints, small, sizes or {}, closed, absent)
+        script = Script(motion or {}, small, sizes or {}, closed, absent)
         if self.summary is not None:
             query = (groups_ahead if ahead else groups_delta)(self.summary, script)
         else:
@@ -137,9 +143,9 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
     """Resolve the query and find its incremental form, or the reason why there is none."""
     resolved = resolve(declared.query, known, declared.columns, f"View '{declared.name}'")
     check_determined(resolved.query)
-    leaves = {relation.name.lower(): _leaf(relation) for relation in resolved.reads}
+    stored = {relation.name.lower(): _leaf(relation) for relation in resolved.reads}
     try:
-        rel = prune(building.build(resolved.query, building.Known(leaves)))
+        rel = prune(building.build(resolved.query, building.Known(stored)))
     except building.NotIncremental as refusal:
         line, _ = place_of(refusal.node)
         where = f" (line {line})" if line else ""
@@ -148,7 +154,8 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
 
 
 def _leaf(relation: Known) -> Leaf:
-    return Leaf(relation.name, relation.schema.names, {column.name: column.type for column in relation.schema})
+    types = {column.name: column.type for column in relation.schema}
+    return Leaf(relation.name, relation.schema.names, types, relation.constraints)
 
 
 def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
@@ -165,7 +172,8 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
     if again is not None:
         return plan(replace(outline, rel=None, whole_because=again), facts)
     mode = Mode.INCREMENTAL if summary is None else Mode.SUMMARY
-    return ViewPlan(outline, mode, summary, notes_of(outline.rel, not_linear, summary))
+    notes = notes_of(outline.rel, [relation.name for relation in outline.resolved.reads], not_linear, summary)
+    return ViewPlan(outline, mode, summary, notes)
 
 
 def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from rollview.catalog import NOT_KEPT, Catalog, Lease, Part, Pin, Relation, RelationKind, Snapshot
 from rollview.core.faults import reach
 from rollview.core.interval import Interval
-from rollview.core.names import same
 from rollview.store.plans import reads_rows_of
 from rollview.store.rewrite import Files, Rewritten
 from rollview.store.steps import recorded
@@ -21,10 +20,7 @@ from rollview.store.steps import recorded
 def readers_of_changes(snapshot: Snapshot, table: Relation) -> tuple[str, ...]:
     """The views over the table, if none of them will ever read its rows; nothing if one may, or if there is none."""
     views = snapshot.readers(table.name)
-    is_referred_to = any(same(key.table, table.name) for t in snapshot.tables() for key in t.constraints.foreign_keys)
-    if is_referred_to or not all(_reads_changes(snapshot, view, table) for view in views):
-        return ()
-    return tuple(view.name for view in views)
+    return tuple(view.name for view in views) if all(_reads_changes(snapshot, view, table) for view in views) else ()
 
 
 def _reads_changes(snapshot: Snapshot, view: Relation, table: Relation) -> bool:

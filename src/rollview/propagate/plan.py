@@ -93,12 +93,14 @@ def plan_propagate(
     through = min([target, *(high_water_mark(snapshot, lower) for lower in below)])
     if through <= after:
         return None
-    interval, plan, wanted = _told(below, after, through), plan_of(snapshot, relation), mode_of(relation, mode)
+    plan, wanted = plan_of(snapshot, relation), mode_of(relation, mode)
     check_strict(name, plan, wanted)
-    changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in below}
-    anew = frozenset(lower.name for lower in below if any(csn in interval for csn in lower.replaced))
+    read = [lower for lower in below if lower.name in plan.moved_by]
+    interval = _told(read, after, through)
+    changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in read}
+    anew = frozenset(lower.name for lower in read if any(csn in interval for csn in lower.replaced))
     motion = {lower: Motion() if lower in anew else change.motion for lower, change in changes.items()}
-    sizes = {lower.name: _size(snapshot, lower, root, after) for lower in below}
+    sizes = {lower.name: _size(snapshot, lower, root, after) for lower in read}
     work = _work(changes, sizes)
     absent = {lower.name: lower for lower in below if not lower.is_kept or lower.told_from > after}
     choice = choose_without(absent.values(), anew, name, plan, wanted) or choose(plan, wanted, work, past)
@@ -112,7 +114,7 @@ def plan_propagate(
         choice.mode,
         motion,
         sizes,
-        closed_references(below, motion, rows, root, interval) if choice.mode is not Mode.WHOLE else frozenset(),
+        closed_references(read, motion, rows, root, interval) if choice.mode is not Mode.WHOLE else frozenset(),
         work,
         choice.reason,
         groups_states=plan.groups_states and work.read_rows > SMALL_DELTA_ROWS,

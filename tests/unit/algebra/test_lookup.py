@@ -106,9 +106,9 @@ def test_closed_references_read_no_base_row_at_all() -> None:
 def test_each_foreign_key_is_for_its_own_parent() -> None:
     key = Constraints(primary_key=("id",))
     foreign = Constraints(foreign_keys=(ForeignKey(("aid",), "a", ("id",)), ForeignKey(("bid",), "b", ("id",))))
-    parents = (Known(name, Schema((Column("id", "int"),)), key) for name in ("a", "b"))
+    parents = (Known(name, Schema((Column("id", "int"), Column("w", "int"))), key) for name in ("a", "b"))
     child = Known("c", Schema((Column("aid", "int"), Column("bid", "int"))), foreign)
-    plan = Duck((*parents, child)).compile("v", "SELECT c.aid, b.id FROM c JOIN b ON c.bid = b.id")
+    plan = Duck((*parents, child)).compile("v", "SELECT c.aid, b.w FROM c JOIN b ON c.bid = b.id")
     assert read(plan, {"b": NO_UPDATES}, closed=frozenset({("c", "b")})) == {("c", "delta"), ("b", "delta")}
 
 
@@ -158,6 +158,10 @@ def test_what_is_not_the_whole_foreign_key_proves_nothing(query: str) -> None:
         "SELECT a.v, b.v AS w FROM h AS a JOIN h AS b ON a.code = b.id",
         "SELECT p.g, SUM(c.x) AS t FROM p JOIN c ON p.id = c.pid GROUP BY p.g",
         "SELECT c.x, p.w FROM c JOIN p ON c.x = p.g AND p.g = p.id",
+        "SELECT d.y, p.id FROM d JOIN c ON d.cid = c.id JOIN p ON c.pid = p.id WHERE p.id > 1",
+        "SELECT p.g, COUNT(*) AS n FROM p LEFT JOIN h ON p.g = h.code GROUP BY p.g",
+        "SELECT p.w FROM p LEFT JOIN o ON o.a = p.id AND o.b = p.g",
+        "SELECT l.n, o.b FROM l JOIN o ON l.a = o.a AND l.b = o.b",
     ],
 )
 def test_constraints_never_cost_a_row(query: str) -> None:

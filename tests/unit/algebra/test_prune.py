@@ -15,9 +15,9 @@ def compiled(query: str) -> ViewPlan:
 
 
 def test_only_what_is_used_is_carried() -> None:
-    rel = compiled("SELECT c.x FROM c JOIN p ON c.pid = p.id").outline.rel
+    rel = compiled("SELECT c.x FROM c JOIN p ON c.id = p.id").outline.rel
     assert rel is not None
-    assert {leaf.relation: leaf.columns for leaf in leaves(rel)} == {"c": ("pid", "x"), "p": ("id",)}
+    assert {leaf.relation: leaf.columns for leaf in leaves(rel)} == {"c": ("id", "x"), "p": ("id",)}
 
 
 def test_each_side_of_an_outer_join_carries_what_is_compared_of_it() -> None:

@@ -82,7 +82,7 @@ def plan(script: Script, rel: Block, start: Input, source: Input, ready: Sequenc
         if by_foreign_key is not None:
             queries, reason, reads_no_base = by_foreign_key
             return _partner(queries, changes, timed, reason, reads_no_base)
-        key = _key_compared(script, source.rel.relation, equalities)
+        key = _key_compared(source.rel, equalities)
         if key and changed:
             queries, reason = _by_key(script, start, source, key, equalities, so_far)
             return _partner(queries, changes, timed, reason, _is_closed(script, start, source.rel, equalities, key))
@@ -106,10 +106,10 @@ def lives_within(
     if not isinstance(parent.rel, Leaf):
         return None
     equalities = _equalities(rel, conditions, parent.alias)
-    key = _key_compared(script, parent.rel.relation, equalities)
+    key = _key_compared(parent.rel, equalities)
     if not _is_closed(script, child, parent.rel, equalities, key):
         return None
-    motion = _motion_of_key(script, parent.rel.relation, key)
+    motion = _motion_of_key(script, parent.rel, key)
     if motion.updates or not motion.one_csn:
         return None
     rows = select(*_columns(parent), named(big(1), COUNT)).from_(table(script.delta(parent.rel)))
@@ -152,9 +152,9 @@ def _equalities(rel: Block, ready: Sequence[exp.Expr], alias: str) -> Equalities
     return found
 
 
-def _key_compared(script: Script, relation: str, equalities: Equalities) -> tuple[str, ...]:
+def _key_compared(source: Leaf, equalities: Equalities) -> tuple[str, ...]:
     """A declared key all of whose columns the join compares, none if there is none; its columns are never NULL."""
-    declared = script.constraints_of(relation)
+    declared = source.constraints
     not_null = {name.lower() for name in (*declared.not_null, *declared.primary_key)}
     for key in declared.keys:
         folded = [name.lower() for name in key]
@@ -179,7 +179,7 @@ def _is_closed(script: Script, start: Input, source: Leaf, equalities: Equalitie
     if not isinstance(start.rel, Leaf) or (start.rel.relation, source.relation) not in script.closed:
         return False
     asked = {name.lower(): equalities[name.lower()] for name in key}
-    for foreign in script.constraints_of(start.rel.relation).foreign_keys:
+    for foreign in start.rel.constraints.foreign_keys:
         pairs = dict(zip((name.lower() for name in foreign.referenced), foreign.columns, strict=True))
         if same(foreign.table, source.relation) and pairs.keys() == asked.keys():
             return all(asked[k].table == start.alias and same(asked[k].name, pairs[k]) for k in pairs)
@@ -238,7 +238,7 @@ def _by_foreign_key(
     pairs = _foreign_key_compared(script, start, source, equalities)
     if pairs is None:
         return None
-    motion = _motion_of_key(script, start.rel.relation, [parent for _, parent in pairs])
+    motion = _motion_of_key(script, start.rel, [parent for _, parent in pairs])
     what = f"foreign key {source.rel.relation} → {start.rel.relation}"
     queries: list[exp.Select] = []
     if motion.deletes and script.changed(source.rel):
@@ -251,10 +251,10 @@ def _by_foreign_key(
     return (), f"{what} and only new keys: no old row can match", True
 
 
-def _motion_of_key(script: Script, relation: str, key: Sequence[str]) -> Motion:
+def _motion_of_key(script: Script, parent: Leaf, key: Sequence[str]) -> Motion:
     """Updates are told apart by primary key; a row that got another one may have kept this key."""
-    motion = script.motion_of(relation)
-    primary = {name.lower() for name in script.constraints_of(relation).primary_key}
+    motion = script.motion_of(parent.relation)
+    primary = {name.lower() for name in parent.constraints.primary_key}
     return motion if {name.lower() for name in key} == primary else replace(motion, updates=motion.deletes)
 
 
@@ -264,7 +264,7 @@ def _foreign_key_compared(
     """Pairs (child column, parent key column) if the join compares a whole foreign key to the starting delta."""
     assert isinstance(start.rel, Leaf)
     assert isinstance(source.rel, Leaf)
-    for foreign in script.constraints_of(source.rel.relation).foreign_keys:
+    for foreign in source.rel.constraints.foreign_keys:
         pairs = list(zip(foreign.columns, foreign.referenced, strict=True))
         if same(foreign.table, start.rel.relation) and all(
             (ours := equalities.get(child.lower())) is not None
@@ -284,7 +284,7 @@ def _first_changes(script: Script, start: Input, pairs: list[tuple[str, str]]) -
 
 def _first_changes_query(script: Script, start: Input, pairs: list[tuple[str, str]]) -> exp.Query:
     assert isinstance(start.rel, Leaf)
-    motion = _motion_of_key(script, start.rel.relation, [parent for _, parent in pairs])
+    motion = _motion_of_key(script, start.rel, [parent for _, parent in pairs])
     keys, count = [column(None, parent) for _, parent in pairs], column(None, COUNT)
     rows: exp.Expr = table(script.delta(start.rel))
     if not motion.one_csn:
