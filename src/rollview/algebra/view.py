@@ -17,6 +17,7 @@ from rollview.algebra import build as building
 from rollview.algebra import zeroes
 from rollview.algebra.accumulators import NotLinear
 from rollview.algebra.adding import order_of_adding
+from rollview.algebra.clock import check_words
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
 from rollview.algebra.functions import check_determined
@@ -143,6 +144,7 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
     """Resolve the query and find its incremental form, or the reason why there is none."""
     resolved = resolve(declared.query, known, declared.columns, f"View '{declared.name}'")
     check_determined(resolved.query)
+    check_words(resolved)
     stored = {relation.name.lower(): _leaf(relation) for relation in resolved.reads}
     try:
         rel = prune(building.build(resolved.query, building.Known(stored)))

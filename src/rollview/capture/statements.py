@@ -25,7 +25,7 @@ from rollview.core.names import COUNT, RESERVED_PREFIX, same
 from rollview.core.schema import Column, Schema
 from rollview.errors import SqlError, Unsupported
 from rollview.store.multiset import col
-from rollview.store.types import arrow_type, holds_map
+from rollview.store.types import arrow_type, holds_float, holds_map
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -214,7 +214,15 @@ def differs(schema: Schema, places: Iterable[int]) -> SparkColumn:
     listed = {place: schema.columns[place] for place in places}
     if any(holds_map(arrow_type(c.type, c.name)) for c in listed.values()):
         return sf.lit(True)
-    return reduce(or_, (~col(f"{OLD}{i}").eqNullSafe(col(f"{NEW}{i}")) for i in listed))
+    return reduce(or_, (_is_new(place, column) for place, column in listed.items()))
+
+
+def _is_new(place: int, column: Column) -> SparkColumn:
+    """Spark takes 0.0 for -0.0; a table keeps which one it is."""
+    old, new = col(f"{OLD}{place}"), col(f"{NEW}{place}")
+    if not holds_float(arrow_type(column.type, column.name)):
+        return ~old.eqNullSafe(new)
+    return ~old.eqNullSafe(new) | ~old.cast("string").eqNullSafe(new.cast("string"))
 
 
 def _aliased(values: Sequence[SparkColumn], prefix: str) -> list[SparkColumn]:

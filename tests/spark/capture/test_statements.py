@@ -38,6 +38,12 @@ def test_an_update_to_the_same_values_changes_nothing(shop: Local) -> None:
     assert shop.csn == before
 
 
+def test_an_update_may_change_the_sign_of_a_zero_alone(shop: Local) -> None:
+    shop.run("INSERT INTO bag VALUES (7, 'z', 0.0)")
+    shop.run("UPDATE bag SET x = -x WHERE a = 7")
+    assert shop.query("SELECT CAST(x AS STRING) FROM bag WHERE a = 7") == {("-0.0",): 1}
+
+
 def test_statements_see_earlier_ones_and_changes_are_netted(shop: Local) -> None:
     done = shop.run(
         "INSERT INTO bag SELECT a + 10, b, x FROM bag WHERE a = 1",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.property.duck import Duck
+from tests.property.duck import Duck, declare_query
 from tests.property.schemas import BAGS
 
 from rollview.algebra.functions import builtin, is_aggregate_call
+from rollview.algebra.resolve import Known
 from rollview.algebra.text import parse_one
+from rollview.algebra.view import outline
+from rollview.core.schema import Column, Schema
 from rollview.errors import NotDeterministic, SqlError, Unsupported
 
 CALLS = """
@@ -118,10 +121,6 @@ def test_a_total_order_decides_which_rows_are_first(query: str) -> None:
     ],
 )
 def test_an_aggregate_of_the_set_of_rows_is_taken(item: str) -> None:
-    from tests.property.duck import declare_query
-
-    from rollview.algebra.view import outline
-
     known = {table.name: table for table in BAGS}
     assert outline(declare_query("v", f"SELECT g, {item} AS v FROM r GROUP BY g"), known).rel is not None
 
@@ -167,3 +166,35 @@ def test_the_names_of_sparks_functions_are_known() -> None:
 def test_a_refusal_names_what_to_write_instead() -> None:
     assert "rank()" in str(refused("SELECT k, row_number() OVER (ORDER BY k) AS v FROM r").hint)
     assert "max(struct(y, x)).x" in str(refused("SELECT max_by(x, k) AS v FROM r").hint)
+
+
+TIMES = {"e": Known("e", Schema((Column("d", "date"), Column("t", "timestamp"), Column("w", "string"))))}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        *("DATE 'today'", "TIMESTAMP 'now UTC'", "CAST(' Yesterday ' AS DATE)", "'today'::DATE", "TO_DATE('today')"),
+        *("d <= 'today'", "('now') > t", "d BETWEEN '2024-01-01' AND 'tomorrow'", "d IN ('today')"),
+        *("COALESCE(d, 'today')", "DATE_ADD('now', 1)", "d + INTERVAL 1 DAY = 'today'", "CAST(w AS DATE) = 'today'"),
+    ],
+)
+def test_a_word_that_means_the_time_at_which_it_is_read(item: str) -> None:
+    with pytest.raises(NotDeterministic, match="as a time"):
+        outline(declare_query("v", f"SELECT {item} AS v FROM e"), TIMES)
+
+
+def test_a_word_beside_something_that_may_be_a_time() -> None:
+    with pytest.raises(NotDeterministic, match="'today' as a time"):
+        outline(declare_query("v", "SELECT q.d FROM (SELECT d FROM e) AS q WHERE q.d = 'today'"), TIMES)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        *("'today'", "w = 'today'", "LOWER(w) IN ('today', 'now')", "COALESCE(w, 'now')", "CONCAT(w, 'now')"),
+        *("CASE WHEN d > DATE 'epoch' THEN 'today' ELSE 'later' END", "CAST('nowhere' AS STRING)", "w = 'nowhere'"),
+    ],
+)
+def test_a_word_that_is_only_a_word(item: str) -> None:
+    assert outline(declare_query("v", f"SELECT {item} AS v FROM e"), TIMES).rel is not None
