@@ -15,7 +15,7 @@ from rollview.algebra.tree import Aggregate, Rel, walk
 from rollview.algebra.zeroes import FLOATING, TEXT, kinds_of, kinds_of_type
 
 _SUMS = ("sum", "avg", "mean", "try_sum", "try_avg")
-_ALWAYS = ("std", "stddev", "variance", "var_", "corr", "covar_", "kurtosis", "skewness", "regr_")
+_ALWAYS = ("std", "stddev", "variance", "var_", "corr", "covar_", "kurtosis", "skewness", "regr_", "vector_")
 
 
 def order_of_adding(rel: Rel, top: Aggregate | None, types: Mapping[str, str], *, kept: bool) -> str | None:

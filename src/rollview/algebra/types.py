@@ -6,11 +6,11 @@ So what holds of a key holds of what it is compared with only where both have on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
-from rollview.algebra.tree import Aggregate, Block, Distinct, Input, Leaf, OuterJoin, Rel, Union
+from rollview.algebra.tree import Aggregate, Block, Distinct, Input, Leaf, OuterJoin, Rel, Union, walk
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TEXTS = ("char(", "varchar(")
@@ -21,6 +21,15 @@ def compared_one_to_one(sources: Iterable[Input], left: exp.Column, right: exp.C
     rels = {source.alias: source.rel for source in sources}
     ours, theirs = (type_of(rels[side.table], side.name) for side in (left, right))
     return ours is not None and (ours == theirs or (ours in _INTEGERS and theirs in _INTEGERS))
+
+
+def grouped_by_maps(rel: Rel, top: Aggregate | None, types: Mapping[str, str]) -> str | None:
+    """Why groups cannot be found again, if their keys hold maps. ``types``: those of the columns that ``top`` reads."""
+    for node in walk(rel):
+        for key in node.keys if isinstance(node, Aggregate) else ():
+            if "map<" in ((types.get(key) if node is top else type_of(node.input, key)) or ""):
+                return "GROUP BY: two maps cannot be compared, so a group with one in its key cannot be found again"
+    return None
 
 
 def type_of(rel: Rel, name: str) -> str | None:

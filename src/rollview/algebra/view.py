@@ -37,6 +37,7 @@ from rollview.algebra.summary import (
 )
 from rollview.algebra.text import place_of
 from rollview.algebra.tree import Aggregate, Distinct, Leaf, OuterJoin, Rel, leaves, walk
+from rollview.algebra.types import grouped_by_maps
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 
@@ -170,7 +171,8 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
         summary = summarise(top, facts["input"], facts["results"]) if top is not None else None
     except NotLinear as refusal:
         not_linear = str(refusal)
-    again = order_of_adding(outline.rel, top[0] if top else None, facts.get("input", {}), kept=summary is not None)
+    at_top = outline.rel, top[0] if top else None, facts.get("input", {})
+    again = order_of_adding(*at_top, kept=summary is not None) or grouped_by_maps(*at_top)
     if again is not None:
         return plan(replace(outline, rel=None, whole_because=again), facts)
     mode = Mode.INCREMENTAL if summary is None else Mode.SUMMARY

@@ -27,7 +27,7 @@ from rollview.store.reader import Reader
 from rollview.store.standing import standing_query
 from rollview.store.steps import recorded
 from rollview.store.timed import delta_files
-from rollview.store.writing import collect, stage, stage_table
+from rollview.store.writing import collect, named_failures, stage, stage_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,9 +80,11 @@ def _terms(reader: Reader, step: PropagateStep) -> tuple[TermNote, ...]:
 def _computed(
     reader: Reader, step: PropagateStep, folder: DeltaFolder, place: str, meter: Meter
 ) -> tuple[tuple[DataFile, ...], Ahead | None]:
-    collected = _collected_ahead(reader, step, meter) if step.ahead else None
-    if collected is None:
-        return stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.work.delta_rows), None
+    # Analysing a query can fail as well as running it, and hurts no other view.
+    with named_failures("compute the view's changes"):
+        collected = _collected_ahead(reader, step, meter) if step.ahead else None
+        if collected is None:
+            return stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.work.delta_rows), None
     summary = reader.plan(step.view).summary
     assert summary is not None
     files = stage_table(folder, delta_of(summary, collected), place, meter, LABEL)

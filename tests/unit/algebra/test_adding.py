@@ -38,10 +38,11 @@ def test_counting_adds_nothing_up() -> None:
     "query",
     [
         "SELECT g, SUM(w) AS s FROM r GROUP BY g",
+        "SELECT g, VECTOR_SUM(ARRAY(w)) AS s FROM r GROUP BY g",
         "SELECT s, COUNT(*) AS n FROM (SELECT g, AVG(w) AS s FROM r GROUP BY g) AS q GROUP BY s",
     ],
 )
-def test_numbers_in_text_are_added_as_floating_numbers(query: str) -> None:
+def test_numbers_in_texts_and_vectors_are_floating_numbers(query: str) -> None:
     made = outline(declare_query("v", query), KNOWN)
     assert made.rel is not None
     top = find_aggregate(made.rel)
