@@ -2,6 +2,7 @@
 
 Law: what is computed again must be what it was, to the last bit, or the row that goes is not the row that is there. A
 sum of DOUBLE in another order is another sum, so a group that has one is not aggregated again unless its sums are kept.
+AVG adds up whole numbers as DOUBLE too, exactly while they are not too big.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from sqlglot import exp
 
 from rollview.algebra.functions import function_name
 from rollview.algebra.tree import Aggregate, Rel, walk
-from rollview.algebra.zeroes import FLOATING, TEXT, kinds_of, kinds_of_type
+from rollview.algebra.zeroes import BIG, FLOATING, TEXT, kinds_of, kinds_of_type
 
-_SUMS = ("sum", "avg", "mean", "try_sum", "try_avg")
+_AVERAGES = ("avg", "mean", "try_avg")
+_SUMS = ("sum", "try_sum", *_AVERAGES)
 _ALWAYS = ("std", "stddev", "variance", "var_", "corr", "covar_", "kurtosis", "skewness", "regr_", "vector_")
 
 
@@ -35,10 +37,15 @@ def _depends(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -
     name = function_name(call) or ""
     if name.startswith(_ALWAYS) and name != "regr_count":
         return name.upper()
-    return name.upper() if name in _SUMS and _floating(node, call, types) else None
+    depends = name in _SUMS and (_floating(node, call, types) or (name in _AVERAGES and _big(node, call)))
+    return name.upper() if depends else None
 
 
 def _floating(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -> bool:
     read = [column.name for column in call.find_all(exp.Column)]
     kinds = (kinds_of(node.input, name) if types is None else kinds_of_type(types[name]) for name in read)
     return any(kind & {FLOATING, TEXT} for kind in kinds)
+
+
+def _big(node: Aggregate, call: exp.Expr) -> bool:
+    return any(BIG in kinds_of(node.input, column.name) for column in call.find_all(exp.Column))

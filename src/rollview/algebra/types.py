@@ -25,8 +25,8 @@ def compared_one_to_one(sources: Iterable[Input], left: exp.Column, right: exp.C
 
 def grouped_by_maps(rel: Rel, top: Aggregate | None, types: Mapping[str, str]) -> str | None:
     """Why groups cannot be found again, if their keys hold maps. ``types``: those of the columns that ``top`` reads."""
-    for node in walk(rel):
-        for key in node.keys if isinstance(node, Aggregate) else ():
+    for node in (found for found in walk(rel) if isinstance(found, Aggregate)):
+        for key in node.keys:
             if "map<" in ((types.get(key) if node is top else type_of(node.input, key)) or ""):
                 return "GROUP BY: two maps cannot be compared, so a group with one in its key cannot be found again"
     return None

@@ -16,13 +16,14 @@ from rollview.algebra.functions import function_name
 from rollview.algebra.tree import Aggregate, Block, Leaf, OuterJoin, Rel, Union
 from rollview.core.names import COUNT
 
-FLOATING, TEXT, EXACT = "floating", "text", "exact"
+FLOATING, TEXT, EXACT, BIG = "floating", "text", "exact", "big"
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Neg)
 _ONE_OF = (exp.Paren, exp.Case, exp.If)
 _NEVER = (exp.Boolean, exp.Null, exp.Predicate, exp.Connector, exp.Not)
 
 Kinds = frozenset[str]
-"""What a value may be. Text that meets a number becomes a number, and that may be a floating one."""
+"""What a value may be. Text that meets a number becomes a number, and that may be a floating one. What is big may be
+beyond the whole numbers that a DOUBLE tells apart."""
 
 
 def net(rel: Rel, rows: exp.Select, alias: str | None, extra: Sequence[exp.Column]) -> exp.Select:
@@ -63,6 +64,8 @@ def kinds_of_type(type_: str) -> Kinds:
         return frozenset({FLOATING})
     if type_ == "boolean":
         return frozenset()
+    if type_ == "bigint":
+        return frozenset({EXACT, BIG})
     return frozenset({TEXT if type_.startswith(("string", "char", "varchar")) else EXACT})
 
 
@@ -107,4 +110,6 @@ def _of_expression(expression: exp.Expr, sources: dict[str, Rel]) -> Kinds:
 def _of_cast(to: exp.DataType) -> Kinds:
     if to.is_type(*exp.DataType.TEXT_TYPES):
         return frozenset({TEXT})
+    if to.is_type(exp.DType.BIGINT):
+        return frozenset({EXACT, BIG})
     return frozenset({EXACT if to.is_type(*exp.DataType.INTEGER_TYPES, exp.DType.DECIMAL) else FLOATING})

@@ -7,8 +7,10 @@ from tests.property.duck import Duck, declare_query
 from tests.property.schemas import BAGS
 
 from rollview.algebra.adding import order_of_adding
+from rollview.algebra.resolve import Known
 from rollview.algebra.summary import find_aggregate
 from rollview.algebra.view import Mode, outline
+from rollview.core.schema import Column, Schema
 
 KNOWN = {table.name: table for table in BAGS}
 
@@ -48,3 +50,20 @@ def test_numbers_in_texts_and_vectors_are_floating_numbers(query: str) -> None:
     top = find_aggregate(made.rel)
     assert top is not None
     assert order_of_adding(made.rel, top[0], {"a1": "string"}, kept=False) is not None
+
+
+@pytest.mark.parametrize(
+    ("query", "again"),
+    [
+        ("SELECT MAX(b) AS m, AVG(b) AS a FROM n", False),
+        ("SELECT a, COUNT(*) AS m FROM (SELECT g, AVG(b * 2) AS a FROM n GROUP BY g) AS q GROUP BY a", False),
+        ("SELECT MAX(b) AS m, SUM(b) AS a FROM n", True),
+        ("SELECT MAX(g) AS m, AVG(g) AS a FROM n", True),
+        ("SELECT MAX(c) AS m, AVG(c) AS a FROM (SELECT g, COUNT(b) AS c FROM n GROUP BY g) AS q", True),
+    ],
+)
+def test_an_average_of_big_numbers_is_a_sum_of_floating_ones(query: str, again: bool) -> None:
+    known = {"n": Known("n", Schema((Column("g", "int"), Column("b", "bigint"))))}
+    rel = outline(declare_query("v", query), known).rel
+    assert rel is not None
+    assert (order_of_adding(rel, None, {}, kept=False) is None) is again
