@@ -107,6 +107,14 @@ def test_a_wide_summary_is_planned_as_quickly_as_a_narrow_one(spark: SparkSessio
     check_view(warehouse, model, "wide")
 
 
+def test_a_view_that_spark_cannot_analyse_stops_alone(spark: SparkSession, tmp_path: Path) -> None:
+    maps = "SELECT n, COUNT(*) AS c FROM (SELECT COUNT(*) AS n FROM r GROUP BY MAP('a', g)) AS q GROUP BY n"
+    warehouse, model = build(spark, tmp_path / "warehouse", {"maps": maps, "fine": "SELECT k FROM r"})
+    with pytest.raises(errors.EngineFailed, match="'maps': Spark failed to compute the view's changes"):
+        warehouse.refresh()
+    check_view(warehouse, model, "fine")
+
+
 WHOLE = {
     "ranked": "SELECT k, x, RANK() OVER (PARTITION BY g ORDER BY x) AS place FROM r",
     "best": "SELECT place, COUNT(*) AS n FROM ranked GROUP BY place",
