@@ -52,9 +52,10 @@ def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = ()
     joins.check(tree, [relation.schema for relation in reads.values()])
     fields.refuse_folded(tree)
     query = _qualify(fields.named_for_good(_without_hints(tree)), reads)
+    _refuse_stars(query)
+    _spell_as_declared(query, reads)
     outputs = _outputs(query, columns, spelled, what)
     _name_ctes_apart(query, reads)
-    _spell_as_declared(query, reads)
     return Resolved(_rename(query, outputs), tuple(reads.values()), outputs)
 
 
@@ -182,7 +183,7 @@ def _spell_as_declared(query: exp.Query, reads: Mapping[str, Known]) -> None:
                 reference.set("this", identifier(declared.name))
 
 
-def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, str], what: str) -> tuple[str, ...]:
+def _refuse_stars(query: exp.Query) -> None:
     for item in query.selects:
         if item.unalias().is_star:
             line, column = place_of(item)
@@ -192,10 +193,15 @@ def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, s
                 column=column,
                 hint="Write the columns or fields one by one, each with a name.",
             )
+
+
+def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, str], what: str) -> tuple[str, ...]:
     names = [item.alias_or_name for item in query.selects]
     if columns and len(columns) != len(names):
         raise SqlError(f"{what} names {len(columns)} columns, but its query has {len(names)}.")
-    outputs = columns or tuple(spelled.get(name, name) for name in names)
+    outputs = columns or tuple(
+        spelled.get(name) or _as_stored(item) for name, item in zip(names, query.selects, strict=True)
+    )
     seen: set[str] = set()
     for name in outputs:
         checked_name(name, "column")
@@ -203,6 +209,13 @@ def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, s
             raise SqlError(f"{what} has two columns named '{name}'.", hint="Give one of them another name with AS.")
         seen.add(name.lower())
     return outputs
+
+
+def _as_stored(item: exp.Expr) -> str:
+    """What ``*`` stands for is spelled as its table declares it."""
+    stored = item.unalias()
+    is_same = isinstance(stored, exp.Column) and stored.name.lower() == item.alias_or_name
+    return stored.name if is_same else item.alias_or_name
 
 
 def _rename(query: exp.Query, outputs: tuple[str, ...]) -> exp.Query:

@@ -102,6 +102,16 @@ def test_outputs_are_spelled_as_the_author_wrote_them() -> None:
     assert resolve("SELECT id AS OrderId, TOTAL FROM orders", KNOWN).outputs == ("OrderId", "TOTAL")
 
 
+def test_a_star_spells_columns_as_their_table_declares_them() -> None:
+    assert resolve("SELECT * FROM ORDERS", KNOWN).outputs == ("Id", "customer", "total")
+    assert resolve("SELECT c.*, total AS Total FROM customers c, orders", KNOWN).outputs == (
+        "id",
+        "Name",
+        "place",
+        "Total",
+    )
+
+
 def test_a_column_list_renames_by_place() -> None:
     assert resolve("SELECT id, total FROM orders", KNOWN, ("a b", "c")).outputs == ("a b", "c")
     with pytest.raises(SqlError, match="names 1 columns, but its query has 2"):
