@@ -9,13 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import random
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.faults import tasks
-from tests.faults.calls import Order, Where, obey, tell
-from tests.faults.crew import Place, Worker
+from tests.faults.calls import Order, Told, Where, obey, tell
+from tests.faults.crew import PATIENCE, Place, Worker
 from tests.faults.preload import crew_with, library
 from tests.faults.shop import (
     VIEWS,
@@ -78,7 +79,10 @@ def test_at_the_end_every_csn_is_right_and_nothing_is_left(shop: Shop, worker: W
         check_every_csn(shop, warehouse)
         check_newest_is_pinned(shop, snapshot)
         assert warehouse.catalog.steps(status="running") == ()
-        assert folders(shop.place.root) == pinned_folders(shop.place.root, snapshot)
+        pinned, there = pinned_folders(shop.place.root, snapshot), folders(shop.place.root)
+        # A folder whose removal was the call that failed stays, without a file.
+        assert pinned <= there
+        assert [place for place in there - pinned if any((shop.place.root / "data" / place).iterdir())] == []
 
 
 def dry_run(shop: Shop, worker: Worker, where: Where, operation: str) -> int:
@@ -101,12 +105,20 @@ def fail(shop: Shop, worker: Worker, where: Where, operation: str, k: int, numbe
     context = f"{operation}, {where} {k} of {told.seen}: {told.failed} ({os.strerror(number)})"
     done = look_between(shop, operation, context)
     if not done:
-        again = tell(worker, Order(*task))
+        again = tell_when_free(worker, Order(*task))
         assert not again.error, f"{context}, and again: {again.error}"
     check(shop, operation, task, done)
     if told.trace or (told.error and not told.hint):
         return f"{context}: {told.trace or told.error}"
     return None
+
+
+def tell_when_free(worker: Worker, order: Order) -> Told:
+    """A lease whose release failed is free when it has run out."""
+    until = time.monotonic() + PATIENCE
+    while "is being changed by" in (told := tell(worker, order)).error and time.monotonic() < until:
+        time.sleep(1)
+    return told
 
 
 def prepared(shop: Shop, operation: str) -> tuple[Any, tuple[Any, ...]]:
