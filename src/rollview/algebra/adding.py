@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from rollview.algebra.functions import function_name
+from rollview.algebra.kinds import BIG, FLOATING, TEXT, kinds_of, kinds_of_type
 from rollview.algebra.tree import Aggregate, Rel, walk
-from rollview.algebra.zeroes import BIG, FLOATING, TEXT, kinds_of, kinds_of_type
 
 _AVERAGES = ("avg", "mean", "try_avg")
 _SUMS = ("sum", "try_sum", *_AVERAGES)

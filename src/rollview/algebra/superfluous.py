@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Set
 from sqlglot import exp
 
 from rollview.algebra.expressions import column, identifiers
+from rollview.algebra.kinds import may_float
 from rollview.algebra.tree import LEFT_SIDE, RIGHT_SIDE, Block, Input, JoinKind, Leaf, OuterJoin, Output, Rel
 from rollview.algebra.types import compared_one_to_one
-from rollview.algebra.zeroes import may_float
 from rollview.core.names import same
 from rollview.core.schema import ForeignKey
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.property.duck import declare_query
 
+from rollview.algebra.kinds import may_float
 from rollview.algebra.resolve import Known
 from rollview.algebra.view import outline
-from rollview.algebra.zeroes import may_float
 from rollview.core.schema import Column, Schema
 
 COLUMNS = Schema((Column("k", "int"), Column("d", "double"), Column("f", "float"), Column("w", "string")))

@@ -16,6 +16,7 @@ from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.view import Mode
 from rollview.catalog import NOT_KEPT, ChangeCount, Part
 from rollview.core.interval import Interval
+from rollview.core.schema import Constraints
 from rollview.errors import UsageError
 from rollview.propagate.choice import RefreshMode
 from rollview.propagate.plan import SMALL_DELTA_ROWS, PropagateStep, plan_propagate
@@ -63,6 +64,16 @@ def test_it_moves_if_one_of_its_relations_does(world: World) -> None:
     assert plan(world, "both").moves
     world.counts.clear()
     assert not plan(world, "both").moves
+
+
+def test_what_keys_prove_to_change_nothing_does_not_move_it(world: World) -> None:
+    world.table("p", constraints=Constraints(primary_key=("k",)))
+    world.view("left", "SELECT u.x FROM u LEFT JOIN p ON u.x = p.k", reads=("u", "p"))
+    world.counts = [ChangeCount("p", 3, 1, 0, None)]
+    assert not plan(world, "left").moves
+    world.counts.append(ChangeCount("u", 4, 1, 0, None))
+    assert plan(world, "left").moves
+    assert set(plan(world, "left").motion) == {"u"}
 
 
 def test_the_work_is_told_by_rows_and_csns(world: World) -> None:
