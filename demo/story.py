@@ -181,7 +181,7 @@ def refresh_beside_recomputation(wh: Warehouse) -> None:
 
 
 def recomputation(wh: Warehouse, name: str) -> float:
-    from rollview.store.reader import Reader
+    from rollview.relations.reader import Reader
 
     reader = Reader(wh.spark, wh.root / "data", wh.snapshot())
     began = time.perf_counter()

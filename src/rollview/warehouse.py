@@ -28,12 +28,12 @@ from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlEr
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from rollview.capture import Transaction
     from rollview.propagate import RefreshMode
+    from rollview.relations.reader import Reader
     from rollview.schedule import Refresh
     from rollview.schedule.cadence import Words
     from rollview.sources import SourceSettings
-    from rollview.store.reader import Reader
+    from rollview.tables import Transaction
 
 CATALOG_FILE = "catalog.db"
 DATA_FOLDER = "data"
@@ -133,7 +133,7 @@ class Warehouse:
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Changes to several tables, committed together when the block ends without an error (or by ``commit``)."""
-        from rollview.capture import Transaction
+        from rollview.tables import Transaction
 
         self._recover()
         transaction = Transaction(self.spark, self._data, self.catalog)
@@ -156,7 +156,7 @@ class Warehouse:
         return self._create_view(declare(text))
 
     def drop_view(self, name: str) -> None:
-        from rollview.store.steps import drop, take_away
+        from rollview.publish.steps import drop, take_away
 
         self._recover()
         with self.catalog.lease("definitions", f"relation:{name}") as lease, self.catalog.write(lease) as writer:
@@ -226,9 +226,9 @@ class Warehouse:
         ``retention`` and ``detail``: how long changes are kept, and kept commit by commit (``30 days``, ``1000
         commits``). ``grace``: how long a file that is out of use may still be read by somebody.
         """
+        from rollview.capture import requests
         from rollview.maintain import Keep, Maintenance, maintain
         from rollview.schedule import select_relations
-        from rollview.sources import requests
 
         if not explain:
             self._recover()
@@ -243,7 +243,7 @@ class Warehouse:
 
     def check_source(self, name: str, settings: SourceSettings | None = None) -> results.SourceChecked:
         """What is missing, and the exact statements that mend it. Changes nothing. Without settings: a known source."""
-        from rollview.sources import requests
+        from rollview.capture import requests
 
         settings = settings and settings.anchored(Path.cwd())
         found = requests.check(name, settings) if settings else requests.check_recorded(self.catalog, name)
@@ -261,8 +261,8 @@ class Warehouse:
 
         ``declared``: SQL of views that are to come, for tables of which only what views need is copied.
         """
+        from rollview.capture import requests
         from rollview.query.status import readings
-        from rollview.sources import requests
 
         self._recover()
         trees = (tree for text in declared for tree in parse_statements(text))
@@ -302,7 +302,7 @@ class Warehouse:
 
     def decide(self, global_id: str, choice: Literal["wait", "release"]) -> results.Decided:
         """Let a global transaction wait on for its missing parts, or go without them; the choice is recorded."""
-        from rollview.sources import requests
+        from rollview.capture import requests
 
         part = requests.decide(self.catalog, global_id, choice)
         return results.Decided(global_id, choice, part.missing)
@@ -327,7 +327,7 @@ class Warehouse:
     ) -> results.SourceCaptured:
         """Copy a source again; the difference becomes one unit of work. ``widen``: take more of its columns, those that
         ``settings`` name, or all."""
-        from rollview.sources import requests
+        from rollview.capture import requests
 
         self._recover()
         progress = requests.resnapshot(self.catalog, self._data, name, widen=widen, settings=settings)
@@ -335,7 +335,7 @@ class Warehouse:
 
     def remove_source(self, name: str, *, forget: bool = False) -> None:
         """Drop the source's tables and whatever capture put into the source; with ``forget`` leave the source alone."""
-        from rollview.sources import requests
+        from rollview.capture import requests
 
         self._recover()
         requests.remove(self.catalog, self._data, name, forget=forget)
@@ -351,7 +351,7 @@ class Warehouse:
 
     def delta(self, name: str, after: Point, through: Point | None = None) -> DataFrame:
         """The changes of a table or view over ``(after, through]``, with ``_count`` and ``_csn``."""
-        from rollview.store.plans import check_reachable, high_water_mark
+        from rollview.relations.plans import check_reachable, high_water_mark
 
         reader = self._reader()
         relation = reader.snapshot.get(name)
@@ -385,7 +385,7 @@ class Warehouse:
     def resolve(self, point: Point, *names: str) -> Csn:
         """The csn that a point means. ``latest`` is the newest, or as far as all of the named relations are complete; a
         moment is that moment at every source that they read."""
-        from rollview.store.plans import high_water_mark
+        from rollview.relations.plans import high_water_mark
 
         snapshot = self.snapshot()
         if point == "latest":
@@ -415,20 +415,20 @@ class Warehouse:
         return self.root / DATA_FOLDER
 
     def _move_on(self, table: str) -> bool:
-        from rollview.sources import requests
+        from rollview.capture import requests
 
         return requests.move_on(self.catalog, self._data, table)
 
     def _fold(self) -> None:
         """States of captured tables move forward where that pays; capture itself starts no Spark."""
-        from rollview.store.fold import fold_if_it_pays
+        from rollview.publish.fold import fold_if_it_pays
 
         for table in self.snapshot().tables():
             if table.source is not None:
                 fold_if_it_pays(self.spark, self._data, self.catalog, table.name)
 
     def _reader(self) -> Reader:
-        from rollview.store.reader import Reader
+        from rollview.relations.reader import Reader
 
         return Reader(self.spark, self._data, self.snapshot())
 
@@ -439,7 +439,7 @@ class Warehouse:
 
     def _recover(self) -> None:
         """Before the first change, and after one that ended badly: take away what was begun and will not go on."""
-        from rollview.store.recover import discard_abandoned, has_let_go
+        from rollview.publish.recover import discard_abandoned, has_let_go
 
         if not self._recovered or has_let_go(self._data):
             discard_abandoned(self.catalog, self._data)
@@ -459,8 +459,8 @@ class Warehouse:
         apply: bool,
     ) -> results.Refreshed:
         from rollview.propagate import refresh_mode
+        from rollview.publish.merge import merge_if_many
         from rollview.schedule import going_on, refresh, select_views, views_below
-        from rollview.store.merge import merge_if_many
 
         wanted = refresh_mode(mode) if mode is not None else None
         self._recover()
@@ -477,23 +477,23 @@ class Warehouse:
     def _refuse_whole(self, snapshot: Snapshot, views: Sequence[str], mode: RefreshMode | None) -> None:
         """Before anything is done, where a view would have to be recomputed although it must not be."""
         from rollview.propagate import check_strict, mode_of
-        from rollview.store.plans import plan_of
+        from rollview.relations.plans import plan_of
 
         for view in map(snapshot.get, views):
             check_strict(view.name, plan_of(snapshot, view), mode_of(view, mode))
 
     def _refuse_missing(self, trees: Sequence[exp.Expr]) -> None:
-        from rollview.sources.needs import refuse_missing
+        from rollview.evolve.needs import refuse_missing
 
         for tree in trees:
             if not is_view_declaration(tree):
                 refuse_missing(self.catalog, tree)
 
     def _create_view(self, declared: Declared) -> results.ViewCreated:
+        from rollview.capture.requests import cover
         from rollview.engine.meter import Meter
         from rollview.propagate import plan_create, run_create
         from rollview.propagate.begin import check_begin
-        from rollview.sources.requests import cover
 
         self._recover()
         notes = cover(self.catalog, self._data, declared)
@@ -515,7 +515,7 @@ class Warehouse:
             return results.StatementResult("query", render(tree), rows=self._query(tree))
         if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
             return self._drop_view(tree)
-        from rollview.capture import run_ddl
+        from rollview.tables import run_ddl
 
         self._recover()
         return run_ddl(self.spark, self._data, self.catalog, tree)
@@ -536,7 +536,7 @@ class Warehouse:
         return [transaction.committed_result(answer) for answer in answers]
 
     def _query(self, tree: exp.Query) -> DataFrame:
-        from rollview.capture import Transaction
+        from rollview.tables import Transaction
 
         return Transaction(self.spark, self._data, self.catalog).query(render(tree))
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from tests.faults.shop import published, statements
 
+from rollview.capture import run as capturing
 from rollview.errors import Retryable, RollviewError
 from rollview.maintain import plan as planning
 from rollview.maintain import trim as trimming
-from rollview.sources import capturing
-from rollview.store import fold as folding
+from rollview.publish import fold as folding
 from rollview.warehouse import Warehouse
 
 

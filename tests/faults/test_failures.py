@@ -12,7 +12,7 @@ from tests.faults.shop import VIEWS, Shop, check_newest_is_pinned, check_stored,
 
 from rollview import errors
 from rollview.catalog import Part, Pin
-from rollview.store.reader import Reader
+from rollview.relations.reader import Reader
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:

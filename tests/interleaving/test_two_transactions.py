@@ -17,7 +17,7 @@ from tests.spark.oracle.bags import Bag
 from tests.spark.oracle.warehouses import assert_verified, fresh, rows
 
 from rollview import errors
-from rollview.capture import Transaction
+from rollview.tables import Transaction
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import Any
 
 import psycopg
 
+from rollview.capture.stored_rows import delta_folder, load_rows
 from rollview.catalog import Part
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.sources import GlobalSettings, SourceSettings, TableSettings
-from rollview.sources.held import delta_folder, load_rows
 from rollview.warehouse import Warehouse
 from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.postgres_harness import PostgresHarness

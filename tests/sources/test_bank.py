@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from rollview.capture.stored_rows import load_rows
 from rollview.catalog import Part
 from rollview.project import load_project, start_project
-from rollview.sources.held import load_rows
 from rollview.store.folder import DeltaFolder
 from rollview.warehouse import Warehouse
 from tests.servers.mariadb import MariadbServer

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
+from rollview.capture.stored_rows import delta_folder, load_rows
 from rollview.core.interval import Interval
 from rollview.sources import SourceSettings, TableSettings
-from rollview.sources.held import delta_folder, load_rows
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Write, account, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness

@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from rollview.capture.stored_rows import state_folder
 from rollview.catalog import Part
 from rollview.results import TableReading
 from rollview.sources import SourceSettings, TableSettings
-from rollview.sources.held import state_folder
 from rollview.store.datafile import DataFile
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Bag, capture, stored

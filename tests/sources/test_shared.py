@@ -10,11 +10,11 @@ from decimal import Decimal
 import pytest
 from sqlglot import parse_one
 
-from rollview.capture.ddl import drop_table
-from rollview.capture.transaction import Transaction
 from rollview.core.interval import Interval
 from rollview.errors import AlreadyExists, UsageError
 from rollview.sources.protocol import Capability
+from rollview.tables.ddl import drop_table
+from rollview.tables.transaction import Transaction
 from rollview.warehouse import Warehouse
 from tests.sources.harness import ACCOUNTS, NOTES, Harness, Row, Write, account, capture, stored
 

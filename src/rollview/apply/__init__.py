@@ -1,7 +1,7 @@
 """Extents: a view's stored rows are brought to a csn by the net effect of its delta, and published with others at once.
 
 Law (000 Theorem 1): extents published together at csn t all equal their definitions at t; no reader sees one without
-the others. Net effect (000 §5): counts added per row, zeroes gone, so deletions and insertions of one row meet before
+the others. Net effect (000 /5): counts added per row, zeroes gone, so deletions and insertions of one row meet before
 either is done.
 """
 

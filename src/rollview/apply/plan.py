@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rollview.catalog import Part, Pin, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
-from rollview.store.plans import check_reachable, plan_of
-from rollview.store.reader import stored_as
+from rollview.relations.plans import check_reachable, plan_of
+from rollview.relations.reader import stored_as
 from rollview.store.timed import Stored, delta_files
 
 REWRITE_ROWS = 500_000

@@ -18,14 +18,14 @@ from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, RollviewError
-from rollview.store.ahead import Ahead
+from rollview.publish.steps import give_up, recorded
+from rollview.relations.ahead import Ahead
+from rollview.relations.reader import Reader, stored_as
 from rollview.store.buckets import Buckets, bucket_expression
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import expand, net, signed
-from rollview.store.reader import Reader, stored_as
 from rollview.store.small import in_order
-from rollview.store.steps import give_up, recorded
 from rollview.store.writing import BOUND, stage, stage_table
 
 if TYPE_CHECKING:

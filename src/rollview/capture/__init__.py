@@ -1,10 +1,1 @@
-"""Local tables: DDL, DML statements as signed rows, and transactions over several tables.
-
-Law: what was not committed did not happen, and what was committed happened at one csn in all tables.
-"""
-
-from rollview.capture.commit import Committed
-from rollview.capture.ddl import run_ddl
-from rollview.capture.transaction import Transaction, is_dml
-
-__all__ = ["Committed", "Transaction", "is_dml", "run_ddl"]
+"""Capture: committed units of work of the sources become csns, each once."""

@@ -14,11 +14,11 @@ import pyarrow as pa
 from rollview.catalog import Catalog, Lease, Part, Pin, Relation, Snapshot
 from rollview.core.interval import Interval
 from rollview.maintain.plan import Task
+from rollview.publish.fold import fold
+from rollview.publish.merge import GetSpark
+from rollview.publish.rewrite import Files, Rewriting, Rewritten, rewrite, stored
 from rollview.store.buckets import BUCKET, Buckets
-from rollview.store.fold import fold
 from rollview.store.folder import DeltaFolder
-from rollview.store.merge import GetSpark
-from rollview.store.rewrite import Files, Rewriting, Rewritten, rewrite, stored
 from rollview.store.timed import delta_files, few_rows
 from rollview.store.writing import BOUND
 
@@ -45,7 +45,7 @@ def run_fold_groups(
     catalog: Catalog, lease: Lease, root: Path, snapshot: Snapshot, task: Task, spark: GetSpark
 ) -> Rewritten:
     """A summary view's groups to the csn of its extent."""
-    from rollview.store.reader import Reader
+    from rollview.relations.reader import Reader
 
     relation, to = snapshot.get(task.relation), task.interval.through
     folder = stored(snapshot, root, relation).folder(Part.GROUPS)

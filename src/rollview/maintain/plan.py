@@ -16,10 +16,10 @@ from rollview.core.names import CSN
 from rollview.maintain.needs import legal, oldest_need
 from rollview.maintain.release import readers_of_changes
 from rollview.maintain.settings import Asked, Keep, asked_compress, asked_prune
+from rollview.publish.fold import pays as fold_pays
+from rollview.publish.merge import groups_of
+from rollview.publish.rewrite import Files, stored
 from rollview.store.datafile import DataFile
-from rollview.store.fold import pays as fold_pays
-from rollview.store.merge import groups_of
-from rollview.store.rewrite import Files, stored
 from rollview.store.timed import Stored, delta_files
 
 FEW = 16

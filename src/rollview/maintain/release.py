@@ -12,9 +12,9 @@ from pathlib import Path
 from rollview.catalog import NOT_KEPT, Catalog, Lease, Part, Pin, Relation, RelationKind, Snapshot
 from rollview.core.faults import reach
 from rollview.core.interval import Interval
-from rollview.store.plans import reads_rows_of
-from rollview.store.rewrite import Files, Rewritten
-from rollview.store.steps import recorded
+from rollview.publish.rewrite import Files, Rewritten
+from rollview.publish.steps import recorded
+from rollview.relations.plans import reads_rows_of
 
 
 def readers_of_changes(snapshot: Snapshot, table: Relation) -> tuple[str, ...]:

@@ -19,9 +19,9 @@ from rollview.maintain.release import run_release
 from rollview.maintain.settings import Keep, check_words
 from rollview.maintain.shorten import run_compress, run_prune
 from rollview.maintain.sweep import Sweep, plan_sweep, run_sweep
+from rollview.publish.merge import GetSpark, merge
+from rollview.publish.rewrite import Rewritten, stored
 from rollview.results import Maintained, Progress, Upkeep
-from rollview.store.merge import GetSpark, merge
-from rollview.store.rewrite import Rewritten, stored
 
 GRACE = timedelta(hours=1)
 PATIENCE = 5.0

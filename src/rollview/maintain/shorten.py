@@ -20,9 +20,9 @@ from rollview.core.interval import Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.maintain.plan import Task
+from rollview.publish.merge import GetSpark
+from rollview.publish.rewrite import Files, Rewriting, Rewritten, rewrite
 from rollview.store.folder import DeltaFolder
-from rollview.store.merge import GetSpark
-from rollview.store.rewrite import Files, Rewriting, Rewritten, rewrite
 from rollview.store.small import can_add_up, copied_table, net_table
 from rollview.store.timed import Stored
 from rollview.store.writing import BOUND

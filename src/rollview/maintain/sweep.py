@@ -17,8 +17,8 @@ from rollview.core.interval import Interval
 from rollview.maintain.notes import Notes, read_notes, write_notes
 from rollview.maintain.trim import LogTrim, plan_trim, run_trim
 from rollview.maintain.unused import Unused, find_unused, is_staged, remove
+from rollview.publish.steps import recorded
 from rollview.store import durable
-from rollview.store.steps import recorded
 
 EVERYTHING = "*"
 

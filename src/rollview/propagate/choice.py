@@ -14,7 +14,7 @@ from rollview.algebra.view import Mode, ViewPlan
 from rollview.catalog import Relation, Step
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
-from rollview.store.plans import REFRESH_MODE
+from rollview.relations.plans import REFRESH_MODE
 
 DELTAS_ONLY = "deltas only"
 

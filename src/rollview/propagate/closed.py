@@ -19,9 +19,9 @@ from rollview.catalog import Relation, RelationKind
 from rollview.core.interval import Interval
 from rollview.core.names import CSN, physical, same
 from rollview.core.schema import ForeignKey
+from rollview.relations.reader import stored_as
 from rollview.store import parquet
 from rollview.store.datafile import safe_places
-from rollview.store.reader import stored_as
 from rollview.store.timed import delta_files
 
 BOUND = 5_000_000

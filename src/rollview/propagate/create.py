@@ -22,12 +22,12 @@ from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
 from rollview.errors import AlreadyExists, InUse
 from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
+from rollview.publish.steps import recorded
+from rollview.relations.plans import REFRESH_MODE, high_water_mark, known_as
+from rollview.relations.reader import Reader
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
-from rollview.store.plans import REFRESH_MODE, high_water_mark, known_as
-from rollview.store.reader import Reader
-from rollview.store.steps import recorded
 from rollview.store.timed import Stored
 from rollview.store.types import arrow_type
 from rollview.store.writing import BOUND, stage

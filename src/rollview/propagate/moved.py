@@ -9,8 +9,8 @@ from pathlib import Path
 from rollview.algebra.script import Motion
 from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
-from rollview.store.plans import plan_of
-from rollview.store.reader import stored_as
+from rollview.relations.plans import plan_of
+from rollview.relations.reader import stored_as
 from rollview.store.timed import csns_of, delta_files
 
 ChangesOf = Callable[[str, Interval], tuple[ChangeCount, ...]]

@@ -17,8 +17,8 @@ from rollview.core.phases import phase
 from rollview.propagate.choice import PastSteps, RefreshMode, Work, check_strict, choose, choose_without, mode_of
 from rollview.propagate.closed import closed_references
 from rollview.propagate.moved import ChangesOf, Moved, moved
-from rollview.store.plans import Circumstances, high_water_mark, plan_of
-from rollview.store.reader import stored_as
+from rollview.relations.plans import Circumstances, high_water_mark, plan_of
+from rollview.relations.reader import stored_as
 from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 400_000

@@ -18,14 +18,14 @@ from rollview.core.names import COUNT, CSN
 from rollview.engine.meter import Meter
 from rollview.errors import EngineFailed
 from rollview.propagate.plan import PropagateStep
-from rollview.store.ahead import Ahead, ahead_of, delta_of
+from rollview.publish.steps import recorded
+from rollview.relations.ahead import Ahead, ahead_of, delta_of
+from rollview.relations.plans import propagation_of
+from rollview.relations.prepared_query import standing_query
+from rollview.relations.reader import Reader
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import net, signed
-from rollview.store.plans import propagation_of
-from rollview.store.reader import Reader
-from rollview.store.standing import standing_query
-from rollview.store.steps import recorded
 from rollview.store.timed import delta_files
 from rollview.store.writing import collect, named_failures, stage, stage_table
 

@@ -8,7 +8,7 @@ from rollview.algebra.text import render
 from rollview.algebra.view import Mode, ViewPlan
 from rollview.catalog import RelationKind, Snapshot
 from rollview.errors import UsageError
-from rollview.store.plans import plan_of
+from rollview.relations.plans import plan_of
 
 
 def explain(snapshot: Snapshot, name: str) -> results.Explanation:

@@ -16,9 +16,9 @@ from rollview.core.interval import Csn
 from rollview.core.names import COUNT
 from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
+from rollview.relations.reader import Reader
 from rollview.results import Verification
 from rollview.store.multiset import net, signed
-from rollview.store.reader import Reader
 from rollview.store.writing import as_stored
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from rollview.capture import run as capturing
 from rollview.catalog import Catalog
 from rollview.core.order import Order
 from rollview.errors import Busy, RollviewError
@@ -13,7 +14,6 @@ from rollview.results import Captured, Refreshed, SourceCaptured
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, Group, paced
 from rollview.schedule.due import Turns
-from rollview.sources import capturing
 
 _PATIENCE = 30.0
 

@@ -21,10 +21,10 @@ from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, RollviewError
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
+from rollview.relations.ahead import Ahead
+from rollview.relations.reader import Reader
 from rollview.results import Progress, Refreshed, Rolled, TermNote, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
-from rollview.store.ahead import Ahead
-from rollview.store.reader import Reader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

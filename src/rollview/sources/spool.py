@@ -22,7 +22,7 @@ import pyarrow.ipc
 from rollview.catalog import BadRow
 from rollview.core.names import COUNT
 from rollview.errors import BadValue
-from rollview.sources.held import comparable, net_rows
+from rollview.sources.net_rows import comparable, net_rows
 from rollview.sources.protocol import Changes, Opening, Rows, SourceTable
 from rollview.sources.quarantine import sift_rows
 from rollview.sources.sections import Section, joined

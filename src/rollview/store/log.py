@@ -21,7 +21,7 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from rollview.errors import Corrupt, EngineFailed, Retryable
-from rollview.store import durable, mend, witness
+from rollview.store import digest, durable, repair
 from rollview.store.datafile import DataFile, check_name, stats_json
 
 _ATTEMPTS = 12
@@ -63,7 +63,7 @@ class DeltaLog:
             return known
         with durable.disk(self._root):
             files = self._listed(self._open(version))
-            witness.check(self._made(version), files)
+            digest.check(self._made(version), files)
             return self._remember(version, files)
 
     def reconcile(self, target: Files, note: Mapping[str, str], keep: int | None) -> int:
@@ -103,7 +103,7 @@ class DeltaLog:
             self.reconcile(kept, {"withdrawn": str(newest.version())}, pinned)
 
     def _attempt(self, target: Files, note: Mapping[str, str], keep: int) -> int:
-        told = {**{f"rollview.{key}": value for key, value in note.items()}, witness.KEY: witness.digest(target)}
+        told = {**{f"rollview.{key}": value for key, value in note.items()}, digest.KEY: digest.digest(target)}
         properties = CommitProperties(custom_metadata=told, max_commit_retries=0)
         newest = self._newest(keep)
         if newest is None:
@@ -158,8 +158,8 @@ class DeltaLog:
             return None
         table = self._opened(None)
         # A cut commit above the pinned ones is either unreadable or, when nothing of it was left, seems empty.
-        if table is None or mend.is_empty(self._made(table.version())):
-            mend.drop_torn_commits(self._folder, keep)
+        if table is None or repair.is_empty(self._made(table.version())):
+            repair.drop_torn_commits(self._folder, keep)
             table = self._opened(None)
         if table is None and any(self._folder.glob("*.json")):
             raise self._unreadable("cannot be opened")
@@ -172,13 +172,13 @@ class DeltaLog:
         return table
 
     def _unreadable(self, how: str) -> Corrupt:
-        return Corrupt(f"The Delta log in '{self._root}' {how}.", hint=witness.ADVICE, path=str(self._root))
+        return Corrupt(f"The Delta log in '{self._root}' {how}.", hint=digest.ADVICE, path=str(self._root))
 
     def _opened(self, version: int | None) -> DeltaTable | None:
         try:
             return self._caught_up() if version is None else DeltaTable(self._root.as_uri(), version=version)
         except (DeltaError, OSError):
-            return self._opened(version) if mend.drop_torn_checkpoints(self._folder) else None
+            return self._opened(version) if repair.drop_torn_checkpoints(self._folder) else None
 
     def _caught_up(self) -> DeltaTable:
         """The newest version. A log that is as this process left it is only read on from there.

@@ -11,8 +11,8 @@ import rollview
 from rollview import Warehouse
 from rollview.apply import plan, run
 from rollview.catalog import Part
+from rollview.relations.reader import stored_as
 from rollview.store.datafile import DataFile
-from rollview.store.reader import stored_as
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from rollview import errors
 from rollview.algebra.resolve import Known
 from rollview.catalog import Part, Pin
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.store.reader import Reader
+from rollview.relations.reader import Reader
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:

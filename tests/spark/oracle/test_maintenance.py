@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_MAINTENANCES", "4"))
-BOUNDS = ("rollview.store.merge.BOUND", "rollview.maintain.shorten.BOUND", "rollview.maintain.forward.BOUND")
+BOUNDS = ("rollview.publish.merge.BOUND", "rollview.maintain.shorten.BOUND", "rollview.maintain.forward.BOUND")
 
 
 class Upkept(History):

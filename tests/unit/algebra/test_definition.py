@@ -9,8 +9,8 @@ from rollview.algebra.definition import PROPERTIES, declare, relation_name
 from rollview.algebra.text import parse_one
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
 from rollview.maintain import settings
+from rollview.relations import plans
 from rollview.schedule import cadence
-from rollview.store import plans
 
 
 def test_the_name_the_query_and_nothing_else() -> None:

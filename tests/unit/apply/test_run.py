@@ -14,9 +14,9 @@ from tests.unit.propagate.world import KX
 from rollview.apply.plan import REWRITE_ROWS, ApplyStep, plan_apply
 from rollview.apply.run import _buckets, _told, run_apply
 from rollview.catalog import Part
-from rollview.store.ahead import Ahead
+from rollview.relations.ahead import Ahead
+from rollview.relations.reader import Reader
 from rollview.store.buckets import Buckets
-from rollview.store.reader import Reader
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from deltalake import DeltaTable
 from rollview.catalog import Definition, Part, Pin, RelationKind, Snapshot
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
+from rollview.publish.steps import recorded
 from rollview.store.log import DeltaLog
-from rollview.store.steps import recorded
 from rollview.store.timed import Stored
 from rollview.warehouse import Warehouse
 

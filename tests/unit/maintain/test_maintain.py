@@ -15,10 +15,10 @@ from rollview.core.interval import Interval
 from rollview.errors import Corrupt, OutOfReach, UsageError
 from rollview.maintain import Keep, Maintenance, maintain
 from rollview.maintain.settings import Period, parse_period
+from rollview.publish.merge import merge_if_many
+from rollview.relations.plans import check_reachable
+from rollview.relations.reader import stored_as
 from rollview.results import Maintained
-from rollview.store.merge import merge_if_many
-from rollview.store.plans import check_reachable
-from rollview.store.reader import stored_as
 
 NOW = timedelta(0)
 

@@ -14,8 +14,8 @@ from tests.unit.maintain.small import HOMES, Small, no_spark
 
 from rollview.catalog import Part
 from rollview.maintain import Keep, Maintenance, maintain
+from rollview.publish.merge import merge_if_many
 from rollview.store.log import DeltaLog
-from rollview.store.merge import merge_if_many
 from rollview.warehouse import Warehouse
 
 REFRESHES = int(os.environ.get("ROLLVIEW_SMALL_REFRESHES", "130"))

@@ -16,7 +16,7 @@ from rollview.core.schema import Column, Schema
 from rollview.errors import OutOfReach
 from rollview.propagate.begin import check_begin
 from rollview.propagate.create import ViewToCreate
-from rollview.store.plans import known_as
+from rollview.relations.plans import known_as
 
 KXY = Schema((*KX, Column("y", "bigint")))
 

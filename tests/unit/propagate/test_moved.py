@@ -67,7 +67,7 @@ def test_a_file_that_reaches_beyond_the_interval_tells_no_csn_outside_it(tmp_pat
     relation = world.relations["v"]
     from tests.unit.propagate.world import _table
 
-    from rollview.store.reader import stored_as
+    from rollview.relations.reader import stored_as
 
     folder = stored_as(world.root, relation).folder("delta")
     files = folder.stage(_table(folder, [(1, 1, 1, 2), (1, 1, 1, 5), (1, 1, 1, 9)]), folder.new_folder())

@@ -16,7 +16,7 @@ from rollview.core.interval import Interval
 from rollview.propagate.choice import Work
 from rollview.propagate.plan import PropagateStep
 from rollview.propagate.run import _coarse, _terms
-from rollview.store.plans import plan_of
+from rollview.relations.plans import plan_of
 
 Csns = tuple[int, int] | None
 

@@ -17,9 +17,9 @@ from rollview.algebra.view import outline
 from rollview.catalog import ChangeCount, Definition, Moment, Part, Pin, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Column, Constraints, Schema
+from rollview.relations.plans import plan_of
+from rollview.relations.reader import stored_as
 from rollview.store.folder import DeltaFolder
-from rollview.store.plans import plan_of
-from rollview.store.reader import stored_as
 from rollview.store.types import arrow_type
 
 KX = Schema((Column("k", "bigint"), Column("x", "bigint")))

@@ -1,0 +1,74 @@
+"""How a source fares, as the catalog tells it.
+
+Law: a source that fails hurts nobody else: its state says why, its tables stay at their last good csn, and it is tried
+again after longer and longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from rollview.capture.commit_stream import Inlet
+from rollview.capture.in_place import READINGS, forward
+from rollview.catalog import Catalog
+from rollview.catalog import Source as Record
+from rollview.core.backoff import delay
+from rollview.errors import RollviewError, SourceStopped
+from rollview.sources.protocol import Source, Watched
+
+COPYING, WIDENING, REMOVING = "copying", "widening", "removing"
+
+_SIGN_OF_LIFE = timedelta(seconds=5)
+
+
+@contextmanager
+def noting(catalog: Catalog, record: Record) -> Iterator[None]:
+    """Whether the source is well is in the catalog when the block ends."""
+    try:
+        yield
+    except RollviewError as error:
+        note(catalog, record, error)
+        raise
+    note(catalog, record, None)
+
+
+def note(catalog: Catalog, record: Record, error: RollviewError | None) -> None:
+    """A source that must be tried again waits longer each time, so that it costs nobody anything."""
+    if error is not None:
+        failures = int(record.health.get("failures", 0)) + 1
+        retry_at = datetime.now(UTC) + delay(failures)
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, _state(record, error), error.message)
+            health = {**record.health, "failures": failures, "retry_at": retry_at.isoformat()}
+            writer.sources.set_health(record.name, health)
+    elif record.state != "active" or record.problem is not None:
+        with catalog.write() as writer:
+            writer.sources.set_state(record.name, "active")
+
+
+def _state(record: Record, error: RollviewError) -> str:
+    if isinstance(error, SourceStopped) and record.state != WIDENING:
+        return error.code
+    return "retrying" if error.retryable and record.state == "active" else record.state
+
+
+def readings(catalog: Catalog, root: Path, record: Record, inlet: Inlet) -> Mapping[str, object]:
+    """How tables are read that may be read where they are; the states of those move on with what was captured."""
+    if inlet.position == record.position:
+        return {READINGS: record.health[READINGS]} if READINGS in record.health else {}
+    readings = forward(catalog, root, inlet.source, record)
+    return {READINGS: dict(readings)} if readings else {}
+
+
+def note_health(catalog: Catalog, record: Record, source: Source, readings: Mapping[str, object]) -> tuple[str, ...]:
+    """Written when it says something new, and from time to time as a sign of life. An alarm that is new is told."""
+    seen = {**(asdict(source.health()) if isinstance(source, Watched) else {}), **readings}
+    if seen != dict(record.health) or record.read is None or datetime.now(UTC) - record.read > _SIGN_OF_LIFE:
+        with catalog.write() as writer:
+            writer.sources.set_health(record.name, seen, read=True)
+    alarm = seen.get("alarm")
+    return (alarm,) if alarm and not record.health.get("alarm") else ()

@@ -1,0 +1,219 @@
+"""Units of work become csns.
+
+Law: the rows are written first and count for nothing; one catalog transaction then gives every entry its csn, pins the
+deltas, and moves each source's position from where it was to where it was read. So a process may die anywhere: what was
+not published is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rollview.capture.arrange import Entry
+from rollview.capture.commit_stream import End, Inlet
+from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone, settle
+from rollview.capture.stored_rows import delta_folder, state_folder
+from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Pin, Relation, UnitPart
+from rollview.core.faults import reach
+from rollview.core.interval import Csn, Interval
+from rollview.errors import BadValue
+from rollview.publish.steps import recorded
+from rollview.sources.quarantine import note_quarantine, sift, tables_of
+from rollview.store.datafile import DataFile
+from rollview.store.folder import DeltaFolder
+
+Ends = Mapping[str, End]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    relation: Relation
+    part: Part
+    folder: DeltaFolder
+    files: tuple[DataFile, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+class Publication:
+    """Of the units of work of some sources, whose leases the caller holds."""
+
+    def __init__(self, catalog: Catalog, root: Path, inlets: Sequence[Inlet]) -> None:
+        self._catalog = catalog
+        self._root = root
+        self._inlets = {inlet.name: inlet for inlet in inlets}
+
+    def publish(self, entries: Sequence[Entry], ends: Ends) -> None:
+        """All entries in their order; ``ends``: where the sources stand after the last one."""
+        groups = list(_groups(entries))
+        for group in groups[:-1]:
+            self._publish_each(group, self._ends(group))
+        if groups:
+            # What a kind remembers belongs to the end of what was read, and moves with it.
+            self._publish_each(groups[-1], self._ends(groups[-1]) | self._still(ends))
+        elif ends:
+            self._advance(ends)
+
+    def _ends(self, entries: Iterable[Entry]) -> dict[str, End]:
+        ends: dict[str, End] = {}
+        for entry in entries:
+            for one in entry.arrived:
+                before = self._inlets[one.source].position
+                ends[one.source] = End(before, one.unit.position, latest=entry.effective)
+        return ends
+
+    def _still(self, ends: Ends) -> dict[str, End]:
+        """The same ends, from where the sources are by now."""
+        return {
+            name: End(self._inlets[name].position, end.position, end.memory, end.known, end.latest)
+            for name, end in ends.items()
+        }
+
+    def _publish_each(self, entries: Sequence[Entry], ends: Ends) -> None:
+        """Together; one by one if a value does not fit, so that those before it are kept."""
+        try:
+            self._publish(entries, ends)
+        except BadValue:
+            if len(entries) == 1:
+                raise
+            for entry in entries[:-1]:
+                self._publish((entry,), self._ends((entry,)))
+            self._publish(entries[-1:], self._still(ends))
+
+    def _publish(self, entries: Sequence[Entry], ends: Ends) -> None:
+        touched = {one.source for entry in entries for one in entry.arrived}
+        names = {
+            (source, remote): name for source in touched for remote, name in self._inlets[source].relations.items()
+        }
+        with self._catalog.lease("commit", *(f"relation:{name}" for name in names.values())) as lease:
+            snapshot = self._catalog.snapshot()
+            relations = {remote: snapshot.get(name) for remote, name in names.items()}
+            after = snapshot.moment.csn
+            entries = [self._sifted(entry, relations) for entry in entries]
+            settled = settle(self._root, relations, entries, after + 1)
+            if settled.entries:
+                self._write(lease, settled, Interval(after, after + len(settled.entries)), ends, entries)
+            else:
+                self._advance(ends, entries)
+        self._count(settled)
+        _close_spools(entries)
+
+    def _count(self, settled: Settled) -> None:
+        for one in settled.entries:
+            for source in {arrived.source for arrived in one.entry.arrived}:
+                self._inlets[source].units += 1
+        for (source, _), rows in (*settled.tables.items(), *settled.states.items()):
+            self._inlets[source].rows += rows.num_rows
+
+    def _sifted(self, entry: Entry, relations: Mapping[Remote, Relation]) -> Entry:
+        """Without the rows that have no representation, where a source puts those aside."""
+        arrived = []
+        for one in entry.arrived:
+            if self._inlets[one.source].quarantines:
+                own = {remote: relation for (source, remote), relation in relations.items() if source == one.source}
+                one = replace(one, unit=sift(one.unit, tables_of(own)))
+            arrived.append(one)
+        return replace(entry, arrived=tuple(arrived))
+
+    def _quarantine(self, writer: CatalogWriter, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            for one in entry.arrived:
+                note_quarantine(writer, one.source, self._inlets[one.source].relations, [one.unit])
+
+    def _advance(self, ends: Ends, entries: Sequence[Entry] = ()) -> None:
+        with self._catalog.write() as writer:
+            self._quarantine(writer, entries)
+            _move(writer, ends)
+        self._moved(ends)
+
+    def _moved(self, ends: Ends) -> None:
+        for name, end in ends.items():
+            self._inlets[name].moved(end)
+
+    def _write(self, lease: Lease, settled: Settled, interval: Interval, ends: Ends, entries: Sequence[Entry]) -> None:
+        parts = dict.fromkeys(settled.tables, Part.DELTA) | dict.fromkeys(settled.states, Part.STATE)
+        places = {remote: DeltaFolder.new_folder() for remote in parts}
+        paths = [f"{settled.relations[remote].folder}/{parts[remote]}/{place}" for remote, place in places.items()]
+        about = ", ".join(sorted({source for source, _ in parts}))
+        with recorded(self._catalog, lease, self._root, about, "capture", interval, paths) as step:
+            written = [self._stage(settled, remote, place) for remote, place in places.items()]
+            reach("capture.staged")
+            pins = _log(written, interval)
+            with self._catalog.write(lease) as writer:
+                writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
+                for one, pin in zip(written, pins, strict=True):
+                    writer.pin(one.relation.name, pin)
+                    if one.part is Part.STATE:
+                        writer.add_replaced(one.relation.name, pin.through)
+                self._quarantine(writer, entries)
+                _move(writer, ends)
+                writer.finish_step(step, "done", {"units": len(settled.entries), "rows": settled.rows})
+            self._moved(ends)
+            reach("capture.published")
+
+    def _stage(self, settled: Settled, remote: Remote, place: str) -> _Written:
+        relation = settled.relations[remote]
+        if remote in settled.states:
+            folder, rows = state_folder(self._root, relation), settled.states[remote].select(relation.schema.names)
+            files = folder.stage(rows, place, sort=relation.constraints.primary_key) if rows.num_rows else ()
+            return _Written(relation, Part.STATE, folder, files)
+        folder = delta_folder(self._root, relation)
+        files = ()
+        for rows in settled.tables[remote].each():
+            # All that is in the place so far.
+            files = folder.stage(rows, place, sort=relation.constraints.primary_key)
+        return _Written(relation, Part.DELTA, folder, files)
+
+
+def _close_spools(entries: Sequence[Entry]) -> None:
+    for changes in (c for entry in entries for one in entry.arrived for c in one.unit.changes.values()):
+        for spool in changes.spools:
+            spool.close()
+
+
+def _move(writer: CatalogWriter, ends: Ends) -> None:
+    for name, end in ends.items():
+        writer.sources.advance(name, end.before, end.position, end.memory, known=end.known, latest=end.latest)
+
+
+def _groups(entries: Sequence[Entry]) -> Iterable[Sequence[Entry]]:
+    """An entry that is compared with all that came before, or that is very large, comes by itself."""
+    group: list[Entry] = []
+    for entry in entries:
+        if comes_alone(entry):
+            if group:
+                yield group
+            yield [entry]
+            group = []
+        else:
+            group.append(entry)
+    if group:
+        yield group
+
+
+def _log(written: Sequence[_Written], interval: Interval) -> tuple[Pin, ...]:
+    pins: list[Pin] = []
+    for one in written:
+        pins.append(_logged(one, interval.through))
+        if len(pins) == 1:
+            reach("capture.logged")
+    reach("capture.all_logged")
+    return tuple(pins)
+
+
+def _logged(one: _Written, csn: Csn) -> Pin:
+    note = {"csn": str(csn)}
+    if one.part is Part.STATE:
+        return Pin(Part.STATE, one.folder.commit(None, one.files, (), note), csn, csn, one.rows)
+    old = one.relation.pins[Part.DELTA]
+    return Pin(Part.DELTA, one.folder.commit(old.version, one.files, (), note), old.after, csn, old.rows + one.rows)
+
+
+def _described(settled: SettledEntry) -> NewUnit:
+    entry = settled.entry
+    parts = tuple(UnitPart(a.source, a.unit.position, a.unit.transaction, a.unit.time) for a in entry.arrived)
+    return NewUnit(parts, settled.counts, entry.effective, entry.global_id)

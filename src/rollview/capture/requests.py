@@ -1,0 +1,185 @@
+"""What a user asks of sources: add, check, copy again, remove.
+
+Law: each request may be made again after it was cut off anywhere, and then finishes what was begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from rollview.algebra.definition import Declared
+from rollview.capture.copies import Copied, copy, copy_again, widening
+from rollview.capture.first_copy import OnProgress, check_tables
+from rollview.capture.health import COPYING, REMOVING, WIDENING
+from rollview.capture.in_place import READINGS
+from rollview.capture.in_place import move_on as move_on_state
+from rollview.capture.run import lease_name
+from rollview.capture.sequencer import Progress
+from rollview.catalog import Catalog, Choice, HeldPart, this_process
+from rollview.catalog import Source as Record
+from rollview.core.faults import reach
+from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
+from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
+from rollview.publish.steps import drop, take_away
+from rollview.sources.kinds import new_memory, open_new, open_recorded
+from rollview.sources.protocol import Finding
+from rollview.sources.settings import SourceSettings
+
+
+def check(name: str, settings: SourceSettings) -> tuple[Finding, ...]:
+    """What is missing for a source that is not there yet. Changes nothing."""
+    with closing(open_new(name, settings)) as source:
+        return source.check()
+
+
+def check_recorded(catalog: Catalog, name: str) -> tuple[Finding, ...]:
+    with closing(open_recorded(catalog, catalog.source(name))) as source:
+        return source.check()
+
+
+def add(
+    catalog: Catalog,
+    root: Path,
+    name: str,
+    settings: SourceSettings,
+    on_progress: OnProgress | None = None,
+    declared: Sequence[Declared] = (),
+) -> Copied:
+    """A new source, its tables copied. What a cut-off attempt with the same settings began is finished.
+
+    ``declared``: views that are to come, for tables of which only what views need is copied.
+    """
+    with catalog.lease("definitions", lease_name(name)):
+        present = next((record for record in catalog.sources() if record.name.lower() == name.lower()), None)
+        if present is None:
+            _record(catalog, name, settings, declared)
+        elif present.state != COPYING or whole(SourceSettings.from_json(present.settings)) != whole(settings):
+            raise AlreadyExists("source", present.name, hint="Remove it first, or give the new one another name.")
+    reach("source.recorded")
+    return finish_copy(catalog, root, name, on_progress)
+
+
+def finish_copy(catalog: Catalog, root: Path, name: str, on_progress: OnProgress | None = None) -> Copied:
+    with catalog.lease(lease_name(name)):
+        return copy(catalog, root, catalog.source(name), on_progress)
+
+
+def resnapshot(
+    catalog: Catalog, root: Path, name: str, *, widen: bool = False, settings: SourceSettings | None = None
+) -> Progress:
+    """Copy the source again; the difference from what is held becomes one unit of work.
+
+    ``widen``: take columns as well that are at the source and not here, those of ``settings`` if it names any, and the
+    rows that they say.
+    """
+    with catalog.lease(lease_name(name)):
+        record = catalog.source(name)
+        if record.state in (COPYING, REMOVING):
+            raise UsageError(f"Source '{record.name}' is {record.state}.", hint="Finish that first: rollview capture.")
+        if widen:
+            record = widening(catalog, record, settings)
+        return copy_again(catalog, root, record, widen=record.state == WIDENING)
+
+
+def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
+    """What the view needs of tables of which only that is copied is here afterwards; what was taken as well."""
+    notes: list[str] = []
+    for record in catalog.sources():
+        settings = SourceSettings.from_json(record.settings)
+        tell_missing(record.name, settings, view, catalog.snapshot())
+        if reads_needed(settings, view) and record.state not in (COPYING, REMOVING):
+            with catalog.lease(lease_name(record.name)):
+                notes += _covered(catalog, root, catalog.source(record.name), view)
+    return tuple(notes)
+
+
+def _covered(catalog: Catalog, root: Path, record: Record, view: Declared) -> tuple[str, ...]:
+    before = SourceSettings.from_json(record.settings)
+    with closing(open_recorded(catalog, replace(record, settings=whole(before).to_json()))) as source:
+        after = grown(before, source.tables(), [view], catalog.snapshot(), is_there=True)
+    if after == before and record.state != WIDENING and has_rows(after, view, catalog.snapshot()):
+        return ()
+    return copy_again(catalog, root, widening(catalog, record, after), widen=True).notes
+
+
+def needed(catalog: Catalog) -> frozenset[str]:
+    """The tables of which only what views need has to be here; those that are read at their source are not copied."""
+    copied = [record for record in catalog.sources() if READINGS not in record.health]
+    settings = (SourceSettings.from_json(record.settings) for record in copied)
+    return frozenset(table.relation for one in settings for table in one.tables if table.needed)
+
+
+def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
+    """What is done about a global transaction that is held; recorded with who decided."""
+    part = next((part for part in catalog.held() if part.global_id == global_id), None)
+    if part is None:
+        raise NotFound("global transaction that waits", global_id, hint="See 'rollview source global list'.")
+    with catalog.write() as writer:
+        writer.sources.decide(global_id, choice, this_process().owner)
+    return part
+
+
+def move_on(catalog: Catalog, root: Path, name: str) -> bool:
+    """The state of a captured table to the newest csn, by its source's own files; False if it is not read there."""
+    record = next((r for r in catalog.sources() if name in [table.relation for table in r.tables]), None)
+    if record is None or READINGS not in record.health or record.health[READINGS].get(name, {}).get("reason"):
+        return False
+    with catalog.lease(lease_name(record.name)), closing(open_recorded(catalog, record)) as source:
+        # What is held of a source that is widening is not what its settings say.
+        is_held = catalog.source(record.name).state != WIDENING
+        return is_held and move_on_state(catalog, root, source, record, name)
+
+
+def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
+    """Out of the catalog with its tables, and out of the source. ``forget``: leave the source as it is."""
+    with catalog.lease("definitions", lease_name(name)) as lease:
+        record = catalog.source(name)
+        _refuse_readers(catalog, record)
+        with catalog.write(lease) as writer:
+            writer.sources.set_state(record.name, REMOVING)
+        reach("remove.begun")
+        if not forget:
+            with closing(open_recorded(catalog, record)) as source:
+                source.remove()
+        reach("remove.dropped")
+        names = [f"relation:{table.relation}" for table in record.tables]
+        with catalog.lease("commit", *names) as both, catalog.write(both) as writer:
+            relations = [writer.snapshot().get(table.relation) for table in record.tables]
+            steps = [drop(writer, relation) for relation in relations]
+            writer.sources.drop(record.name)
+    for relation, step in zip(relations, steps, strict=True):
+        take_away(catalog, root, relation, step)
+
+
+def _record(catalog: Catalog, name: str, settings: SourceSettings, declared: Sequence[Declared]) -> None:
+    if any(table.is_open for table in settings.tables):
+        with closing(open_new(name, settings)) as source:
+            settings = grown(settings, source.tables(), declared, catalog.snapshot())
+    with closing(open_new(name, settings)) as source:
+        findings = [finding for finding in source.check() if finding.blocks]
+        if findings:
+            raise _not_ready(name, findings)
+        check_tables(catalog, settings, source.tables())
+    with catalog.write() as writer:
+        writer.sources.add(name, settings.kind, settings.to_json(), new_memory())
+
+
+def _not_ready(name: str, findings: list[Finding]) -> UsageError:
+    mends = [finding.mend for finding in findings if finding.mend]
+    return UsageError(
+        f"Source '{name}' cannot be captured yet: {'; '.join(finding.what for finding in findings)}.",
+        hint=f"At the source run: {' '.join(mends)}" if mends else "Mend that first; nothing was changed.",
+        source=name,
+        mend=mends,
+    )
+
+
+def _refuse_readers(catalog: Catalog, record: Record) -> None:
+    snapshot = catalog.snapshot()
+    for table in record.tables:
+        readers = tuple(reader.name for reader in snapshot.readers(table.relation))
+        if readers:
+            raise InUse("table", table.relation, readers)

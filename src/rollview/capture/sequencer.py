@@ -1,0 +1,190 @@
+"""Units of work of all sources become one ledger order.
+
+Law: per source strictly in commit order. Across sources by arrival, or by commit time: then a unit of work waits until
+every other source is known to have passed its time, or has kept the others waiting for longer than it may. Nothing is
+taken from a source that cannot be published yet: it is left there and read again. Only after it is published the source
+is told, so what was published but not told is recognised by its position and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from rollview.capture.arrange import Arranged, Entry, arrange
+from rollview.capture.commit_stream import TICK, End, Inlet, Reading
+from rollview.capture.publication import Publication
+from rollview.catalog import Catalog
+from rollview.core.faults import reach
+from rollview.core.interval import Csn
+from rollview.core.order import Order
+from rollview.errors import RollviewError, SourceStopped
+from rollview.sources.protocol import UnitOfWork
+
+ROWS_AT_ONCE = 250_000
+_MOST_ROWS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one source gave: units of work with a csn, their signed rows, and where it stands; ``notes``: what a user
+    should know of it."""
+
+    units: int
+    rows: int
+    position: str
+    csn: Csn
+    notes: tuple[str, ...] = ()
+
+
+class Sequencer:
+    """Whoever uses it holds the leases ``source:NAME`` of its inlets."""
+
+    def __init__(self, catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order | None = None) -> None:
+        self._catalog = catalog
+        self._inlets = {inlet.name: inlet for inlet in inlets}
+        self._publication = Publication(catalog, root, inlets)
+        self._order = order or Order()
+        self.failed: dict[str, RollviewError] = {}
+        self._absent = [
+            source.known for source in catalog.sources() if source.name not in self._inlets and source.position
+        ]
+
+    def run(self, limit: int = ROWS_AT_ONCE) -> Mapping[str, Progress]:
+        """Everything that the sources have now. A source that fails is in ``failed`` and stops no other."""
+        while True:
+            before = self._positions()
+            readings = self._read(limit)
+            reach("capture.read")
+            arranged = self._arrange(readings)
+            is_whole = self._publish(readings, arranged)
+            self._hold(arranged)
+            self._acknowledge(readings)
+            reach("capture.acknowledged")
+            if is_whole and all(reading.complete for reading in readings.values()):
+                return self._progress()
+            if is_whole and self._positions() == before:
+                if limit >= _MOST_ROWS or not _hides_more(readings, arranged):
+                    return self._progress()
+                limit *= 2
+
+    def replace(self, unit: UnitOfWork, memory: Mapping[str, object]) -> Progress:
+        """The one source was copied again, and its log begins at that copy."""
+        (inlet,) = self._inlets.values()
+        arrived = inlet.arrive(unit)
+        end = End(inlet.position, unit.position, memory, arrived.effective, arrived.effective)
+        self._publication.publish((Entry((arrived,), arrived.effective),), {inlet.name: end})
+        with self._catalog.write() as writer:
+            writer.sources.unhold(inlet.name)
+        return self._progress()[inlet.name]
+
+    def _read(self, limit: int) -> dict[str, Reading]:
+        readings: dict[str, Reading] = {}
+        for name, inlet in self._inlets.items():
+            if name in self.failed:
+                continue
+            try:
+                readings[name] = inlet.read(limit)
+            except RollviewError as error:
+                self.failed[name] = error
+        return readings
+
+    def _arrange(self, readings: Mapping[str, Reading]) -> Arranged:
+        queues = {name: reading.arrived for name, reading in readings.items()}
+        through = self._passed_by_all(readings) if self._order.by_time else None
+        arranged = arrange(queues, self._catalog.released(), through, self._order.by_time)
+        return replace(arranged, entries=tuple(self._in_time(arranged.entries)))
+
+    def _in_time(self, entries: Sequence[Entry]) -> list[Entry]:
+        """When entries count as committed never goes back at any source; by commit time, not at all."""
+        floors = {name: inlet.latest for name, inlet in self._inlets.items()}
+        if self._order.by_time:
+            newest = max((s.latest for s in self._catalog.sources() if s.latest is not None), default=None)
+            floors = dict.fromkeys(floors, newest)
+        timed = []
+        for entry in entries:
+            names = floors if self._order.by_time else {one.source for one in entry.arrived}
+            effective = max([entry.effective, *(f for name in names if (f := floors[name]) is not None)])
+            floors |= dict.fromkeys(names, effective)
+            timed.append(replace(entry, effective=effective))
+        return timed
+
+    def _passed_by_all(self, readings: Mapping[str, Reading]) -> datetime | None:
+        """What every source has passed; one that is far behind is not waited for."""
+        passed = [reading.passed for reading in readings.values()]
+        passed += [inlet.known for name, inlet in self._inlets.items() if name in self.failed] + self._absent
+        newest = max((one for one in passed if one is not None), default=None)
+        if newest is None:
+            return None
+        return min(
+            newest - self._order.delay if one is None else max(one, newest - self._order.delay) for one in passed
+        )
+
+    def _positions(self) -> dict[str, str]:
+        return {name: inlet.position for name, inlet in self._inlets.items() if name not in self.failed}
+
+    def _publish(self, readings: Mapping[str, Reading], arranged: Arranged) -> bool:
+        """Whether all went well: a value that does not fit stops its source, and the others are read again."""
+        latest = {one.source: entry.effective for entry in arranged.entries for one in entry.arrived}
+        ends = {
+            name: end
+            for name, reading in readings.items()
+            if (end := self._end(name, reading, arranged.taken[name], latest.get(name))) is not None
+        }
+        try:
+            self._publication.publish(arranged.entries, ends)
+        except SourceStopped as error:
+            self.failed[str(error.facts["source"])] = error
+            return False
+        return True
+
+    def _end(self, name: str, reading: Reading, taken: int, latest: datetime | None) -> End | None:
+        inlet = self._inlets[name]
+        if taken == len(reading.arrived):
+            known = (
+                None if reading.known is None or not reading.complete else max(reading.known, latest or reading.known)
+            )
+            return End(inlet.position, reading.position, reading.memory, known, latest)
+        known = reading.arrived[taken].effective - TICK
+        position = reading.arrived[taken - 1].unit.position if taken else inlet.position
+        return End(inlet.position, position, None, known, latest)
+
+    def _hold(self, arranged: Arranged) -> None:
+        """What keeps each source waiting is in the catalog, for whoever has to decide."""
+        held = {part.source: (part.global_id, part.missing) for part in self._catalog.held()}
+        now = {name: (blocked.global_id, blocked.missing) for name, blocked in arranged.blocked.items()}
+        if {name: held[name] for name in self._inlets if name in held} == now:
+            return
+        with self._catalog.write() as writer:
+            for name in self._inlets:
+                blocked = arranged.blocked.get(name)
+                if blocked is None:
+                    writer.sources.unhold(name)
+                elif held.get(name) != now[name]:
+                    writer.sources.hold(name, blocked.global_id, blocked.arrived.unit.position, blocked.missing)
+
+    def _acknowledge(self, readings: Mapping[str, Reading]) -> None:
+        for name in readings:
+            if name in self.failed:
+                continue
+            try:
+                self._inlets[name].source.acknowledge(self._inlets[name].position)
+            except RollviewError as error:
+                self.failed[name] = error
+
+    def _progress(self) -> Mapping[str, Progress]:
+        csn = self._catalog.snapshot().moment.csn
+        return {
+            name: Progress(inlet.units, inlet.rows, inlet.position, csn)
+            for name, inlet in self._inlets.items()
+            if name not in self.failed
+        }
+
+
+def _hides_more(readings: Mapping[str, Reading], arranged: Arranged) -> bool:
+    """Whether what a source waits for may lie beyond what was read of another."""
+    wanted = {name for blocked in arranged.blocked.values() for name in blocked.missing}
+    counted = any(name.isdecimal() for name in wanted)
+    return any(not r.complete and (not r.arrived or counted or name in wanted) for name, r in readings.items())

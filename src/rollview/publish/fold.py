@@ -1,0 +1,87 @@
+"""A table's state moved forward to the newest csn.
+
+Law: state(s) + Δ(s, t] is state(t), so folding changes no answer. The delta stays as it is: every csn in reach stays in
+reach.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rollview.catalog import Catalog, Part, Pin, Relation, RelationKind, Snapshot
+from rollview.core.faults import reach
+from rollview.core.interval import Interval
+from rollview.errors import RollviewError
+from rollview.publish.steps import recorded
+from rollview.relations.reader import Reader, stored_as
+from rollview.store.buckets import Buckets
+from rollview.store.timed import delta_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEAST = 100_000
+SHARE = 2
+BUCKET_ROWS = 250_000
+
+_log = logging.getLogger(__name__)
+
+
+def fold_if_it_pays(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:
+    """Fold when the delta since the state has grown beyond half of it. Never raises: the table is as good unfolded."""
+    try:
+        snapshot = catalog.snapshot()
+        table = snapshot.find(name)
+        if table is None or table.kind is not RelationKind.TABLE or not pays(snapshot, root, table):
+            return False
+        return fold(spark, root, catalog, table.name)
+    except RollviewError as error:
+        _log.warning("table '%s' not folded: %s", name, error.message)
+        return False
+
+
+def pays(snapshot: Snapshot, root: Path, table: Relation) -> bool:
+    state = table.pins[Part.STATE]
+    if not state.is_kept:
+        return False
+    if snapshot.moment.csn == state.through or table.pins[Part.DELTA].rows <= LEAST:
+        return False
+    files = delta_files(stored_as(root, table), Interval(state.through, snapshot.moment.csn))
+    return sum(file.rows for file in files) > max(LEAST, state.rows / SHARE)
+
+
+def fold(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:
+    with catalog.lease(f"relation:{name}") as lease:
+        snapshot = catalog.snapshot()
+        table = snapshot.get(name)
+        old, at = table.pins[Part.STATE], snapshot.moment.csn
+        folder = stored_as(root, table).folder(Part.STATE)
+        place = folder.new_folder()
+        paths = (f"{table.folder}/{Part.STATE}/{place}",)
+        with recorded(catalog, lease, root, name, "fold", Interval(old.through, at), paths) as step:
+            key = table.constraints.primary_key
+            rows = Reader(spark, root, snapshot).rows(name, at)
+            files = folder.stage(rows, place, buckets=buckets(table), sort=key)
+            reach("fold.computed")
+            version = folder.commit(old.version, files, folder.files(old.version), {"csn": str(at)})
+            reach("fold.logged")
+            count = sum(file.rows for file in files)
+            with catalog.write(lease) as writer:
+                writer.pin(name, Pin(Part.STATE, version, at, at, count))
+                writer.finish_step(step, "done", {"rows": count})
+            reach("fold.published")
+    return True
+
+
+def buckets(table: Relation) -> Buckets | None:
+    """By primary key, so that a lookup of few keys reads few files; a power of two, so that buckets split in halves."""
+    key = table.constraints.primary_key
+    if not key:
+        return None
+    most = sum(pin.rows for pin in table.pins.values())
+    count = 1
+    while count * BUCKET_ROWS < most:
+        count *= 2
+    return Buckets(key, count)

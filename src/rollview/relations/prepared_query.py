@@ -1,0 +1,184 @@
+"""Queries that stay: analysed by Spark once, then run again over other files.
+
+Law: two runs of a standing query are the same text over inputs of the same shape. What differs between them are whole
+files: each input that moves has a folder of links, filled before every run. Where an input is not told by whole files
+there is no standing query, and the ordinary way is taken.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, finalize
+
+from rollview.algebra.summary import GROUPS
+from rollview.algebra.view import Propagation
+from rollview.catalog import RelationKind
+from rollview.core.interval import Interval
+from rollview.core.phases import phase
+from rollview.engine.abilities import sees_local_links
+from rollview.engine.analysed import Analysed, file_index
+from rollview.relations.reader import Reader, prepared
+from rollview.store import timed
+from rollview.store.datafile import DataFile, safe_places
+from rollview.store.folder import DeltaFolder
+from rollview.store.timed import Stored
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MOST_KEPT = 64
+
+_kept: WeakKeyDictionary[SparkSession, OrderedDict[object, Standing]] = WeakKeyDictionary()
+_lock = Lock()
+
+
+@phase("prepare query")
+def standing_query(
+    reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
+) -> DataFrame | None:
+    """The propagation over the interval, its deltas in one piece; ``groups_of``: a summary view whose groups it reads.
+
+    None if it cannot be a standing query. The result is to be used before the next one is asked for.
+    """
+    if not sees_local_links(reader.spark):
+        return None
+    inputs = _inputs(reader, propagation, interval, groups_of)
+    if inputs is None:
+        return None
+    try:
+        found = _taken(reader.spark, propagation, inputs)
+    except OSError:
+        # the folders of links are gone, or there is no room for them: the ordinary way needs none
+        return None
+    return None if found is None else found.query.again()
+
+
+def _taken(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, ...]) -> Standing | None:
+    """The query over these inputs: one that stands already, or a new one."""
+    key = (propagation, *(one.shape for one in inputs))
+    with _lock:
+        kept = _kept.setdefault(spark, OrderedDict())
+        found = kept.pop(key, None)
+    if found is not None:
+        found.move(inputs)
+    else:
+        found = _analysed(spark, propagation, inputs)
+    if found is not None:
+        with _lock:
+            kept[key] = found
+            if len(kept) > _MOST_KEPT:
+                kept.popitem(last=False)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """One input of a query: the stored rows of a version if ``snapshot``, and the rows of ``files``, which move."""
+
+    name: str
+    stored: Stored
+    part: str
+    files: tuple[DataFile, ...]
+    snapshot: bool = False
+    back: bool = False
+
+    @property
+    def shape(self) -> object:
+        version = self.stored.pins[self.stored.snapshot_part].version if self.snapshot else None
+        return self.name, self.stored.root, self.stored.columns, version, bool(self.files), self.back
+
+    @property
+    def folder(self) -> DeltaFolder:
+        return self.stored.folder(self.part)
+
+    def over(self, spark: SparkSession, moving: DataFrame | None) -> DataFrame:
+        if not self.snapshot:
+            assert moving is not None
+            return moving if self.part == "groups" else moving.coalesce(1)
+        state = timed.signed_snapshot(spark, self.stored)
+        return state if moving is None else state.unionAll(timed.along(moving, back=self.back))
+
+
+class _Links:
+    """A folder that Spark reads, with links to the files that it is to see this time."""
+
+    def __init__(self, spark: SparkSession, folder: DeltaFolder, files: tuple[DataFile, ...]) -> None:
+        self._home = Path(tempfile.mkdtemp(prefix="rollview-"))
+        finalize(self, shutil.rmtree, self._home, ignore_errors=True)
+        self._link(folder, files)
+        self.frame = folder.read_folder(spark, self._home)
+        self._index = file_index(self.frame)
+
+    def move(self, folder: DeltaFolder, files: tuple[DataFile, ...]) -> None:
+        for link in self._home.iterdir():
+            link.unlink()
+        self._link(folder, files)
+        self._index.refresh()
+
+    def _link(self, folder: DeltaFolder, files: tuple[DataFile, ...]) -> None:
+        for number, place in enumerate(safe_places(folder.root, files)):
+            (self._home / f"{number}-{place.name}").symlink_to(place.absolute())
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    query: Analysed
+    links: tuple[_Links, ...]
+
+    def move(self, inputs: tuple[_Input, ...]) -> None:
+        for links, one in zip(self.links, _moving(inputs), strict=True):
+            links.move(one.folder, one.files)
+
+
+def _moving(inputs: tuple[_Input, ...]) -> Iterator[_Input]:
+    return (one for one in inputs if one.files)
+
+
+def _analysed(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, ...]) -> Standing | None:
+    stages = prepared(propagation, tuple(one.name for one in inputs))
+    if len(stages) > 1:
+        return None
+    links = {one.name: _Links(spark, one.folder, one.files) for one in _moving(inputs)}
+    frames = {one.name: one.over(spark, links[one.name].frame if one.files else None) for one in inputs}
+    return Standing(Analysed(stages[0][1].run(spark, frames)), tuple(links.values()))
+
+
+def _inputs(
+    reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
+) -> tuple[_Input, ...] | None:
+    """In one order always; None if one of them is not told by whole files."""
+    found = [_input(reader, name, what, interval) for name, what in sorted(propagation.inputs)]
+    if groups_of is not None:
+        found.append(_groups(reader.stored(groups_of), interval))
+    inputs = tuple(one for one in found if one is not None)
+    return inputs if len(inputs) == len(found) else None
+
+
+def _input(reader: Reader, name: str, what: str, interval: Interval) -> _Input | None:
+    if reader.snapshot.get(name).kind is RelationKind.VIEW or what == "rows":
+        return None
+    stored = reader.stored(name)
+    if what == "delta":
+        files = timed.delta_files(stored, interval)
+        return _Input(f"{name}@delta", stored, "delta", files) if files and _inside(files, interval) else None
+    way = timed.way_to(stored, interval.after)
+    files = timed.delta_files(stored, way.interval)
+    if not _inside(files, way.interval):
+        return None
+    return _Input(f"{name}@old", stored, "delta", files, snapshot=True, back=way.back)
+
+
+def _groups(stored: Stored, interval: Interval) -> _Input | None:
+    files = stored.files("groups")
+    return _Input(GROUPS, stored, "groups", files) if files and stored.snapshot_csn == interval.after else None
+
+
+def _inside(files: tuple[DataFile, ...], interval: Interval) -> bool:
+    return all(timed.is_inside(file, interval) for file in files)

@@ -1,0 +1,175 @@
+"""All relations as of one catalog snapshot: their rows, signed states and changes at any csn in reach.
+
+Law: what a view shows is a projection and selection of what it stores, so a summary view's visible rows and changes
+are read off its groups; a base table and a view then look the same to whoever reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as sf
+
+from rollview.algebra.stages import Stage, stages
+from rollview.algebra.summary import FEW_GROUPS
+from rollview.algebra.view import ROWS_SUFFIX, Propagation, ViewPlan
+from rollview.catalog import Part, Relation, RelationKind, Snapshot
+from rollview.core.interval import Csn, Interval
+from rollview.core.names import COUNT, CSN
+from rollview.core.phases import phase
+from rollview.core.schema import Schema
+from rollview.engine.binding import Prepared, prepare, run_query
+from rollview.engine.meter import Meter
+from rollview.relations.plans import check_reachable, plan_of
+from rollview.store import timed
+from rollview.store.folder import frame
+from rollview.store.multiset import col, signed
+from rollview.store.timed import Stored
+from rollview.store.writing import named_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_STORED_ROWS = "_rv_stored"
+
+
+def stored_as(root: Path, relation: Relation, hidden: Schema | None = None) -> Stored:
+    """``hidden``: read the stored groups rather than the extent."""
+    pins = {part.value: pin for part, pin in relation.pins.items()}
+    about = (relation.source, relation.replaced)
+    return Stored(relation.name, relation.schema, root / relation.folder, pins, hidden, *about)
+
+
+class Reader:
+    def __init__(self, spark: SparkSession, root: Path, snapshot: Snapshot, meter: Meter | None = None) -> None:
+        self.spark = spark
+        self.root = root
+        self.snapshot = snapshot
+        self.meter = meter or Meter()
+
+    def plan(self, name: str) -> ViewPlan:
+        return plan_of(self.snapshot, self.snapshot.get(name))
+
+    def stored(self, name: str) -> Stored:
+        """The relation as its delta tells it: a summary view by its groups."""
+        relation = self.snapshot.get(name)
+        hidden = self.plan(name).hidden if relation.kind is RelationKind.VIEW else None
+        return stored_as(self.root, relation, hidden)
+
+    def rows(self, name: str, at: Csn) -> DataFrame:
+        """The plain rows at a csn."""
+        relation = self.snapshot.get(name)
+        check_reachable(self.snapshot, relation, at)
+        if relation.kind is RelationKind.TABLE:
+            return timed.rows(self.spark, stored_as(self.root, relation), at, _row_key(relation))
+        extent = relation.pins[Part.EXTENT]
+        plan = self.plan(name)
+        if plan.summary is None or extent.through == at:
+            return timed.rows(self.spark, stored_as(self.root, relation), at)
+        return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
+
+    def few_rows(self, name: str, at: Csn, most: int) -> pa.Table | None:
+        """A view's rows in this process, where they are stored as such and at most ``most`` have to be read."""
+        relation = self.snapshot.get(name)
+        check_reachable(self.snapshot, relation, at)
+        stored = stored_as(self.root, relation)
+        if self.plan(name).summary is not None and stored.snapshot_csn != at:
+            return None
+        return timed.few_rows(stored, at, most)
+
+    def groups(self, name: str, at: Csn) -> DataFrame:
+        """A summary view's groups at a csn."""
+        summary, stored = self.plan(name).summary, self.stored(name)
+        assert summary is not None
+        few = timed.few_rows(stored, at, FEW_GROUPS)
+        if few is not None:
+            return frame(self.spark, few, stored.columns)
+        return timed.rows(self.spark, stored, at, summary.keys)
+
+    def changes(self, name: str, interval: Interval) -> DataFrame:
+        """Visible changes with ``_count`` and ``_csn``."""
+        stored = timed.changes(self.spark, self.stored(name), interval)
+        if self.snapshot.get(name).kind is RelationKind.TABLE or self.plan(name).summary is None:
+            return stored
+        query = self.plan(name).visible(_STORED_ROWS, (COUNT, CSN))
+        return run_query(self.spark, query, {_STORED_ROWS: stored})
+
+    def signed(self, name: str, at: Csn) -> DataFrame:
+        """The state as rows with ``_count`` +1 or -1."""
+        relation = self.snapshot.get(name)
+        if relation.kind is RelationKind.TABLE:
+            return timed.signed_state(self.spark, stored_as(self.root, relation), at)
+        return signed(self.rows(name, at))
+
+    def unit_changes(self, name: str, interval: Interval) -> DataFrame:
+        """Visible changes, every copy a row of its own: ``_count`` is +1 or -1."""
+        changes = self.changes(name, interval)
+        relation = self.snapshot.get(name)
+        if relation.kind is RelationKind.TABLE:
+            return changes
+        copies = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), sf.abs(COUNT).cast("int")))
+        return changes.select(*map(col, relation.schema.names), copies.alias(COUNT), CSN)
+
+    @phase("prepare query")
+    def run(
+        self,
+        propagation: Propagation,
+        interval: Interval,
+        more: Mapping[str, DataFrame] | None = None,
+        *,
+        small: bool = False,
+    ) -> DataFrame:
+        """A propagation query over the interval; ``name@rows`` is read at its end. ``small``: its deltas are few."""
+        inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
+        if small:
+            inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
+        return self._run(propagation, {**inputs, **(more or {})})
+
+    @phase("prepare query")
+    def run_at(self, propagation: Propagation, at: Csn) -> DataFrame:
+        """A query over states at one csn. Their rows are plain, so a sum meets no row that has come and gone."""
+        return self._run(
+            propagation, {f"{name}@{what}": self._plain(name, what, at) for name, what in sorted(propagation.inputs)}
+        )
+
+    def _plain(self, name: str, what: str, at: Csn) -> DataFrame:
+        assert what != "delta"
+        return self.rows(name, at) if what == "rows" else signed(self.rows(name, at))
+
+    def _run(self, propagation: Propagation, known: dict[str, DataFrame]) -> DataFrame:
+        *first, (_, last) = prepared(propagation, tuple(known))
+        for name, stage in first:
+            with named_failures("compute a stage"), self.meter.action("stage"), phase("Spark jobs"):
+                known[name] = stage.run(self.spark, known).localCheckpoint()
+        return last.run(self.spark, known)
+
+    def _input(self, name: str, what: str, interval: Interval) -> DataFrame:
+        if what == "delta":
+            return self.unit_changes(name, interval)
+        return self.signed(name, interval.after) if what == "old" else self.rows(name, interval.through)
+
+    def recompute(self, name: str, at: Csn) -> DataFrame:
+        """A view's definition evaluated from base tables alone, whatever is stored of it or of the views below it."""
+        relation = self.snapshot.get(name)
+        if relation.kind is RelationKind.TABLE:
+            return self.rows(name, at)
+        below = {f"{lower}{ROWS_SUFFIX}": self.recompute(lower, at) for lower in relation.depends_on}
+        return run_query(self.spark, self.plan(name).recomputation().query, below)
+
+
+@lru_cache(maxsize=1024)
+def prepared(propagation: Propagation, names: tuple[str, ...]) -> tuple[tuple[str, Prepared], ...]:
+    """The query's stages: what later ones call the result, and the text over what is known by then."""
+    known, written = list(names), []
+    for stage in stages(propagation.query) if propagation.written else (Stage(None, propagation.query),):
+        written.append((stage.name or "", prepare(stage.query, known)))
+        known.append(stage.name or "")
+    return tuple(written)
+
+
+def _row_key(relation: Relation) -> tuple[str, ...]:
+    return relation.constraints.primary_key

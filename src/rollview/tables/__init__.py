@@ -1,0 +1,10 @@
+"""Local tables: DDL, DML statements as signed rows, and transactions over several tables.
+
+Law: what was not committed did not happen, and what was committed happened at one csn in all tables.
+"""
+
+from rollview.tables.commit import Committed
+from rollview.tables.ddl import run_ddl
+from rollview.tables.transaction import Transaction, is_dml
+
+__all__ = ["Committed", "Transaction", "is_dml", "run_ddl"]

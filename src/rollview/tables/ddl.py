@@ -1,0 +1,271 @@
+"""CREATE TABLE and DROP TABLE.
+
+Law: a table is there from the csn at which it was created, empty, or with the rows of its query as its first unit of
+work. What a constraint refers to exists, and stays as long as the constraint does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from sqlglot import exp
+
+from rollview.algebra.definition import checked_name, relation_name
+from rollview.algebra.text import render
+from rollview.catalog import Catalog, CatalogWriter, Moment, Part, Pin, Relation, RelationKind, Snapshot
+from rollview.core.faults import reach
+from rollview.core.interval import Csn, Interval
+from rollview.core.names import same
+from rollview.core.schema import Column, Constraints, ForeignKey, Schema
+from rollview.errors import AlreadyExists, SqlError, Unsupported, UsageError
+from rollview.publish.fold import fold_if_it_pays
+from rollview.publish.steps import drop, recorded, take_away
+from rollview.results import StatementResult
+from rollview.store.datafile import DataFile
+from rollview.store.timed import Stored
+from rollview.store.types import arrow_type, is_atomic
+from rollview.tables.declaration import DeclaredTable, declare_table
+from rollview.tables.failures import statement_failures
+from rollview.tables.staging import Effect, effect, settle, stage_changes
+from rollview.tables.statements import inserted
+from rollview.tables.transaction import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
+
+_TEXT = ("CHAR(", "VARCHAR(")
+
+
+def run_ddl(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr) -> StatementResult:
+    if isinstance(tree, exp.Create) and tree.kind == "TABLE":
+        return create_table(spark, root, catalog, tree)
+    if isinstance(tree, exp.Drop) and tree.kind == "TABLE":
+        return drop_table(root, catalog, tree)
+    raise Unsupported(
+        f"{render(tree).partition(' ')[0]} of this kind is not supported.",
+        hint="Tables and materialized views can be created and dropped; rows inserted, updated, deleted and merged.",
+    )
+
+
+def create_table(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Create) -> StatementResult:
+    declared = declare_table(tree)
+    result = StatementResult("create table", render(tree), declared.name)
+    present = catalog.snapshot().find(declared.name)
+    if present is not None and present.kind is RelationKind.TABLE and declared.if_not_exists:
+        return result
+    if present is not None:
+        raise AlreadyExists(str(present.kind), present.name)
+    if declared.query is not None:
+        return _create_from_query(spark, root, catalog, declared, declared.query, result)
+    return replace(result, csn=_create_empty(spark, root, catalog, declared))
+
+
+def drop_table(root: Path, catalog: Catalog, tree: exp.Drop) -> StatementResult:
+    for option in ("purge", "cascade", "temporary", "restrict", "constraints", "force"):
+        if tree.args.get(option):
+            raise Unsupported(f"DROP TABLE with {option.upper()} is not supported.")
+    targets = tree.args.get("tables") or [tree.this]
+    if len(targets) != 1:
+        raise Unsupported("DROP TABLE takes one table.")
+    name = relation_name(targets[0], "table")
+    result = StatementResult("drop table", render(tree), name)
+    if catalog.snapshot().find(name) is None and tree.args.get("exists"):
+        return result
+    with catalog.lease("definitions", "commit", f"relation:{name}") as lease, catalog.write(lease) as writer:
+        snapshot = writer.snapshot()
+        table = snapshot.get(name)
+        if table.kind is not RelationKind.TABLE:
+            raise UsageError(f"'{table.name}' is a view, not a table.", hint="Write DROP MATERIALIZED VIEW.")
+        if table.source is not None:
+            raise UsageError(
+                f"Table '{table.name}' is captured from source '{table.source}'.",
+                hint=f"Remove the source with all of its tables: rollview source remove {table.source}",
+            )
+        step = drop(writer, table)
+    take_away(catalog, root, table, step)
+    return replace(result, csn=snapshot.moment.csn)
+
+
+def _create_empty(spark: SparkSession, root: Path, catalog: Catalog, declared: DeclaredTable) -> Csn:
+    schema = _schema(spark, declared)
+    home = _new_home()
+    stored = Stored(declared.name, schema, root / home, {})
+    with catalog.lease("definitions", f"relation:{declared.name}") as lease:
+        at = catalog.snapshot().moment.csn
+        with recorded(catalog, lease, root, declared.name, "create", Interval(at, at), (home,)) as step:
+            state, delta = _commit(stored, Part.STATE, ()), _commit(stored, Part.DELTA, ())
+            reach("create.logged")
+            with catalog.write(lease) as writer:
+                at = _add(writer, declared, schema, home)
+                writer.pin(declared.name, Pin(Part.STATE, state, at, at, 0))
+                writer.pin(declared.name, Pin(Part.DELTA, delta, at, at, 0))
+                writer.finish_step(step, "done")
+            reach("create.published")
+    return at
+
+
+def _create_from_query(
+    spark: SparkSession,
+    root: Path,
+    catalog: Catalog,
+    declared: DeclaredTable,
+    query: exp.Expr,
+    result: StatementResult,
+) -> StatementResult:
+    reading = Transaction(spark, root, catalog)
+    began = reading.snapshot.moment.csn
+    data = reading.query(query)
+    schema = _schema_of(declared.name, data.schema.fields)
+    home = _new_home()
+    table = Relation(0, declared.name, RelationKind.TABLE, schema, Constraints(), None, (), home, began, {}, (), None)
+    interval = Interval(began, began + 1)
+    with recorded(catalog, None, root, declared.name, "create", interval, (home,)) as step:
+        moment, done = _fill(spark, root, catalog, declared, table, data, step)
+    fold_if_it_pays(spark, root, catalog, declared.name)
+    return replace(result, csn=moment.csn, inserted=done.inserted)
+
+
+def _fill(
+    spark: SparkSession,
+    root: Path,
+    catalog: Catalog,
+    declared: DeclaredTable,
+    table: Relation,
+    data: DataFrame,
+    step: int,
+) -> tuple[Moment, Effect]:
+    """The rows of the query, as the table's first unit of work."""
+    home, schema, began = table.folder, table.schema, table.created
+    folder = Stored(declared.name, schema, root / home, {}).folder(Part.DELTA)
+    rows = inserted(data, schema, schema.names)
+    staged = stage_changes(folder, rows, folder.new_folder(), began + 1, table, None)
+    reach("create.computed")
+    with catalog.lease("definitions", "commit", f"relation:{declared.name}") as lease:
+        csn = catalog.snapshot().moment.csn + 1
+        settled = settle(spark, folder, (staged,), folder.new_folder(), csn, table)
+        done = effect(spark, folder, settled.files, table)
+        stored = Stored(declared.name, schema, root / home, {})
+        state, delta = _commit(stored, Part.STATE, ()), _commit(stored, Part.DELTA, settled.files)
+        reach("create.logged")
+        with catalog.write(lease) as writer:
+            at = _add(writer, declared, schema, home)
+            moment = _first_unit(writer, declared.name, csn, done)
+            writer.pin(declared.name, Pin(Part.STATE, state, at, at, 0))
+            writer.pin(declared.name, Pin(Part.DELTA, delta, at, moment.csn, settled.rows))
+            writer.finish_step(step, "done")
+        reach("create.published")
+    return moment, done
+
+
+def _add(writer: CatalogWriter, declared: DeclaredTable, schema: Schema, home: str) -> Csn:
+    snapshot = writer.snapshot()
+    constraints = _resolved(snapshot, declared, schema)
+    writer.add_relation(declared.name, RelationKind.TABLE, schema, constraints, None, (), home)
+    return snapshot.moment.csn
+
+
+def _first_unit(writer: CatalogWriter, name: str, csn: Csn, done: Effect) -> Moment:
+    return writer.commit_unit(
+        source="local",
+        position=str(csn),
+        transaction=str(uuid4()),
+        source_time=datetime.now(UTC),
+        changes=[(name, done.inserted, 0, None)],
+        expect=csn,
+    )
+
+
+def _commit(stored: Stored, part: Part, files: Iterable[DataFile]) -> int:
+    return stored.folder(part).commit(None, files, (), {"table": "created"})
+
+
+def _new_home() -> str:
+    return f"t-{uuid4().hex}"
+
+
+def _schema(spark: SparkSession, declared: DeclaredTable) -> Schema:
+    """Spark says what the types are; text of limited length stays as it was declared."""
+    asked = ", ".join(f"CAST(NULL AS {type_}) AS c{place}" for place, type_ in enumerate(declared.types))
+    with statement_failures(declared.name):
+        fields = spark.sql(f"SELECT {asked}").schema.fields
+    spelled = zip(declared.columns, declared.types, fields, strict=True)
+    columns = [Column(name, _kept(type_) or field.dataType.simpleString()) for name, type_, field in spelled]
+    return _checked(declared.name, columns)
+
+
+def _kept(type_: str) -> str | None:
+    return type_.lower() if type_.upper().startswith(_TEXT) else None
+
+
+def _schema_of(table: str, fields: Iterable[StructField]) -> Schema:
+    columns: list[Column] = []
+    for field in fields:
+        if any(same(field.name, other.name) for other in columns):
+            raise SqlError(f"Table '{table}' would have two columns named '{field.name}'.", hint="Name one with AS.")
+        if field.dataType.simpleString() == "void":
+            raise SqlError(f"Column '{field.name}' of table '{table}' is NULL without a type.", hint="Cast it.")
+        columns.append(Column(checked_name(field.name, "column"), field.dataType.simpleString()))
+    return _checked(table, columns)
+
+
+def _checked(table: str, columns: Iterable[Column]) -> Schema:
+    schema = Schema(tuple(columns))
+    for column in schema:
+        arrow_type(column.type, column.name)
+    return schema
+
+
+def _resolved(snapshot: Snapshot, declared: DeclaredTable, schema: Schema) -> Constraints:
+    """The constraints with every foreign key's target found and checked."""
+    given = declared.constraints
+    for name in {name for key in (*given.keys, *(fk.columns for fk in given.foreign_keys)) for name in key}:
+        column = schema.find(name)
+        if column is not None and not is_atomic(arrow_type(column.type, column.name)):
+            raise Unsupported(f"Column '{name}' of type {column.type.upper()} cannot be part of a key.")
+    keys = tuple(_resolved_key(snapshot, declared, schema, key) for key in given.foreign_keys)
+    return replace(given, foreign_keys=keys)
+
+
+def _resolved_key(snapshot: Snapshot, declared: DeclaredTable, schema: Schema, key: ForeignKey) -> ForeignKey:
+    name, there, constraints = declared.name, schema, declared.constraints
+    if not same(key.table, declared.name):
+        target = snapshot.get(key.table)
+        if target.source is not None:
+            raise Unsupported(
+                f"A foreign key of '{declared.name}' refers to '{target.name}', which is captured from source "
+                f"'{target.source}' and may lose rows at any time.",
+                hint="Leave the foreign key out.",
+            )
+        name, there, constraints = target.name, target.schema, target.constraints
+    wanted = key.referenced or constraints.primary_key
+    spelled = tuple(column.name for column in map(there.find, wanted) if column is not None)
+    if not wanted or set(spelled) not in [set(own) for own in constraints.keys] or len(spelled) != len(key.columns):
+        raise SqlError(
+            f"A foreign key of '{declared.name}' refers to {_tuple(wanted)} of '{name}', which is not a key there.",
+            hint="Refer to the columns of its PRIMARY KEY or of a UNIQUE constraint.",
+        )
+    for own, other in zip(key.columns, spelled, strict=True):
+        _check_same_type(_column(schema, own), _column(there, other), name)
+    return ForeignKey(key.columns, name, spelled)
+
+
+def _column(schema: Schema, name: str) -> Column:
+    return next(column for column in schema if same(column.name, name))
+
+
+def _check_same_type(own: Column, other: Column, table: str) -> None:
+    if arrow_type(own.type, own.name) != arrow_type(other.type, other.name):
+        raise SqlError(
+            f"Column '{own.name}' is {own.type.upper()}, but '{other.name}' of '{table}' is {other.type.upper()}.",
+            hint="A foreign key has the types of the key that it refers to.",
+        )
+
+
+def _tuple(names: Iterable[str]) -> str:
+    return f"({', '.join(names)})"

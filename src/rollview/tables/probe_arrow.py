@@ -1,0 +1,138 @@
+"""Keys looked up in this process: for few keys whose equality Arrow and Spark agree on.
+
+Law: files are read in batches of which only rows that may have a key are kept, so memory follows the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from rollview.core import names
+from rollview.core.names import COUNT, CSN
+from rollview.store.datafile import DataFile, safe_places
+from rollview.store.types import arrow_type
+from rollview.tables.probe import Count, Key, Rows, Test
+
+MOST_SCANNED = 500_000_000
+"""Values in all, after files whose bounds prove that they have none of the keys."""
+_SUM = "sum"
+_ASKED = "asked"
+
+
+class TooLargeError(Exception):
+    """More rows to look through than this process should read."""
+
+
+class ArrowProbe:
+    def touched(self, rows: Rows, columns: Sequence[str], *, with_null: bool = False) -> pa.Table:
+        found = _read(rows, columns, None)
+        keys = found.filter(pc.greater(found[_SUM], 0)).select(_names(columns))
+        if not with_null:
+            keys = keys.drop_null()
+        return keys.group_by(keys.column_names).aggregate([])
+
+    def having(self, keys: pa.Table, held: Iterable[Rows], columns: Sequence[str], test: Test) -> pa.Table:
+        if not keys.num_rows:
+            return keys
+        asked = keys.append_column(_SUM, _full(keys, 0)).append_column(_ASKED, _full(keys, 1))
+        read = [_read(rows, columns, keys) for rows in held]
+        found = [table.append_column(_ASKED, _full(table, 0)) for table in read]
+        totals = pa.concat_tables([asked, *found]).group_by(keys.column_names)
+        summed = totals.aggregate([(_SUM, "sum"), (_ASKED, "max")])
+        kept = pc.and_(_passes(summed[f"{_SUM}_sum"], test), pc.equal(summed[f"{_ASKED}_max"], 1))
+        return summed.filter(kept).select(keys.column_names)
+
+    def first(self, keys: pa.Table) -> Key | None:
+        return tuple(keys.slice(0, 1).to_pylist()[0].values()) if keys.num_rows else None
+
+
+def _passes(sums: pa.ChunkedArray, test: Test) -> Any:
+    if test is Test.NONE:
+        return pc.equal(sums, 0)
+    if test is Test.MISSING:
+        return pc.less(sums, 0)
+    return pc.greater(sums, 0 if test is Test.SOME else 1)
+
+
+def _read(rows: Rows, columns: Sequence[str], keys: pa.Table | None) -> pa.Table:
+    """The key columns as k0, k1, … and what each row counts for; if ``keys`` are given, at least the rows with them."""
+    files = rows.files if keys is None else tuple(file for file in rows.files if _may_hold(file, columns, keys))
+    if sum(file.rows for file in files) * len(columns) > MOST_SCANNED:
+        raise TooLargeError
+    wanted = {name: arrow_type(column.type, name) for name in columns if (column := rows.folder.schema.find(name))}
+    schema = pa.schema([(place, type_) for place, type_ in zip(_names(columns), wanted.values(), strict=True)])
+    if not files:
+        return schema.append(pa.field(_SUM, pa.int64())).empty_table()
+    table = _scanned(rows, files, columns, schema, keys)
+    return table.select(schema.names).append_column(_SUM, _counts(table, rows.count))
+
+
+def _scanned(
+    rows: Rows, files: tuple[DataFile, ...], columns: Sequence[str], schema: pa.Schema, keys: pa.Table | None
+) -> pa.Table:
+    """The rows that may have a key, with what tells how they count."""
+    extra = [] if rows.count is Count.ONE else [COUNT, CSN]
+    physical = [names.physical(_spelled(rows, name)) for name in columns]
+    source = ds.dataset([str(place) for place in safe_places(rows.folder.root, tuple(files))], format="parquet")
+    scan = source.scanner(columns=[*physical, *extra], filter=_inside(rows))
+    typed = pa.schema([*schema, *((name, pa.int64()) for name in extra)])
+    values = [] if keys is None else [pc.unique(column) for column in keys.columns]
+    kept = (_with_values(batch.rename_columns(typed.names).cast(typed), values) for batch in scan.to_batches())
+    return pa.Table.from_batches(kept, typed)
+
+
+def _with_values(batch: pa.RecordBatch, values: Sequence[pa.ChunkedArray]) -> pa.RecordBatch:
+    for place, asked in enumerate(values):
+        batch = batch.filter(pc.is_in(batch.column(place), value_set=asked))
+    return batch
+
+
+def _inside(rows: Rows) -> Any:
+    if rows.between is None:
+        return None
+    return (pc.field(CSN) > rows.between.after) & (pc.field(CSN) <= rows.between.through)
+
+
+def _counts(table: pa.Table, count: Count) -> pa.ChunkedArray | pa.Array:
+    if count is Count.ONE:
+        return _full(table, 1)
+    if count is Count.SIGNED:
+        return table[COUNT]
+    sign = pc.less if count is Count.DELETED else pc.greater
+    return pc.cast(sign(table[COUNT], 0), pa.int64())
+
+
+def _may_hold(file: DataFile, columns: Sequence[str], keys: pa.Table) -> bool:
+    """False only if the file's bounds prove that it has none of the keys."""
+    bounds = file.bounds(names.physical(columns[0]))
+    if bounds is None or keys.column(0).null_count:
+        return True
+    asked = pc.min_max(keys.column(0)).as_py()
+    low, high = asked["min"], asked["max"]
+    if not all(_is_ordered(value) and type(value) is type(low) for value in (low, high, *bounds)):
+        return True
+    return bool(bounds[0] <= high and low <= bounds[1])
+
+
+def _is_ordered(value: Any) -> bool:
+    return isinstance(value, int | str | date) and not isinstance(value, datetime)
+
+
+def _spelled(rows: Rows, name: str) -> str:
+    found = rows.folder.schema.find(name)
+    return name if found is None else found.name
+
+
+def _names(columns: Sequence[str]) -> list[str]:
+    return [f"k{place}" for place in range(len(columns))]
+
+
+def _full(table: pa.Table, value: int) -> pa.Array:
+    return pa.array(np.full(table.num_rows, value, dtype=np.int64))

@@ -1,0 +1,99 @@
+"""Standing queries: analysed once, exact over every later interval, left aside where files are shared by intervals."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.oracle.warehouses import assert_verified, fresh
+
+from rollview.publish import merge
+from rollview.relations import prepared_query as standing
+from rollview.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VIEWS = {
+    "total": "SELECT g, SUM(x) AS x, COUNT(*) AS n FROM r JOIN s ON r.k = s.k GROUP BY g",
+    "joined": "SELECT r.k, r.x, s.g FROM r JOIN s ON r.k = s.k",
+}
+
+
+@pytest.fixture
+def analysed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What was analysed, in order."""
+    seen: list[object] = []
+    analyse = standing._analysed
+
+    def noting(*given: object) -> object:
+        seen.append(given)
+        return analyse(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(standing, "_analysed", noting)
+    return seen
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
+    warehouse = fresh(spark, tmp_path / "warehouse")
+    warehouse.sql("CREATE TABLE r (k BIGINT, x BIGINT)", "CREATE TABLE s (k BIGINT, g STRING)")
+    warehouse.sql("INSERT INTO r VALUES (1, 10), (2, 20)", "INSERT INTO s VALUES (1, 'a'), (2, 'b')")
+    for name, query in VIEWS.items():
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    return warehouse
+
+
+def test_later_refreshes_of_the_same_kind_analyse_nothing(warehouse: Warehouse, analysed: list[object]) -> None:
+    for number in range(5):
+        warehouse.sql(f"INSERT INTO r VALUES (1, {number}), ({number}, 7), (NULL, 1)")
+        warehouse.refresh()
+        assert_verified(warehouse)
+    assert len(analysed) == len(VIEWS)
+
+
+def test_another_motion_is_another_query(warehouse: Warehouse, analysed: list[object]) -> None:
+    for statement in ("INSERT INTO s VALUES (1, 'a')", "DELETE FROM r WHERE k = 1", "UPDATE s SET g = 'c' WHERE k = 2"):
+        warehouse.sql(statement)
+        warehouse.refresh()
+        assert_verified(warehouse)
+    assert len(analysed) == 3 * len(VIEWS)
+
+
+def test_files_that_hold_more_than_the_interval_are_read_the_ordinary_way(
+    warehouse: Warehouse, analysed: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge, "MANY", 2)
+    first = warehouse.snapshot().moment.csn
+    for number in range(4):
+        warehouse.sql(f"INSERT INTO r VALUES ({number}, 1)")
+    for csn in range(first + 1, first + 4):
+        warehouse.refresh(to=csn)
+        assert_verified(warehouse)
+    assert not analysed
+
+
+def test_folders_of_links_that_were_cleaned_away_are_made_anew(warehouse: Warehouse, analysed: list[object]) -> None:
+    for number in range(4):
+        warehouse.sql(f"INSERT INTO r VALUES (2, {number})")
+        warehouse.refresh()
+        assert_verified(warehouse)
+        if number == 1:
+            homes = [links._home for kept in standing._kept.values() for one in kept.values() for links in one.links]
+            for home in homes:
+                shutil.rmtree(home)
+    assert len(analysed) == 2 * len(VIEWS)
+
+
+def test_a_query_that_is_no_longer_kept_leaves_no_folder(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(warehouse.root))
+    warehouse.sql("INSERT INTO r VALUES (2, 2)")
+    warehouse.refresh()
+    assert list(warehouse.root.glob("rollview-*"))
+    standing._kept.clear()
+    gc.collect()
+    assert not list(warehouse.root.glob("rollview-*"))
