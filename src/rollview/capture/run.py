@@ -19,6 +19,7 @@ from rollview.catalog import Source as Record
 from rollview.core.order import Order
 from rollview.errors import RollviewError, SchemaChanged, UsageError
 from rollview.evolve.follow import follow
+from rollview.sources.boundary import as_error, named
 from rollview.sources.kinds import open_recorded
 
 Captured = Progress | RollviewError
@@ -88,7 +89,8 @@ def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -
         for record in map(catalog.source, names):
             try:
                 inlet = _inlet(catalog, root, record, stack)
-            except RollviewError as error:
+            except Exception as caught:
+                error = as_error(record.name, caught, record.position)
                 note(catalog, record, error)
                 done[record.name] = _Done(error)
             else:
@@ -117,8 +119,8 @@ def _captured(catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Orde
     sequencer = Sequencer(catalog, root, inlets, order)
     try:
         found: Mapping[str, Captured] = sequencer.run()
-    except RollviewError as error:
-        found = dict.fromkeys(records, error)
+    except Exception as caught:
+        found = {name: as_error(name, caught, record.position) for name, record in records.items()}
     found = {**found, **sequencer.failed}
     return {inlet.name: _noted(catalog, root, records[inlet.name], inlet, found[inlet.name]) for inlet in inlets}
 
@@ -129,7 +131,7 @@ def _noted(catalog: Catalog, root: Path, record: Record, inlet: Inlet, outcome: 
         return _Done(outcome, inlet.units, inlet.rows)
     notes: tuple[str, ...] = ()
     # It has just answered; if it does not tell how it fares, it is asked again the next time.
-    with suppress(RollviewError):
+    with suppress(RollviewError), named(record.name, inlet.position):
         notes = note_health(catalog, record, inlet.source, readings(catalog, root, record, inlet))
     note(catalog, record, None)
     return _Done(replace(outcome, notes=notes), inlet.units, inlet.rows, notes)

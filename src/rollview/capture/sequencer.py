@@ -21,6 +21,7 @@ from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.errors import RollviewError, SourceStopped
+from rollview.sources.boundary import as_error
 from rollview.sources.protocol import UnitOfWork
 
 ROWS_AT_ONCE = 250_000
@@ -87,8 +88,8 @@ class Sequencer:
                 continue
             try:
                 readings[name] = inlet.read(limit)
-            except RollviewError as error:
-                self.failed[name] = error
+            except Exception as error:
+                self.failed[name] = as_error(name, error, inlet.position)
         return readings
 
     def _arrange(self, readings: Mapping[str, Reading]) -> Arranged:
@@ -171,8 +172,8 @@ class Sequencer:
                 continue
             try:
                 self._inlets[name].source.acknowledge(self._inlets[name].position)
-            except RollviewError as error:
-                self.failed[name] = error
+            except Exception as error:
+                self.failed[name] = as_error(name, error, self._inlets[name].position)
 
     def _progress(self) -> Mapping[str, Progress]:
         csn = self._catalog.snapshot().moment.csn

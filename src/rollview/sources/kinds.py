@@ -10,6 +10,7 @@ from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
 from rollview.core.references import resolve
 from rollview.errors import UsageError
+from rollview.sources.boundary import guarded, named
 from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
 
@@ -94,4 +95,5 @@ def _open(opening: Opening) -> Source:
     if kind is None:
         known = ", ".join(sorted(KINDS))
         raise UsageError(f"There is no kind of source '{opening.settings.kind}'.", hint=f"There are: {known}.")
-    return kind(opening)
+    with named(opening.name):
+        return guarded(opening.name, kind(opening))
