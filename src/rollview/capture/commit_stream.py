@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from rollview.capture.restrict import restricted, restrictions
 from rollview.catalog import Snapshot
 from rollview.catalog import Source as Record
 from rollview.errors import Corrupt
 from rollview.sources.protocol import Source, UnitOfWork
-from rollview.sources.restrict import restricted, restrictions
 from rollview.sources.settings import GlobalSettings, SourceSettings
 from rollview.sources.values import as_rows
 

@@ -17,6 +17,8 @@ from rollview.capture.commit_stream import Inlet
 from rollview.capture.first_copy import OnProgress, pieces, run_first_copy
 from rollview.capture.health import COPYING, WIDENING, note, noting
 from rollview.capture.in_place import READINGS, forward
+from rollview.capture.recorded_source import open_recorded
+from rollview.capture.restrict import restriction
 from rollview.capture.sequencer import Progress, Sequencer
 from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
@@ -24,9 +26,7 @@ from rollview.core.faults import reach
 from rollview.errors import RollviewError, SchemaChanged
 from rollview.evolve.follow import follow, unkept
 from rollview.evolve.follow import widen as widen_table
-from rollview.sources.kinds import open_recorded
 from rollview.sources.protocol import Changes, FirstCopy, Source, UnitOfWork
-from rollview.sources.restrict import restriction
 from rollview.sources.settings import SourceSettings
 
 Copied = Mapping[str, int]

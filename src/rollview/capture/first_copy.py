@@ -15,6 +15,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from rollview.capture.in_place import COPIED, READINGS, told
+from rollview.capture.restrict import restriction
 from rollview.capture.stored_rows import delta_folder, state_folder
 from rollview.catalog import (
     Catalog,
@@ -31,6 +32,7 @@ from rollview.catalog import (
 from rollview.catalog import Source as Record
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
+from rollview.core.lent import UnlinkableError
 from rollview.core.names import fault_in_name, same
 from rollview.core.schema import Schema
 from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
@@ -38,13 +40,11 @@ from rollview.publish.steps import recorded
 from rollview.results import Progress
 from rollview.sources.protocol import FirstCopy, Lender, Source, SourceTable
 from rollview.sources.quarantine import sift_rows
-from rollview.sources.restrict import restriction
 from rollview.sources.settings import SourceSettings
 from rollview.sources.values import UnfitError, as_table
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
-from rollview.store.links import UnlinkableError
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 TRANSACTION = "first copy"
 

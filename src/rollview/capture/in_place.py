@@ -17,13 +17,14 @@ from rollview.capture.stored_rows import state_folder
 from rollview.catalog import Catalog, Lease, Part, Relation
 from rollview.catalog import Source as Record
 from rollview.core.interval import Interval
+from rollview.core.lent import UnlinkableError
 from rollview.errors import RollviewError
 from rollview.publish.fold import pays
 from rollview.publish.rewrite import Files, Rewriting, rewrite
 from rollview.sources.protocol import Lender, Source
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
-from rollview.store.links import UnlinkableError, kept_alone
+from rollview.store.links import kept_alone
 
 _log = logging.getLogger(__name__)
 

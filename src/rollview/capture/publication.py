@@ -13,6 +13,8 @@ from pathlib import Path
 
 from rollview.capture.arrange import Entry
 from rollview.capture.commit_stream import End, Inlet
+from rollview.capture.quarantine import note_quarantine, sift
+from rollview.capture.recorded_source import tables_of
 from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone, settle
 from rollview.capture.stored_rows import delta_folder, state_folder
 from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Pin, Relation, UnitPart
@@ -21,7 +23,6 @@ from rollview.core.interval import Csn, Interval
 from rollview.errors import BadValue, RollviewError, Unreadable
 from rollview.publish.steps import recorded
 from rollview.sources.boundary import as_error
-from rollview.sources.quarantine import note_quarantine, sift, tables_of
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from rollview.capture.commit_stream import Inlet
 from rollview.capture.copies import captured_copy, copy_again
 from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_health, readings
+from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import Progress, Sequencer
 from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
@@ -20,7 +21,6 @@ from rollview.core.order import Order
 from rollview.errors import RollviewError, SchemaChanged, UsageError
 from rollview.evolve.follow import follow
 from rollview.sources.boundary import as_error, named
-from rollview.sources.kinds import open_recorded
 
 Captured = Progress | RollviewError
 

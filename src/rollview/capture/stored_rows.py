@@ -21,7 +21,7 @@ from rollview.sources.net_rows import net_rows
 from rollview.sources.values import SIGNED
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder, as_declared
-from rollview.store.types import arrow_schema
+from rollview.types.arrow import arrow_schema
 
 
 def delta_folder(root: Path, relation: Relation) -> DeltaFolder:

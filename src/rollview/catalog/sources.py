@@ -17,8 +17,9 @@ import sqlalchemy as sa
 from rollview import errors
 from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
-from rollview.catalog.values import BadRow, CapturedTable, Choice, HeldPart, Quarantined, Source, folded
+from rollview.catalog.values import CapturedTable, Choice, HeldPart, Quarantined, Source, folded
 from rollview.core import names
+from rollview.core.bad_row import BadRow
 from rollview.core.interval import Csn
 from rollview.core.schema import Constraints, Schema
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from errno import EDQUOT, ENOSPC
 
+from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.raised import told
 from rollview.errors import EnvironmentFault, RollviewError, SourceDown, Unreadable
 from rollview.sources.protocol import (
@@ -24,7 +25,6 @@ from rollview.sources.protocol import (
     SourceTable,
     Watched,
 )
-from rollview.store.links import Lent, UnlinkableError
 
 _PANIC = "PanicException"
 """What a library in Rust raises when it gives up; it is no Exception, so that nobody catches it by accident."""

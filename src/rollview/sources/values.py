@@ -16,7 +16,7 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Schema
 from rollview.sources.protocol import Row, Rows
 from rollview.sources.sections import Section, joined
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
 

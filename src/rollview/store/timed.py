@@ -31,7 +31,7 @@ from rollview.store import small
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import col, expand, negative_multiplicity, net, signed
-from rollview.store.types import arrow_type, holds_map
+from rollview.types.arrow import arrow_type, holds_map
 
 __all__ = [
     "Stored",

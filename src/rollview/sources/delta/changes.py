@@ -29,7 +29,7 @@ from rollview.sources.delta.files import (
     read_rows,
 )
 from rollview.sources.json_text import NotJsonError, load_json
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 _KIND = "_change_type"
 _SIGNS: Mapping[str, int] = {"insert": +1, "update_postimage": +1, "delete": -1, "update_preimage": -1}
