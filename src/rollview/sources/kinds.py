@@ -92,6 +92,7 @@ def _open(opening: Opening) -> Source:
     kind = KINDS.get(opening.settings.kind)
     if kind is None:
         known = ", ".join(sorted(KINDS))
-        raise UsageError(f"There is no kind of source '{opening.settings.kind}'.", hint=f"There are: {known}.")
+        told = opening.settings.kind if opening.settings.kind.isidentifier() else "…"
+        raise UsageError(f"There is no kind of source '{told}'.", hint=f"There are: {known}.")
     with named(opening.name):
         return guarded(opening.name, kind(opening))

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rollview.core.references import is_reference, resolve
+from rollview.core.references import resolve
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable, UsageError
+from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable
 from rollview.sources.debezium.assembly import Assembly, Placed, Places, Whole
 from rollview.sources.debezium.records import Event, Heartbeat, TransactionEnd, UnknownRecordError, parse
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
@@ -64,7 +64,7 @@ class DebeziumSource:
         for name, value in self._options.items():
             if not name.startswith(_KAFKA) and value not in OPTIONS.get(name, ()):
                 known = "; ".join(f"{option}: {' or '.join(values)}" for option, values in OPTIONS.items())
-                found.append(Finding(f"the option '{name}: {value}' is not known; there are {known}"))
+                found.append(Finding(f"the option '{name}' or its value is not known; there are {known}"))
         try:
             self._streams.start()
         except SourceDown as error:
@@ -287,17 +287,11 @@ def _open_streams(opening: Opening) -> Streams:
     from rollview.sources.debezium.kafka import KafkaStreams
 
     settings = {
-        name.removeprefix(_KAFKA): _setting(opening.name, name, value)
+        name.removeprefix(_KAFKA): resolve(value, Path.cwd(), f"source '{opening.name}'")
         for name, value in opening.settings.options.items()
         if name.startswith(_KAFKA)
     }
     return KafkaStreams(opening.name, opening.address, opening.settings.remotes, settings)
-
-
-def _setting(source: str, name: str, value: str) -> str:
-    if "password" in name and not is_reference(value):
-        raise UsageError(f"A password does not belong in the settings of source '{source}'.", hint="Write env:NAME.")
-    return resolve(value, Path.cwd(), f"source '{source}'")
 
 
 def _table_findings(table: TableSettings) -> Iterator[Finding]:
