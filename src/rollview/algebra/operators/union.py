@@ -1,4 +1,4 @@
-"""UNION ALL. Law: Δ(R + S) = ΔR + ΔS (003 /2). Columns meet by position, named as in the first side."""
+"""UNION ALL. Law: Δ(R + S) = ΔR + ΔS. Columns meet by position, named as in the first side."""
 
 from __future__ import annotations
 
