@@ -226,6 +226,46 @@ class BadValue(SourceStopped):
         )
 
 
+class OutsideFolder(SourceStopped):
+    code = "outside_folder"
+
+    def __init__(self, source: str, path: str, target: str, folder: str) -> None:
+        super().__init__(
+            f"Source '{source}' would read '{target}' for '{path}', which is outside of its folder '{folder}'.",
+            hint="Put the file into the folder. To read anywhere on this machine, remove the source, "
+            "and add it with the option allow_outside: true.",
+            source=source,
+            path=path,
+            target=target,
+            folder=folder,
+        )
+
+
+class NotAFile(SourceStopped):
+    code = "not_a_file"
+
+    def __init__(self, source: str, path: str, found: str) -> None:
+        super().__init__(
+            f"Source '{source}' has '{path}' where a file should be: it is {found}.",
+            hint="Take it away, or put a file in its place. Nothing was read from it.",
+            source=source,
+            path=path,
+            found=found,
+        )
+
+
+class SpoolFull(SourceStopped):
+    code = "spool_full"
+
+    def __init__(self, source: str, limit: int) -> None:
+        super().__init__(
+            f"Source '{source}' has more rows in one transaction or copy than may be on disk at once, {limit:,} bytes.",
+            hint="Raise spool_limit in rollview.yaml, if the warehouse's disk has the room, and capture it again.",
+            source=source,
+            limit=limit,
+        )
+
+
 class LostLease(RollviewError):
     code = "lost_lease"
     retryable = True

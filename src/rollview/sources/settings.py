@@ -19,6 +19,7 @@ from rollview.errors import UsageError
 
 ON_BAD_VALUE = "on_bad_value"
 IN_PLACE = "in_place"
+ALLOW_OUTSIDE = "allow_outside"
 
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
@@ -97,8 +98,9 @@ class SourceSettings:
                 f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
                 hint="Leave out columns and copy; rows can be said.",
             )
-        if self.options.get(IN_PLACE, "true") not in ("true", "false"):
-            raise UsageError(f"{IN_PLACE} is '{self.options[IN_PLACE]}'.", hint="It is true or false.")
+        for option in (IN_PLACE, ALLOW_OUTSIDE):
+            if self.options.get(option, "true") not in ("true", "false"):
+                raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -117,6 +119,11 @@ class SourceSettings:
     def copies(self) -> bool:
         """Whether tables are copied that could be read where they are."""
         return self.options.get(IN_PLACE, "true") == "false"
+
+    @property
+    def allows_outside(self) -> bool:
+        """Whether files are read that lie outside of the source's folder."""
+        return self.options.get(ALLOW_OUTSIDE, "false") == "true"
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)
