@@ -1,4 +1,4 @@
-"""Transactions over several sources: all parts in one csn, or none (seed 004, 5.4)."""
+"""Transactions over several sources: all parts in one csn, or none (Zhuge et al., *The Strobe Algorithms*)."""
 
 from __future__ import annotations
 

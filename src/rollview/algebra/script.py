@@ -1,8 +1,8 @@
 """Writing one propagation query: each node's delta and old state become named subqueries, written once.
 
-Law (003 Def. 4.2): over an interval (a, b], ``delta(rel)`` is the timed delta of ``rel``, ``old(rel)`` is its state
-at a as signed rows. Inputs are the stored relations' ``name@delta``, rows of (a, b] with ``_count`` ±1 and ``_csn``,
-and ``name@old``, the state at a with ``_count`` ±1. A row that was there at a carries csn 0 wherever a csn is needed,
+Law: over an interval (a, b], ``delta(rel)`` is the timed delta of ``rel``, ``old(rel)`` is its state at a as signed
+rows. Inputs are the stored relations' ``name@delta``, rows of (a, b] with ``_count`` ±1 and ``_csn``, and ``name@old``,
+the state at a with ``_count`` ±1. A row that was there at a carries csn 0 wherever a csn is needed,
 so the text does not depend on the interval.
 """
 

@@ -77,6 +77,9 @@ class GlobalSettings:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
+    """A source of a ``kind`` (``postgres``, ``mariadb``, ``mysql``, ``sqlite``, ``delta``, ``files``, ``debezium``) at
+    an ``address``: a URL as ``env:NAME`` or ``file:PATH``, or a path. ``options`` are what the kind understands."""
+
     kind: str
     address: str
     tables: tuple[TableSettings, ...]

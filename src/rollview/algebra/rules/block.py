@@ -1,6 +1,6 @@
 """Select, project, inner join: one term per changed input, each started at that input's delta.
 
-Law (003 Eq. 2, with versions kept as in 002):
+Law (Salem et al., *How To Roll a Join*, equation 2, over tables whose versions are kept):
 
     ΔV(a,b] = Σ_i  R1@a ⋈ … ⋈ R(i-1)@a ⋈ ΔRi(a,b] ⋈ R(i+1)@b ⋈ … ⋈ Rn@b
 

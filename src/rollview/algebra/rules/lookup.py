@@ -8,7 +8,8 @@ Laws, for a parent P with key k and a child C whose foreign key refers to it; bo
   if the first change, at c, only deletes, because C@c[k] is empty; C@a is read only for keys whose first change is an
   update.
 
-When no key was updated in the interval the second law reads no base rows at all (002 /5.1, 003 [9]).
+When no key was updated in the interval the second law reads no base rows at all
+(Chen et al., *Multiversion Based View Maintenance*, section 5.1).
 
 * within: if ΔP is one unit of work, updates no key, and holds every key that ΔC refers to, then each such key has one
   row in ΔP. A child lives within one life of its parent, so that row is the parent of every change of the child, before

@@ -1,4 +1,4 @@
-"""Bag union. Law: Δ(R + S) = ΔR + ΔS (003 /2)."""
+"""Bag union. Law: Δ(R + S) = ΔR + ΔS."""
 
 from __future__ import annotations
 
