@@ -5,7 +5,7 @@ PYTEST := $(PYTHON) -m pytest
 # Without Spark, test by test side by side. With it, two processes with a session each, file by file, the longest first.
 # Faults alone: some of them measure time.
 LIGHT := $(wildcard tests/unit tests/golden tests/property)
-SPARK := $(wildcard tests/anywhere tests/spark tests/interleaving tests/sources tests/docs tests/cli)
+SPARK := $(wildcard tests/anywhere tests/spark tests/interleaving tests/sources tests/audit tests/docs tests/cli)
 ALONE := $(wildcard tests/faults)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 TWO := -n 2 --dist loadfile

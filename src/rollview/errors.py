@@ -19,7 +19,10 @@ RollviewError                 root: code, retryable, facts, hint
 ├── SourceStopped             a source cannot be read on until somebody acts
 │   ├── LostPosition          the source no longer has what follows the last position
 │   ├── SchemaChanged         a table of the source is not what it was
-│   └── BadValue              a value that no column of the table's type can hold
+│   ├── BadValue              a value that no column of the table's type can hold
+│   ├── OutsideFolder         a file that lies outside of the source's folder
+│   ├── NotAFile              a FIFO, a device or a folder where a file should be
+│   └── SpoolFull             more rows at once than may be on disk
 ├── LostLease                 this process was too slow and another took over
 ├── Corrupt                   what is stored contradicts itself; the view is stopped
 ├── EnvironmentFault          Java, Spark or the disk is not as needed

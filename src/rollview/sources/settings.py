@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from rollview.errors import UsageError
 ON_BAD_VALUE = "on_bad_value"
 IN_PLACE = "in_place"
 ALLOW_OUTSIDE = "allow_outside"
+OPEN_ALARM = "open_alarm"
 
+_OPEN_ALARM = "15 minutes"
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
@@ -104,6 +107,7 @@ class SourceSettings:
         for option in (IN_PLACE, ALLOW_OUTSIDE):
             if self.options.get(option, "true") not in ("true", "false"):
                 raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
+        duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -127,6 +131,11 @@ class SourceSettings:
     def allows_outside(self) -> bool:
         """Whether files are read that lie outside of the source's folder."""
         return self.options.get(ALLOW_OUTSIDE, "false") == "true"
+
+    @property
+    def open_alarm(self) -> timedelta:
+        """How long a transaction may be open before somebody should look at it."""
+        return duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)

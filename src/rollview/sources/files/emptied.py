@@ -7,7 +7,6 @@ a file system in trouble may list nothing for a moment.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,7 +25,7 @@ class OtherDeviceError(Exception):
 
 
 def devices(folder: Path, files: Iterable[str]) -> Devices:
-    return {path: os.stat(folder / path).st_dev for path in sorted(_folders(files))}
+    return {path: (folder / path).stat().st_dev for path in sorted(_folders(files))}
 
 
 def emptied(before: Iterable[str], now: Iterable[str]) -> tuple[str, ...]:
@@ -37,7 +36,7 @@ def emptied(before: Iterable[str], now: Iterable[str]) -> tuple[str, ...]:
 def check_devices(folder: Path, paths: Iterable[str], known: Devices) -> None:
     for path in paths:
         try:
-            device = os.stat(folder / path).st_dev
+            device = (folder / path).stat().st_dev
         except FileNotFoundError:
             continue
         if known.get(path, device) != device:

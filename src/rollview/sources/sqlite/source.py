@@ -200,7 +200,9 @@ class SqliteSource:
     def _check_place(self, names: Names, seen: _Place, remote: str) -> None:
         """Whether the log is still the one in which ``seen`` was read."""
         if seen.mark is None:
-            what = f"the log of table '{remote}' was made by an older rollview, and cannot tell whether it was made anew"
+            what = (
+                f"the log of table '{remote}' was made by an older rollview, and cannot tell whether it was made anew"
+            )
             raise LostPosition(self._opening.name, what)
         if self._place(names, seen.number) != seen:
             what = f"entry {seen.number} of the log of table '{remote}' is not the one that was read"
