@@ -22,7 +22,8 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── BadValue              a value that no column of the table's type can hold
 │   ├── OutsideFolder         a file that lies outside of the source's folder
 │   ├── NotAFile              a FIFO, a device or a folder where a file should be
-│   └── SpoolFull             more rows at once than may be on disk
+│   ├── SpoolFull             more rows at once than may be on disk
+│   └── Unreadable            the source gives something that is not understood
 ├── LostLease                 this process was too slow and another took over
 ├── Corrupt                   what is stored contradicts itself; the view is stopped
 ├── EnvironmentFault          Java, Spark or the disk is not as needed
@@ -266,6 +267,21 @@ class SpoolFull(SourceStopped):
             hint="Raise spool_limit in rollview.yaml, if the warehouse's disk has the room, and capture it again.",
             source=source,
             limit=limit,
+        )
+
+
+class Unreadable(SourceStopped):
+    code = "unreadable"
+
+    def __init__(self, source: str, reason: str, *, place: str | None = None, text: str | None = None) -> None:
+        """``place``: where in the source it is, or after which position; ``text``: how it begins."""
+        where = f" ({place})" if place is not None else ""
+        begins = f"; it begins with {text!r}" if text else ""
+        super().__init__(
+            f"Source '{source}' gives something that cannot be read{where}: {reason}{begins}.",
+            hint="Its tables stay at their last good csn. Mend it at the source; it is tried again by itself.",
+            source=source,
+            place=place,
         )
 
 
