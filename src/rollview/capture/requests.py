@@ -16,6 +16,7 @@ from rollview.capture.first_copy import OnProgress, check_tables
 from rollview.capture.health import COPYING, REMOVING, WIDENING
 from rollview.capture.in_place import READINGS
 from rollview.capture.in_place import move_on as move_on_state
+from rollview.capture.recorded_source import open_recorded
 from rollview.capture.run import lease_name
 from rollview.capture.sequencer import Progress
 from rollview.catalog import Catalog, Choice, HeldPart, this_process
@@ -24,7 +25,7 @@ from rollview.core.faults import reach
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
 from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
 from rollview.publish.steps import drop, take_away
-from rollview.sources.kinds import new_memory, open_new, open_recorded
+from rollview.sources.kinds import new_memory, open_new
 from rollview.sources.protocol import Finding
 from rollview.sources.settings import SourceSettings
 

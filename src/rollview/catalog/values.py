@@ -221,20 +221,6 @@ class CapturedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row of a source's table that came (``count`` +1) or went (-1) and has no representation here.
-
-    ``row`` is what identifies it.
-    """
-
-    table: str
-    column: str
-    reason: str
-    row: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Quarantined:
     """A bad row where it is kept, under the relation's name and with the position at which it came or went."""
 

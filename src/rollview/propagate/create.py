@@ -29,8 +29,8 @@ from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
 from rollview.store.timed import Stored
-from rollview.store.types import arrow_type
 from rollview.store.writing import BOUND, stage
+from rollview.types.arrow import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

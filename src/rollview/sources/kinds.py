@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
-from rollview.catalog import Catalog
-from rollview.catalog import Source as Record
 from rollview.core.references import resolve
 from rollview.errors import UsageError
 from rollview.sources.protocol import Opening, Source, SourceTable
@@ -77,12 +76,11 @@ def open_new(name: str, settings: SourceSettings) -> Source:
     return _open(Opening(name, settings, _address(name, settings), new_memory(), {}))
 
 
-def open_recorded(catalog: Catalog, record: Record) -> Source:
-    settings = SourceSettings.from_json(record.settings)
-    snapshot = catalog.snapshot()
-    relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
-    known = {remote: SourceTable(remote, r.schema, r.constraints) for remote, r in relations.items()}
-    return _open(Opening(record.name, settings, _address(record.name, settings), record.memory, known))
+def open_known(
+    name: str, settings: SourceSettings, memory: Mapping[str, Any], tables: Mapping[str, SourceTable]
+) -> Source:
+    """A source that was opened before: with what it had to remember, and its tables as they were captured last."""
+    return _open(Opening(name, settings, _address(name, settings), memory, tables))
 
 
 def _address(name: str, settings: SourceSettings) -> str:

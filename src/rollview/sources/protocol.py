@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from rollview.catalog import BadRow
+from rollview.core.bad_row import BadRow
+from rollview.core.lent import Lent
 from rollview.core.schema import Constraints, Schema
 from rollview.errors import NotFound
 from rollview.sources.sections import Section
 from rollview.sources.settings import SourceSettings, TableSettings
-from rollview.store.links import Lent
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns: None, bool, int, float, Decimal, str, bytes, date or datetime."""

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-from rollview.catalog import BadRow
+from rollview.core.bad_row import BadRow
 from rollview.core.names import COUNT
 from rollview.errors import BadValue
 from rollview.sources.net_rows import comparable, net_rows

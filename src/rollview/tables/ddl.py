@@ -28,12 +28,12 @@ from rollview.publish.steps import drop, recorded, take_away
 from rollview.results import StatementResult
 from rollview.store.datafile import DataFile
 from rollview.store.timed import Stored
-from rollview.store.types import arrow_type, is_atomic
 from rollview.tables.declaration import DeclaredTable, declare_table
 from rollview.tables.failures import statement_failures
 from rollview.tables.staging import Effect, effect, settle, stage_changes
 from rollview.tables.statements import inserted
 from rollview.tables.transaction import Transaction
+from rollview.types.arrow import arrow_type, is_atomic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

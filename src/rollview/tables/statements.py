@@ -24,8 +24,8 @@ from rollview.core.names import COUNT, RESERVED_PREFIX, same
 from rollview.core.schema import Column, Schema
 from rollview.errors import SqlError, Unsupported
 from rollview.store.multiset import col
-from rollview.store.types import arrow_type, holds_float, holds_map
 from rollview.tables.assignment import assigned, missing
+from rollview.types.arrow import arrow_type, holds_float, holds_map
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

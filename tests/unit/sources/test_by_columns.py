@@ -23,7 +23,7 @@ from rollview.sources.sections import NotPlainError
 from rollview.sources.sqlite.columns import read_columns
 from rollview.sources.sqlite.source import _decoded
 from rollview.sources.values import as_table
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 _NUMERIC_MODIFIER = (12 << 16 | 2) + 4
 PLAIN: dict[tuple[str, int], list[str]] = {

@@ -27,7 +27,7 @@ from pymysqlreplication.row_event import DeleteRowsEvent, PartialUpdateRowsEvent
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from rollview.catalog import BadRow
+from rollview.core.bad_row import BadRow
 from rollview.core.names import same
 from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, SchemaChanged

@@ -28,7 +28,7 @@ from rollview.sources.delta.files import (
     place_of,
     read_rows,
 )
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 _KIND = "_change_type"
 _SIGNS: Mapping[str, int] = {"insert": +1, "update_postimage": +1, "delete": -1, "update_preimage": -1}

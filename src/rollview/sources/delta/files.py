@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.schema import Column, Schema
 from rollview.sources.files.formats import spelled
 from rollview.sources.protocol import SourceTable
 from rollview.sources.values import UnfitError
-from rollview.store.links import Lent, UnlinkableError
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 _UNREAD = ("deletionVectors", "columnMapping", "variantType", "variantType-preview", "typeWidening")
 _PARTITION = "partition."

@@ -17,6 +17,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from rollview.core.lent import Lent, UnlinkableError
 from rollview.errors import BadValue, LostPosition, SchemaChanged, UsageError
 from rollview.sources.delta.changes import changed_rows, version_of
 from rollview.sources.delta.files import (
@@ -43,7 +44,6 @@ from rollview.sources.protocol import (
 )
 from rollview.sources.spool import Collected, told
 from rollview.sources.values import UnfitError
-from rollview.store.links import Lent, UnlinkableError
 
 
 class DeltaSource:

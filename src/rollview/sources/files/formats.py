@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from rollview.core.schema import Column, Schema
 from rollview.sources.values import UnfitError, as_table
-from rollview.store.types import arrow_type, spark_type
+from rollview.types.arrow import arrow_type, spark_type
 
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
     "csv": (".csv",),

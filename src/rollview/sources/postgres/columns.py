@@ -17,7 +17,7 @@ import pyarrow as pa
 from rollview.sources.postgres.announced import Layout
 from rollview.sources.postgres.texts import read_texts
 from rollview.sources.sections import NotPlainError, Section
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]

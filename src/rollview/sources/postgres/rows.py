@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollview.catalog import BadRow
+from rollview.core.bad_row import BadRow
 from rollview.errors import LostPosition
 from rollview.sources.postgres.announced import Layout
 from rollview.sources.postgres.messages import UNCHANGED, Image, RowMessage, Unchanged

@@ -13,8 +13,8 @@ import pyarrow as pa
 from rollview.core import names
 from rollview.core.schema import Schema
 from rollview.errors import Unsupported
-from rollview.store import spelling
-from rollview.store.spelling import Spelled
+from rollview.types import spelling
+from rollview.types.spelling import Spelled
 
 _ARROW: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),

@@ -5,7 +5,7 @@ import pytest
 
 from rollview.core.schema import Column, Schema
 from rollview.errors import Unsupported
-from rollview.store.types import arrow_schema, arrow_type, holds_map, spark_schema, spark_type
+from rollview.types.arrow import arrow_schema, arrow_type, holds_map, spark_schema, spark_type
 
 SAME = [
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp_ltz",
