@@ -19,9 +19,10 @@ from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone,
 from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Pin, Relation, UnitPart
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
-from rollview.errors import BadValue
+from rollview.errors import BadValue, RollviewError, Unreadable
 from rollview.publish.steps import recorded
 from rollview.relations.folders import delta_folder, state_folder
+from rollview.sources.boundary import as_error
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 
@@ -78,7 +79,7 @@ class Publication:
         """Together; one by one if a value does not fit, so that those before it are kept."""
         try:
             self._publish(entries, ends)
-        except BadValue:
+        except (BadValue, Unreadable):
             if len(entries) == 1:
                 raise
             for entry in entries[:-1]:
@@ -95,7 +96,7 @@ class Publication:
             relations = {remote: snapshot.get(name) for remote, name in names.items()}
             after = snapshot.moment.csn
             entries = [self._sifted(entry, relations) for entry in entries]
-            settled = settle(self._root, relations, entries, after + 1)
+            settled = _settled(self._root, relations, entries, after + 1)
             if settled.entries:
                 self._write(lease, settled, Interval(after, after + len(settled.entries)), ends, entries)
             else:
@@ -168,6 +169,17 @@ class Publication:
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)
         return _Written(relation, Part.DELTA, folder, files)
+
+
+def _settled(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[Entry], csn: Csn) -> Settled:
+    """What a source's rows make fail stops that source; among several entries it is found one by one."""
+    try:
+        return settle(root, relations, entries, csn)
+    except (RollviewError, OSError):
+        raise
+    except Exception as error:
+        first = entries[0].arrived[0]
+        raise as_error(first.source, error, first.unit.position) from error
 
 
 def _close_spools(entries: Sequence[Entry]) -> None:
