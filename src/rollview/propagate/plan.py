@@ -23,6 +23,8 @@ from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 400_000
 """Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
+MANY_CSNS = 24
+"""From here on it pays to keep track of the lives of rows, rather than to look at all rows of a key at each csn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,11 @@ class PropagateStep:
         return self.work.delta_rows <= SMALL_DELTA_ROWS
 
     @property
+    def many(self) -> bool:
+        """The changes may lie at so many csns that a key should not be looked at anew at each of them."""
+        return self.work.csns is not None and self.work.csns[1] - self.work.csns[0] >= MANY_CSNS
+
+    @property
     def shuffles_little(self) -> bool:
         """A few rows are all that moves between executors: no state is grouped whole."""
         return self.small and self.mode is not Mode.WHOLE and not self.groups_states
@@ -66,7 +73,13 @@ class PropagateStep:
         """Sizes only as far as they matter, so that the next refresh like this one finds its query written."""
         sizes = ((name, _limit_above(rows)) for name, rows in self.sizes.items())
         return Circumstances(
-            frozenset(self.motion.items()), self.small, frozenset(sizes), self.closed, ahead and self.ahead, self.absent
+            frozenset(self.motion.items()),
+            self.small,
+            frozenset(sizes),
+            self.closed,
+            ahead and self.ahead,
+            self.absent,
+            self.many,
         )
 
 

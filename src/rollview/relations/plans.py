@@ -31,6 +31,7 @@ class Circumstances:
     closed: frozenset[tuple[str, str]]
     ahead: bool
     absent: frozenset[str] = frozenset()
+    many: bool = False
 
 
 def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
@@ -59,6 +60,7 @@ def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
         closed=circumstances.closed,
         ahead=circumstances.ahead,
         absent=circumstances.absent,
+        many=circumstances.many,
     )
     return replace(written, query=written.query.limit(BOUND + 1)) if circumstances.ahead else written
 
