@@ -28,6 +28,12 @@ VIEWS = {
     "a grand total": "SELECT MAX(x) AS h, MIN(w) AS l, COUNT(x) AS n, SUM(x) AS s FROM r WHERE k = 1",
     "MAX of MAX": "SELECT m, COUNT(*) AS n FROM (SELECT g, MAX(x) AS m FROM r GROUP BY g) AS q GROUP BY m",
     "DISTINCT": "SELECT d.k, e.f FROM (SELECT DISTINCT k, g FROM r) AS d JOIN e ON e.k = d.k",
+    "LEFT JOIN": "SELECT r.k, r.x, s.y FROM r LEFT JOIN s ON r.k = s.k",
+    "RIGHT JOIN": "SELECT r.x, s.k, s.w FROM r RIGHT JOIN s ON r.k = s.k AND r.x > 1",
+    "FULL JOIN": "SELECT r.k AS a, t.k AS b, t.z FROM r FULL JOIN t ON r.k <=> t.k AND r.g = t.g AND t.z > 0",
+    "SEMI JOIN": "SELECT r.k, r.x FROM r LEFT SEMI JOIN s ON r.k = s.k",
+    "ANTI JOIN": "SELECT t.k, t.z FROM t LEFT ANTI JOIN r ON r.k = t.k AND r.x > t.g",
+    "ANTI JOIN by <=>": "SELECT t.z FROM t LEFT ANTI JOIN r ON r.k <=> t.k",
     "DISTINCT of DOUBLE": "SELECT d.z, d.k FROM (SELECT DISTINCT z, k FROM t) AS d JOIN e ON e.k = d.k",
 }
 

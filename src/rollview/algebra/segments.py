@@ -29,24 +29,26 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
-from rollview.algebra.lives import FIRST, LAST, LEVELS, PLACE
+from rollview.algebra.lives import FIRST, LAST, LEVELS, PLACE, bits
 from rollview.algebra.script import Script
 
 LEVEL, NODE = "_rv_level", "_rv_node"
+_LEFT, _RIGHT = "_rv_l", "_rv_r"
+_FROM, _TO = "_rv_from", "_rv_to"
 
 
 def nodes_of_lives(script: Script, lives: str, carried: Sequence[str]) -> str:
     """Each life in each of its nodes: the carried columns, ``LEVEL`` and ``NODE``."""
     kept = [column(None, name) for name in carried]
     length = exp.Sub(this=column(None, LAST), expression=column(None, FIRST))
-    levels = cast(exp.Ceil(this=exp.Log(this=number(2), expression=cast(length, "double"))), "int")
-    at_levels = select(*kept, column(None, FIRST), column(None, LAST), named(_up_to(levels), LEVEL)).from_(table(lives))
+    lasting = [named(column(None, FIRST), _FROM), named(column(None, LAST), _TO)]
+    at_levels = select(*kept, *lasting, named(_up_to(bits(length)), LEVEL)).from_(table(lives))
     level, one = column(None, LEVEL), exp.BitwiseLeftShift(this=big(1), expression=column(None, LEVEL))
-    rounded_up = exp.Sub(this=exp.Add(this=column(None, FIRST), expression=one), expression=number(1))
+    rounded_up = exp.Sub(this=exp.Add(this=column(None, _FROM), expression=one), expression=number(1))
     left = exp.BitwiseRightShift(this=exp.Paren(this=rounded_up), expression=level.copy())
-    right = exp.BitwiseRightShift(this=column(None, LAST), expression=level.copy())
-    bounds = select(*kept, level, named(left, "l"), named(right, "r")).from_(at_levels.subquery("v"))
-    first, last = column(None, "l"), column(None, "r")
+    right = exp.BitwiseRightShift(this=column(None, _TO), expression=level.copy())
+    bounds = select(*kept, level, named(left, _LEFT), named(right, _RIGHT)).from_(at_levels.subquery("v"))
+    first, last = column(None, _LEFT), column(None, _RIGHT)
     after_first = exp.Add(this=first.copy(), expression=_odd(first))
     begins = case((all_of([_is_odd(first), exp.LT(this=first.copy(), expression=last.copy())]), first.copy()))
     ends = case(
@@ -60,10 +62,11 @@ def nodes_of_lives(script: Script, lives: str, carried: Sequence[str]) -> str:
     return script.add("nodes", nodes.where(not_null(column(None, NODE)), copy=False))
 
 
-def nodes_of_places(script: Script, moments: str, carried: Sequence[str]) -> str:
-    """Each moment in the node of each level that its place lies in."""
+def nodes_of_places(script: Script, rows: str, carried: Sequence[str], place: str = PLACE) -> str:
+    """Each row in the node of each level that its place lies in."""
     kept = [column(None, name) for name in carried]
-    at_levels = select(*kept, column(None, PLACE), named(_up_to(column(None, LEVELS)), LEVEL)).from_(table(moments))
+    levels = _up_to(column(None, LEVELS))
+    at_levels = select(*kept, named(column(None, place), PLACE), named(levels, LEVEL)).from_(table(rows))
     node = exp.BitwiseRightShift(this=column(None, PLACE), expression=column(None, LEVEL))
     return script.add("above", select(*kept, column(None, LEVEL), named(node, NODE)).from_(at_levels.subquery("p")))
 

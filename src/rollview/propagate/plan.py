@@ -48,6 +48,8 @@ class PropagateStep:
     """Tell the state at the end as well: it is about to be applied, and all groups are looked at anyway."""
     absent: frozenset[str] = frozenset()
     """Relations of which only changes can be read."""
+    many: bool = False
+    """The changes may lie at so many csns that a key should not be looked at anew at each of them."""
     more: bool = False
     """The view is not where it was wanted after this step: another one follows."""
 
@@ -58,11 +60,6 @@ class PropagateStep:
     @property
     def small(self) -> bool:
         return self.work.delta_rows <= SMALL_DELTA_ROWS
-
-    @property
-    def many(self) -> bool:
-        """The changes may lie at so many csns that a key should not be looked at anew at each of them."""
-        return self.work.csns is not None and self.work.csns[1] - self.work.csns[0] >= MANY_CSNS
 
     @property
     def shuffles_little(self) -> bool:
@@ -133,6 +130,7 @@ def plan_propagate(
         groups_states=plan.groups_states and work.read_rows > SMALL_DELTA_ROWS,
         ahead=applied_next and few and choice.mode is not Mode.WHOLE and interval.through == through,
         absent=frozenset(absent),
+        many=plan.groups_states and _spread(work) >= MANY_CSNS,
         more=interval.through < through,
     )
 
@@ -149,6 +147,11 @@ def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> RefreshWork
     csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
     rows = sum(change.rows for change in changes.values())
     return RefreshWork(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
+
+
+def _spread(work: RefreshWork) -> int:
+    """At most so many csns lie between the first and the last change."""
+    return work.csns[1] - work.csns[0] if work.csns is not None else 0
 
 
 def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:

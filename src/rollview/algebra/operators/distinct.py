@@ -61,8 +61,9 @@ class Distinct:
 
     def delta(self, script: Script) -> exp.Query:
         if script.many:
-            rows = [(self.input, self.columns)]
-            return come_and_go(presences(script, *rows[0], numbered(script, rows)), self.columns, AT, UNTIL)
+            moments = numbered(script, [(self.input, self.columns)])
+            there = presences(script, self.input, self.columns, moments, apart=False)
+            return come_and_go(there, self.columns, AT, UNTIL)
 
         def evaluate(inputs: Sequence[str], moments: str) -> exp.Query:
             return self._rows(AT, UNTIL).from_(table(inputs[0]))
