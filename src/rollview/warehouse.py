@@ -21,6 +21,8 @@ from rollview import results
 from rollview.algebra.definition import Declared, declare, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot, SourcePosition
+from rollview.core import durable
+from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
 from rollview.core.order import Order
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlError, UsageError
@@ -71,8 +73,11 @@ class Warehouse:
             raise AlreadyExists("warehouse", str(place))
         place.mkdir(parents=True, exist_ok=True)
         catalog = Catalog.create(catalog_url or place / CATALOG_FILE)
-        (place / DATA_FOLDER).mkdir()
-        return cls(place, catalog, None, {})
+        warehouse = cls(place, catalog, None, {})
+        warehouse._data.mkdir()
+        durable.sync([place])
+        warehouse._check_belongs()
+        return warehouse
 
     @classmethod
     def open(
@@ -85,10 +90,28 @@ class Warehouse:
     ) -> Warehouse:
         """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``.
         ``order``: that of commits of several sources, by arrival if it says nothing else."""
-        place = Path(root).absolute()
-        if not (place / DATA_FOLDER).is_dir():
-            raise NotFound("warehouse", str(place), hint="Create one with: rollview init, or Warehouse.create().")
-        return cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order)
+        place = _existing(root)
+        warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order)
+        try:
+            warehouse._check_belongs()
+        except BaseException:
+            warehouse.close()
+            raise
+        return warehouse
+
+    @classmethod
+    def recover(
+        cls, root: str | os.PathLike[str], catalog_url: str | None = None, *, accept_catalog: bool = False
+    ) -> results.CatalogRecovery:
+        """Whether a warehouse's catalog and data belong together, also where ``open`` refuses them.
+
+        ``accept_catalog``: go on from a catalog that is older than the data, as it is after a backup was restored.
+        """
+        from rollview.publish import restored
+
+        place = _existing(root)
+        with Catalog.open(catalog_url or place / CATALOG_FILE) as catalog:
+            return (restored.accept if accept_catalog else restored.look)(catalog, place / DATA_FOLDER)
 
     def close(self) -> None:
         """Let go of the catalog. A Spark session stays: it belongs to the process."""
@@ -156,7 +179,7 @@ class Warehouse:
         return self._create_view(declare(text))
 
     def drop_view(self, name: str) -> None:
-        from rollview.publish.steps import drop, take_away
+        from rollview.publish.steps import drop
 
         self._recover()
         with self.catalog.lease("definitions", f"relation:{name}") as lease, self.catalog.write(lease) as writer:
@@ -165,8 +188,8 @@ class Warehouse:
             readers = tuple(reader.name for reader in snapshot.readers(view.name))
             if readers:
                 raise InUse("view", view.name, readers)
-            step = drop(writer, view)
-        take_away(self.catalog, self._data, view, step)
+            drop(writer, view)
+        reach("drop.published")
 
     def refresh(
         self,
@@ -230,6 +253,8 @@ class Warehouse:
         from rollview.maintain import Keep, Maintenance, maintain
         from rollview.schedule import select_relations
 
+        # It removes what the catalog does not know: it has to be the right one, now.
+        self._check_belongs()
         if not explain:
             self._recover()
         names = select_relations(self.snapshot(), select) if select else None
@@ -338,7 +363,7 @@ class Warehouse:
         from rollview.capture import requests
 
         self._recover()
-        requests.remove(self.catalog, self._data, name, forget=forget)
+        requests.remove(self.catalog, name, forget=forget)
 
     # Questions
 
@@ -413,6 +438,11 @@ class Warehouse:
     @property
     def _data(self) -> Path:
         return self.root / DATA_FOLDER
+
+    def _check_belongs(self) -> None:
+        from rollview.publish.belonging import check_belongs
+
+        check_belongs(self.catalog, self._data)
 
     def _move_on(self, table: str) -> bool:
         from rollview.capture import requests
@@ -539,6 +569,13 @@ class Warehouse:
         from rollview.tables import Transaction
 
         return Transaction(self.spark, self._data, self.catalog).query(render(tree))
+
+
+def _existing(root: str | os.PathLike[str]) -> Path:
+    place = Path(root).absolute()
+    if not (place / DATA_FOLDER).is_dir():
+        raise NotFound("warehouse", str(place), hint="Create one with: rollview init, or Warehouse.create().")
+    return place
 
 
 def _a_view(snapshot: Snapshot, name: str) -> Relation:

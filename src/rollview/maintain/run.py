@@ -162,6 +162,9 @@ def _told_sweep(sweep: Sweep, grace: timedelta, *, later: bool) -> Iterator[Upke
         if waiting and later:
             why = f"{what}; they go after {_hours(grace)} in which a reader may still hold them"
             yield Upkeep(owner, None, "hold", why, None, len(waiting), sweep.bytes(waiting))
+    if sweep.unused.foreign:
+        why = f"folders that carry the id of another warehouse stay: {', '.join(sweep.unused.foreign)}"
+        yield Upkeep(None, None, "hold", why, None, 0, 0)
     for owner, trim in sweep.trims:
         why = f"its Delta log begins at version {trim.version}"
         yield Upkeep(owner, trim.root.name, "trim", why, None, len(trim.paths), trim.bytes)

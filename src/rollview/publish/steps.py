@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rollview.catalog import Catalog, CatalogWriter, Lease, Relation, StepKind
-from rollview.core.faults import reach
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError
-from rollview.publish.recover import discard, discard_unpinned, let_go, this_owner
+from rollview.publish.belonging import prepare
+from rollview.publish.recover import discard_unpinned, let_go, this_owner
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,9 @@ def recorded(
     """The step that writes to these folders, while the block runs. If the block fails, so has the step."""
     with catalog.write(lease) as writer:
         step = writer.begin_step(relation, kind, interval, this_owner(), folders)
+        begun = writer.identity().begun
     try:
+        prepare(root, begun, folders)
         yield step
     except BaseException:
         give_up(catalog, root, step)
@@ -58,16 +60,9 @@ def give_up(catalog: Catalog, root: Path, step_id: int) -> None:
         _log.warning("step %d not given up: %s", step_id, error.message)
 
 
-def drop(writer: CatalogWriter, relation: Relation) -> int:
-    """A relation leaves the catalog. Returns the step that ``take_away`` ends, after the transaction."""
+def drop(writer: CatalogWriter, relation: Relation) -> None:
+    """A relation leaves the catalog. Its files stay for those who still read them; maintenance removes them."""
     writer.drop_relation(relation.name)
     csn = writer.snapshot().moment.csn
-    return writer.begin_step(relation.name, "drop", Interval(csn, csn), this_owner(), (relation.folder,))
-
-
-def take_away(catalog: Catalog, root: Path, relation: Relation, step_id: int) -> None:
-    """The files of a dropped relation."""
-    reach("drop.published")
-    discard(root, relation.folder)
-    with catalog.write() as writer:
-        writer.finish_step(step_id, "done")
+    step = writer.begin_step(relation.name, "drop", Interval(csn, csn), this_owner(), (relation.folder,))
+    writer.finish_step(step, "done")

@@ -12,6 +12,7 @@ from pathlib import Path
 from rollview.catalog import Catalog, CatalogWriter, Part, Relation
 from rollview.core.interval import Csn, Interval
 from rollview.errors import RollviewError
+from rollview.publish.belonging import prepare
 from rollview.publish.recover import discard, discard_unpinned, let_go, this_owner
 from rollview.store.folder import DeltaFolder
 
@@ -34,10 +35,13 @@ class Places:
         """A new staging folder of the table's delta."""
         free = self._free.setdefault(relation.name, [])
         if not free:
-            free += [DeltaFolder.new_folder() for _ in range(_AT_ONCE)]
-            paths = [f"{relation.folder}/{Part.DELTA}/{place}" for place in free]
+            new = [DeltaFolder.new_folder() for _ in range(_AT_ONCE)]
+            paths = [f"{relation.folder}/{Part.DELTA}/{place}" for place in new]
             with self._catalog.write() as writer:
                 self._steps.append(writer.begin_step(relation.name, "commit", self._between, this_owner(), paths))
+                begun = writer.identity().begun
+            prepare(self._root, begun, paths)
+            free += new
         place = free.pop(0)
         self._taken[place] = f"{relation.folder}/{Part.DELTA}/{place}"
         return place
