@@ -19,7 +19,8 @@ RollviewError                 root: code, retryable, facts, hint
 ├── SourceStopped             a source cannot be read on until somebody acts
 │   ├── LostPosition          the source no longer has what follows the last position
 │   ├── SchemaChanged         a table of the source is not what it was
-│   └── BadValue              a value that no column of the table's type can hold
+│   ├── BadValue              a value that no column of the table's type can hold
+│   └── Unreadable            the source gives something that is not understood
 ├── LostLease                 this process was too slow and another took over
 ├── Corrupt                   what is stored contradicts itself; the view is stopped
 ├── WrongCatalog              the catalog and the data belong to two warehouses
@@ -225,6 +226,21 @@ class BadValue(SourceStopped):
             table=table,
             column=column,
             position=position,
+        )
+
+
+class Unreadable(SourceStopped):
+    code = "unreadable"
+
+    def __init__(self, source: str, reason: str, *, place: str | None = None, text: str | None = None) -> None:
+        """``place``: where in the source it is, or after which position; ``text``: how it begins."""
+        where = f" ({place})" if place is not None else ""
+        begins = f"; it begins with {text!r}" if text else ""
+        super().__init__(
+            f"Source '{source}' gives something that cannot be read{where}: {reason}{begins}.",
+            hint="Its tables stay at their last good csn. Mend it at the source; it is tried again by itself.",
+            source=source,
+            place=place,
         )
 
 

@@ -6,7 +6,6 @@ Law: a secret is never in the file, only a reference to it: ``env:NAME`` or ``fi
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from rollview.results import CatalogRecovery, Result
 from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings, table_named
 
 if TYPE_CHECKING:
+    import yaml
     from pydantic import ValidationError
 
     from rollview.warehouse import Warehouse
@@ -171,11 +171,18 @@ class Project:
         return self.folder / Path(self.config.warehouse).expanduser()
 
     def catalog_url(self) -> str | None:
-        return None if self.config.catalog is None else resolve(self.config.catalog, self.folder)
+        catalog = _without_secret(self.config.catalog)
+        return None if catalog is None else resolve(catalog, self.folder)
 
     def spark_conf(self) -> dict[str, str]:
-        settings = (self.config.spark or {}).items()
-        return {key: resolve(_spelled(value), self.folder) for key, value in settings}
+        settings = {key: _spelled(value) for key, value in (self.config.spark or {}).items()}
+        for key, value in settings.items():
+            if references.is_literal_secret(key, value):
+                raise UsageError(
+                    f"The secret '{key}' does not belong in {FILE}.",
+                    hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
+                )
+        return {key: resolve(value, self.folder) for key, value in settings.items()}
 
     def source(self, name: str) -> SourceSettings:
         """What the file says of a source, its paths understood from anywhere."""
@@ -215,9 +222,17 @@ def load_project(folder: Path) -> Project:
 
     try:
         data = yaml.safe_load((folder / FILE).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as cause:
-        raise UsageError(f"'{folder / FILE}' is not valid YAML: {' '.join(str(cause).split())}") from None
+    # Their messages quote the file, which may hold a secret that should not have been there.
+    except yaml.YAMLError as cause:
+        raise UsageError(f"'{folder / FILE}' is not valid YAML{_place_in(cause)}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"'{folder / FILE}' is not valid YAML: it is not UTF-8 text.") from None
     return Project(folder, _validate(data or {}, folder / FILE))
+
+
+def _place_in(fault: yaml.YAMLError) -> str:
+    mark = getattr(fault, "problem_mark", None) or getattr(fault, "context_mark", None)
+    return f": it cannot be read at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
 
 
 def start_project(folder: Path, catalog: str | None = None) -> ProjectStarted:
@@ -250,7 +265,7 @@ def _settings(catalog: str | None) -> str:
 
 
 def _without_secret(catalog: str | None) -> str | None:
-    if catalog is not None and re.match(r"\w[\w+.-]*://[^/@]*:[^/@]*@", catalog):
+    if catalog is not None and references.holds_secret(catalog):
         raise UsageError(
             f"A password does not belong in {FILE}.",
             hint="Put the URL into the environment and give --catalog env:NAME, or into a file and give file:PATH.",

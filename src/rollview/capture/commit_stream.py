@@ -1,4 +1,4 @@
-"""One source's way in.
+"""One source's commits, one after another.
 
 Law: units of work come strictly in the source's commit order, each once: what is at or before the position is in the
 ledger already and is dropped. When a unit counts as committed never goes back, and is never a time that the source was
@@ -15,7 +15,8 @@ from typing import Any
 from rollview.capture.restrict import restricted, restrictions
 from rollview.catalog import Snapshot
 from rollview.catalog import Source as Record
-from rollview.errors import Corrupt
+from rollview.errors import Corrupt, SchemaChanged
+from rollview.evolve.plan import LayoutChange
 from rollview.sources.protocol import Source, UnitOfWork
 from rollview.sources.settings import GlobalSettings, SourceSettings
 from rollview.sources.values import as_rows
@@ -65,7 +66,7 @@ class Reading:
     passed: datetime | None
 
 
-class Inlet:
+class CommitStream:
     """Whoever uses it holds the lease ``source:NAME``."""
 
     def __init__(self, source: Source, record: Record, snapshot: Snapshot) -> None:
@@ -85,8 +86,12 @@ class Inlet:
         self.units = 0
         self.rows = 0
 
-    def read(self, limit: int) -> Reading:
-        batch = self.source.read(self.position, limit)
+    def read(self, limit: int) -> Reading | LayoutChange:
+        """What comes after the position; or that a table is not what it was, if nothing comes before that."""
+        try:
+            batch = self.source.read(self.position, limit)
+        except SchemaChanged as error:
+            return LayoutChange.told_by(error)
         arrived = tuple(self._timed(self._fresh(batch.units)))
         last = arrived[-1].effective if arrived else self.known
         passed = _later(batch.known, last) if batch.complete else last

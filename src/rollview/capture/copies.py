@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rollview.capture.commit_stream import Inlet
+from rollview.capture.commit_stream import CommitStream
 from rollview.capture.first_copy import OnProgress, pieces, run_first_copy
 from rollview.capture.health import COPYING, WIDENING, note, noting
 from rollview.capture.in_place import READINGS, forward
@@ -23,9 +23,9 @@ from rollview.capture.sequencer import Progress, Sequencer
 from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
 from rollview.core.faults import reach
-from rollview.errors import RollviewError, SchemaChanged
-from rollview.evolve.follow import follow, unkept
-from rollview.evolve.follow import widen as widen_table
+from rollview.errors import RollviewError
+from rollview.evolve.plan import change_from
+from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
 from rollview.sources.protocol import Changes, FirstCopy, Source, UnitOfWork
 from rollview.sources.settings import SourceSettings
 
@@ -77,7 +77,7 @@ def copy_again(catalog: Catalog, root: Path, record: Record, *, widen: bool) -> 
                 writer.sources.set_health(record.name, {**record.health, READINGS: dict(readings)})
         if notes and not done.units:
             with catalog.write() as writer:
-                writer.sources.hasten_layouts(done.csn)
+                activate_layouts(writer, done.csn)
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
@@ -88,7 +88,7 @@ def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy:
         found = list(pieces(record.name, settings, table, copy))
         changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
-    return Sequencer(catalog, root, [Inlet(source, record, catalog.snapshot())]).replace(unit, copy.memory)
+    return Sequencer(catalog, root, [CommitStream(source, record, catalog.snapshot())]).replace(unit, copy.memory)
 
 
 def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
@@ -96,17 +96,15 @@ def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     for table in copy.tables:
-        relation = relations[table.name]
-        gone = tuple(c.name for c in relation.schema if table.schema.find(c.name) != c)
-        unsure = unkept(relation.constraints, table.constraints)
-        if gone or unsure:
-            what = f"columns that are gone or promise less: {', '.join((*gone, *unsure))}"
-            follow(catalog, record, SchemaChanged(record.name, table.name, what, gone=gone, unsure=unsure))
+        change = change_from(record, relations[table.name], table)
+        if change is not None and run_change(catalog, record, change) is None:
+            raise change.refused()
 
 
 def _widen_copy(catalog: Catalog, root: Path, record: Record, copy: FirstCopy) -> tuple[str, ...]:
-    found = {table.name: widen_table(catalog, root, record, table, copy.position) for table in copy.tables}
-    return tuple(f"table '{name}' has as well: {', '.join(columns)}" for name, columns in found.items() if columns)
+    plans = {table.name: run_widening(catalog, root, record, table, copy.position) for table in copy.tables}
+    columns = {name: [column.name for column in plan.new] for name, plan in plans.items() if plan is not None}
+    return tuple(f"table '{name}' has as well: {', '.join(new)}" for name, new in columns.items())
 
 
 def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ...]:
@@ -114,10 +112,7 @@ def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ..
     settings = SourceSettings.from_json(record.settings)
     chosen = [table for table in settings.tables if table.rows or table.needed]
     with catalog.write() as writer:
-        snapshot = writer.snapshot()
-        for relation, rows in ((snapshot.get(table.relation), table.rows) for table in chosen):
-            about = (relation.schema, relation.constraints, position, snapshot.moment.csn, f"rows: {rows or 'all'}")
-            writer.sources.set_layout(relation.name, *about)
+        note_rows(writer, position, ((table.relation, table.rows) for table in chosen))
     return tuple(f"rows of table '{table.remote}': {table.rows or 'all'}" for table in chosen)
 
 

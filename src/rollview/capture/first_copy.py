@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from rollview.capture.in_place import COPIED, READINGS, told
 from rollview.capture.restrict import restriction
-from rollview.capture.stored_rows import delta_folder, state_folder
 from rollview.catalog import (
     Catalog,
     CatalogWriter,
@@ -36,7 +35,9 @@ from rollview.core.lent import UnlinkableError
 from rollview.core.names import fault_in_name, same
 from rollview.core.schema import Schema
 from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
+from rollview.evolve.run import begin_layout
 from rollview.publish.steps import recorded
+from rollview.relations.folders import delta_folder, state_folder
 from rollview.results import Progress
 from rollview.sources.protocol import FirstCopy, Lender, Source, SourceTable
 from rollview.sources.quarantine import sift_rows
@@ -202,8 +203,7 @@ def _publish(
                 about = (one.relation.schema, one.relation.constraints)
                 writer.add_relation(one.relation.name, RelationKind.TABLE, *about, None, (), one.relation.folder)
                 writer.sources.attach(record.name, one.relation.name, one.table.name)
-                at = writer.snapshot().moment.csn + 1
-                writer.sources.set_layout(one.relation.name, *about, copy.position, at, _reason(record, one.table))
+                begin_layout(writer, one.relation.name, copy.position, _reason(record, one.table))
             moment = _first_unit(writer, record.name, copy, copied)
             for one, (state, delta) in zip(copied, versions, strict=True):
                 writer.pin(one.relation.name, Pin(Part.STATE, state, moment.csn, moment.csn, one.rows))

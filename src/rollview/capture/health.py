@@ -12,7 +12,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from rollview.capture.commit_stream import Inlet
+from rollview.capture.commit_stream import CommitStream
 from rollview.capture.in_place import READINGS, forward
 from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
@@ -56,11 +56,11 @@ def _state(record: Record, error: RollviewError) -> str:
     return "retrying" if error.retryable and record.state == "active" else record.state
 
 
-def readings(catalog: Catalog, root: Path, record: Record, inlet: Inlet) -> Mapping[str, object]:
+def readings(catalog: Catalog, root: Path, record: Record, stream: CommitStream) -> Mapping[str, object]:
     """How tables are read that may be read where they are; the states of those move on with what was captured."""
-    if inlet.position == record.position:
+    if stream.position == record.position:
         return {READINGS: record.health[READINGS]} if READINGS in record.health else {}
-    readings = forward(catalog, root, inlet.source, record)
+    readings = forward(catalog, root, stream.source, record)
     return {READINGS: dict(readings)} if readings else {}
 
 

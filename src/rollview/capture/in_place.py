@@ -13,14 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rollview.capture.stored_rows import state_folder
 from rollview.catalog import Catalog, Lease, Part, Relation
 from rollview.catalog import Source as Record
 from rollview.core.interval import Interval
 from rollview.core.lent import UnlinkableError
 from rollview.errors import RollviewError
 from rollview.publish.fold import pays
-from rollview.publish.rewrite import Files, Rewriting, rewrite
+from rollview.publish.rewrite import Rewriting, rewrite
+from rollview.relations.folders import state_folder
 from rollview.sources.protocol import Lender, Source
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
@@ -108,21 +108,3 @@ def _read(catalog: Catalog, root: Path, name: str, reason: str | None) -> Readin
 def _falls_behind(catalog: Catalog, root: Path, name: str, reading: Reading) -> bool:
     snapshot = catalog.snapshot()
     return bool(reading.get("kept")) or pays(snapshot, root, snapshot.get(name))
-
-
-def own_copy(catalog: Catalog, root: Path, lease: Lease, relation: Relation) -> None:
-    """Linked files become files of ours: they may hold columns that the table has not had so far."""
-    folder, pin = state_folder(root, relation), relation.pins[Part.STATE]
-    old = folder.files(pin.version) if pin.is_kept else ()
-    if not any(file.linked for file in old):
-        return
-
-    def write(folder: DeltaFolder, places: Sequence[str]) -> Files:
-        staged: Files = ()
-        for file in old:
-            # All that is in the place so far.
-            staged = folder.stage(folder.load([file]), places[0])
-        return staged
-
-    work = Rewriting(relation, Part.STATE, "fold", Interval(pin.through, pin.through), old, pin.after, pin.through)
-    rewrite(catalog, lease, root, work, folder, write)

@@ -12,16 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rollview.capture.arrange import Entry
-from rollview.capture.commit_stream import End, Inlet
+from rollview.capture.commit_stream import CommitStream, End
 from rollview.capture.quarantine import note_quarantine, sift
 from rollview.capture.recorded_source import tables_of
 from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone, settle
-from rollview.capture.stored_rows import delta_folder, state_folder
 from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Pin, Relation, UnitPart
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
-from rollview.errors import BadValue
+from rollview.errors import BadValue, RollviewError, Unreadable
 from rollview.publish.steps import recorded
+from rollview.relations.folders import delta_folder, state_folder
+from rollview.sources.boundary import as_error
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 
@@ -43,10 +44,10 @@ class _Written:
 class Publication:
     """Of the units of work of some sources, whose leases the caller holds."""
 
-    def __init__(self, catalog: Catalog, root: Path, inlets: Sequence[Inlet]) -> None:
+    def __init__(self, catalog: Catalog, root: Path, streams: Sequence[CommitStream]) -> None:
         self._catalog = catalog
         self._root = root
-        self._inlets = {inlet.name: inlet for inlet in inlets}
+        self._streams = {stream.name: stream for stream in streams}
 
     def publish(self, entries: Sequence[Entry], ends: Ends) -> None:
         """All entries in their order; ``ends``: where the sources stand after the last one."""
@@ -63,14 +64,14 @@ class Publication:
         ends: dict[str, End] = {}
         for entry in entries:
             for one in entry.arrived:
-                before = self._inlets[one.source].position
+                before = self._streams[one.source].position
                 ends[one.source] = End(before, one.unit.position, latest=entry.effective)
         return ends
 
     def _still(self, ends: Ends) -> dict[str, End]:
         """The same ends, from where the sources are by now."""
         return {
-            name: End(self._inlets[name].position, end.position, end.memory, end.known, end.latest)
+            name: End(self._streams[name].position, end.position, end.memory, end.known, end.latest)
             for name, end in ends.items()
         }
 
@@ -78,7 +79,7 @@ class Publication:
         """Together; one by one if a value does not fit, so that those before it are kept."""
         try:
             self._publish(entries, ends)
-        except BadValue:
+        except (BadValue, Unreadable):
             if len(entries) == 1:
                 raise
             for entry in entries[:-1]:
@@ -88,14 +89,14 @@ class Publication:
     def _publish(self, entries: Sequence[Entry], ends: Ends) -> None:
         touched = {one.source for entry in entries for one in entry.arrived}
         names = {
-            (source, remote): name for source in touched for remote, name in self._inlets[source].relations.items()
+            (source, remote): name for source in touched for remote, name in self._streams[source].relations.items()
         }
         with self._catalog.lease("commit", *(f"relation:{name}" for name in names.values())) as lease:
             snapshot = self._catalog.snapshot()
             relations = {remote: snapshot.get(name) for remote, name in names.items()}
             after = snapshot.moment.csn
             entries = [self._sifted(entry, relations) for entry in entries]
-            settled = settle(self._root, relations, entries, after + 1)
+            settled = _settled(self._root, relations, entries, after + 1)
             if settled.entries:
                 self._write(lease, settled, Interval(after, after + len(settled.entries)), ends, entries)
             else:
@@ -106,15 +107,15 @@ class Publication:
     def _count(self, settled: Settled) -> None:
         for one in settled.entries:
             for source in {arrived.source for arrived in one.entry.arrived}:
-                self._inlets[source].units += 1
+                self._streams[source].units += 1
         for (source, _), rows in (*settled.tables.items(), *settled.states.items()):
-            self._inlets[source].rows += rows.num_rows
+            self._streams[source].rows += rows.num_rows
 
     def _sifted(self, entry: Entry, relations: Mapping[Remote, Relation]) -> Entry:
         """Without the rows that have no representation, where a source puts those aside."""
         arrived = []
         for one in entry.arrived:
-            if self._inlets[one.source].quarantines:
+            if self._streams[one.source].quarantines:
                 own = {remote: relation for (source, remote), relation in relations.items() if source == one.source}
                 one = replace(one, unit=sift(one.unit, tables_of(own)))
             arrived.append(one)
@@ -123,7 +124,7 @@ class Publication:
     def _quarantine(self, writer: CatalogWriter, entries: Sequence[Entry]) -> None:
         for entry in entries:
             for one in entry.arrived:
-                note_quarantine(writer, one.source, self._inlets[one.source].relations, [one.unit])
+                note_quarantine(writer, one.source, self._streams[one.source].relations, [one.unit])
 
     def _advance(self, ends: Ends, entries: Sequence[Entry] = ()) -> None:
         with self._catalog.write() as writer:
@@ -133,7 +134,7 @@ class Publication:
 
     def _moved(self, ends: Ends) -> None:
         for name, end in ends.items():
-            self._inlets[name].moved(end)
+            self._streams[name].moved(end)
 
     def _write(self, lease: Lease, settled: Settled, interval: Interval, ends: Ends, entries: Sequence[Entry]) -> None:
         parts = dict.fromkeys(settled.tables, Part.DELTA) | dict.fromkeys(settled.states, Part.STATE)
@@ -168,6 +169,17 @@ class Publication:
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)
         return _Written(relation, Part.DELTA, folder, files)
+
+
+def _settled(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[Entry], csn: Csn) -> Settled:
+    """What a source's rows make fail stops that source; among several entries it is found one by one."""
+    try:
+        return settle(root, relations, entries, csn)
+    except (RollviewError, OSError):
+        raise
+    except Exception as error:
+        first = entries[0].arrived[0]
+        raise as_error(first.source, error, first.unit.position) from error
 
 
 def _close_spools(entries: Sequence[Entry]) -> None:

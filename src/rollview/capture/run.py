@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rollview.capture.commit_stream import Inlet
+from rollview.capture.commit_stream import CommitStream
 from rollview.capture.copies import captured_copy, copy_again
 from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_health, readings
 from rollview.capture.recorded_source import open_recorded
@@ -18,8 +18,10 @@ from rollview.capture.sequencer import Progress, Sequencer
 from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
 from rollview.core.order import Order
-from rollview.errors import RollviewError, SchemaChanged, UsageError
-from rollview.evolve.follow import follow
+from rollview.errors import RollviewError, UsageError
+from rollview.evolve.plan import LayoutChange, LayoutPlan
+from rollview.evolve.run import run_change
+from rollview.sources.boundary import as_error, named
 
 Captured = Progress | RollviewError
 
@@ -49,57 +51,64 @@ def capture(
         while followed := _follow_changes(catalog, done):
             again = _capture(catalog, root, names, order)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
-        return {name: one.outcome for name, one in done.items()}
+        return {name: _final(catalog, name, one.outcome) for name, one in done.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What came of one source, and what was published of it whether or not it failed then."""
 
-    outcome: Captured
+    outcome: Captured | LayoutChange
     units: int = 0
     rows: int = 0
     notes: tuple[str, ...] = ()
 
 
-def _added(before: _Done, then: _Done, note: str | None) -> _Done:
+def _added(before: _Done, then: _Done, followed: LayoutPlan | None) -> _Done:
     units, rows = before.units + then.units, before.rows + then.rows
-    notes = (*before.notes, *([note] if note else []), *then.notes)
+    notes = (*before.notes, *([str(followed)] if followed else []), *then.notes)
     outcome = then.outcome
     if isinstance(outcome, Progress):
         outcome = replace(outcome, units=units, rows=rows, notes=notes)
     return _Done(outcome, units, rows, notes)
 
 
-def _follow_changes(catalog: Catalog, done: Mapping[str, _Done]) -> Mapping[str, str]:
-    """What was said of each source whose table can be read on without what is gone."""
-    told: dict[str, str] = {}
-    for name, one in done.items():
-        if isinstance(one.outcome, SchemaChanged) and (one.outcome.gone or one.outcome.unsure):
-            with suppress(SchemaChanged):
-                told[name] = follow(catalog, catalog.source(name), one.outcome)
-    return told
+def _follow_changes(catalog: Catalog, done: Mapping[str, _Done]) -> Mapping[str, LayoutPlan]:
+    """Of each source whose table can be read on without what is gone, what was done for that."""
+    changes = {name: one.outcome for name, one in done.items() if isinstance(one.outcome, LayoutChange)}
+    plans = {name: run_change(catalog, catalog.source(name), change) for name, change in changes.items()}
+    return {name: plan for name, plan in plans.items() if plan is not None}
+
+
+def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange) -> Captured:
+    """A change of a layout that nobody could follow stops its source."""
+    if not isinstance(outcome, LayoutChange):
+        return outcome
+    error = outcome.refused()
+    note(catalog, catalog.source(name), error)
+    return error
 
 
 def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> Mapping[str, _Done]:
     with ExitStack() as stack:
         done: dict[str, _Done] = {}
-        inlets: list[Inlet] = []
+        streams: list[CommitStream] = []
         for record in map(catalog.source, names):
             try:
-                inlet = _inlet(catalog, root, record, stack)
-            except RollviewError as error:
+                stream = _opened(catalog, root, record, stack)
+            except Exception as caught:
+                error = as_error(record.name, caught, record.position)
                 note(catalog, record, error)
                 done[record.name] = _Done(error)
             else:
-                if isinstance(inlet, Inlet):
-                    inlets.append(inlet)
+                if isinstance(stream, CommitStream):
+                    streams.append(stream)
                 else:
-                    done[record.name] = _Done(inlet, inlet.units, inlet.rows)
-        return {**done, **_captured(catalog, root, inlets, order)}
+                    done[record.name] = _Done(stream, stream.units, stream.rows)
+        return {**done, **_captured(catalog, root, streams, order)}
 
 
-def _inlet(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> Inlet | Progress:
+def _opened(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> CommitStream | Progress:
     if record.state == REMOVING:
         raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
     if record.state == COPYING:
@@ -107,29 +116,33 @@ def _inlet(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> In
     if record.state == WIDENING:
         return copy_again(catalog, root, record, widen=True)
     source = stack.enter_context(closing(open_recorded(catalog, record)))
-    return Inlet(source, record, catalog.snapshot())
+    return CommitStream(source, record, catalog.snapshot())
 
 
-def _captured(catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order) -> Mapping[str, _Done]:
-    if not inlets:
+def _captured(catalog: Catalog, root: Path, streams: Sequence[CommitStream], order: Order) -> Mapping[str, _Done]:
+    if not streams:
         return {}
-    records = {inlet.name: catalog.source(inlet.name) for inlet in inlets}
-    sequencer = Sequencer(catalog, root, inlets, order)
+    records = {stream.name: catalog.source(stream.name) for stream in streams}
+    sequencer = Sequencer(catalog, root, streams, order)
     try:
-        found: Mapping[str, Captured] = sequencer.run()
-    except RollviewError as error:
-        found = dict.fromkeys(records, error)
-    found = {**found, **sequencer.failed}
-    return {inlet.name: _noted(catalog, root, records[inlet.name], inlet, found[inlet.name]) for inlet in inlets}
+        found: Mapping[str, Captured | LayoutChange] = sequencer.run()
+    except Exception as caught:
+        found = {name: as_error(name, caught, record.position) for name, record in records.items()}
+    found = {**found, **sequencer.stopped}
+    return {stream.name: _noted(catalog, root, records[stream.name], stream, found[stream.name]) for stream in streams}
 
 
-def _noted(catalog: Catalog, root: Path, record: Record, inlet: Inlet, outcome: Captured) -> _Done:
+def _noted(
+    catalog: Catalog, root: Path, record: Record, stream: CommitStream, outcome: Captured | LayoutChange
+) -> _Done:
+    if isinstance(outcome, LayoutChange):
+        return _Done(outcome, stream.units, stream.rows)
     if isinstance(outcome, RollviewError):
         note(catalog, record, outcome)
-        return _Done(outcome, inlet.units, inlet.rows)
+        return _Done(outcome, stream.units, stream.rows)
     notes: tuple[str, ...] = ()
     # It has just answered; if it does not tell how it fares, it is asked again the next time.
-    with suppress(RollviewError):
-        notes = note_health(catalog, record, inlet.source, readings(catalog, root, record, inlet))
+    with suppress(RollviewError), named(record.name, stream.position):
+        notes = note_health(catalog, record, stream.source, readings(catalog, root, record, stream))
     note(catalog, record, None)
-    return _Done(replace(outcome, notes=notes), inlet.units, inlet.rows, notes)
+    return _Done(replace(outcome, notes=notes), stream.units, stream.rows, notes)

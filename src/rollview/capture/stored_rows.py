@@ -16,20 +16,11 @@ import pyarrow.parquet as pq
 
 from rollview.catalog import Part, Relation
 from rollview.core.names import COUNT, CSN
-from rollview.core.schema import Schema
+from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.net_rows import net_rows
-from rollview.sources.values import SIGNED
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder, as_declared
 from rollview.types.arrow import arrow_schema
-
-
-def delta_folder(root: Path, relation: Relation) -> DeltaFolder:
-    return DeltaFolder(root / relation.folder / Part.DELTA, Schema(relation.schema.columns + SIGNED))
-
-
-def state_folder(root: Path, relation: Relation) -> DeltaFolder:
-    return DeltaFolder(root / relation.folder / Part.STATE, relation.schema)
 
 
 def held(root: Path, relation: Relation) -> pa.Table:

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from rollview import errors
 from rollview.catalog.address import Address
+from rollview.core.tls import postgres_tls, with_advice
 
 WallClock = Callable[[], datetime]
 IsolationLevel = Literal["REPEATABLE READ", "READ COMMITTED"]
@@ -128,6 +129,7 @@ def _engine(address: Address, *, alone: bool = False) -> sa.Engine:
             "A catalog in PostgreSQL needs the package psycopg.", hint="pip install 'rollview[postgres]'"
         ) from error
     if address.file is None:
+        sa.event.listen(engine, "do_connect", _check_server)
         sa.event.listen(engine, "connect", _prepare_postgresql)
     else:
         sa.event.listen(engine, "connect", _prepare_alone if alone else _prepare_sqlite)
@@ -169,6 +171,10 @@ def _prepare_alone(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA query_only = ON")
 
 
+def _check_server(_dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> None:
+    parameters.update(postgres_tls(parameters, os.environ))
+
+
 def _prepare_postgresql(connection: Any, _record: Any) -> None:
     # A writer that was stopped inside its transaction must not hold the others for ever.
     connection.execute(f"SET lock_timeout = {_BUSY_MILLISECONDS}")
@@ -185,7 +191,7 @@ def _in_our_words(error: sa.exc.SQLAlchemyError, address: Address) -> errors.Rol
     orig = getattr(error, "orig", None)
     if isinstance(orig, errors.RollviewError):
         return orig
-    reason = address.without_secrets(str(orig or error).strip().split("\n")[0])
+    reason = with_advice(address.without_secrets(str(orig or error).strip().split("\n")[0]))
     where = f"The catalog {address.shown}"
     if _is_retryable(error, reason):
         return errors.Retryable(f"{where} is busy: {reason}.", hint="Try again later.")

@@ -131,8 +131,8 @@ class SourceWriter:
     def set_state(self, name: str, state: str, problem: str | None = None) -> None:
         self._update(name, state=state, problem=problem)
 
-    def hasten_layouts(self, csn: Csn) -> None:
-        """Layouts that were to hold from the next csn on hold at this one: nothing was committed with them."""
+    def activate_layouts(self, csn: Csn) -> None:
+        """Layouts of a csn that was not committed apply from ``csn`` on."""
         self._connection.execute(t.layout.update().where(t.layout.c.csn > csn).values(csn=csn))
 
     def quarantine(self, source: str, relation: str, position: str, bad: BadRow) -> None:

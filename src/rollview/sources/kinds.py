@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from rollview.core.references import resolve
 from rollview.errors import UsageError
+from rollview.sources.boundary import guarded, named
 from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
 
@@ -91,5 +92,7 @@ def _open(opening: Opening) -> Source:
     kind = KINDS.get(opening.settings.kind)
     if kind is None:
         known = ", ".join(sorted(KINDS))
-        raise UsageError(f"There is no kind of source '{opening.settings.kind}'.", hint=f"There are: {known}.")
-    return kind(opening)
+        told = opening.settings.kind if opening.settings.kind.isidentifier() else "…"
+        raise UsageError(f"There is no kind of source '{told}'.", hint=f"There are: {known}.")
+    with named(opening.name):
+        return guarded(opening.name, kind(opening))

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -174,8 +174,10 @@ class Lender(Protocol):
 
 
 class Source(Protocol):
-    kind: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]]
+    @property
+    def kind(self) -> str: ...
+    @property
+    def capabilities(self) -> frozenset[Capability]: ...
 
     def check(self) -> tuple[Finding, ...]:
         """What is missing, before anything is changed."""

@@ -14,13 +14,12 @@ from typing import Any
 
 from rollview.core.durations import duration
 from rollview.core.names import same
-from rollview.core.references import anchored, is_reference
+from rollview.core.references import anchored, holds_secret, is_literal_secret, is_reference
 from rollview.errors import UsageError
 
 ON_BAD_VALUE = "on_bad_value"
 IN_PLACE = "in_place"
 
-_PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
@@ -86,11 +85,17 @@ class SourceSettings:
     global_transactions: GlobalSettings | None = None
 
     def __post_init__(self) -> None:
-        if _PASSWORD.search(self.address):
+        if holds_secret(self.address):
             raise UsageError(
                 "A password does not belong in a source's settings.",
                 hint="Put the address into the environment and write env:NAME, or into a file and write file:PATH.",
             )
+        for option, value in self.options.items():
+            if is_literal_secret(option, value):
+                raise UsageError(
+                    f"The secret '{option}' does not belong in a source's settings.",
+                    hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
+                )
         if not self.tables:
             raise UsageError("The source has no tables.", hint="Name at least one.")
         if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):

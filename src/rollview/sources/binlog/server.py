@@ -6,8 +6,9 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
+from rollview.core.tls import is_here
+from rollview.core.urls import NotUnderstoodUrlError, Url, parse_url
 from rollview.errors import EnvironmentFault, LostPosition, RollviewError, SourceDown, UsageError
 from rollview.sources.protocol import Finding
 
@@ -20,7 +21,6 @@ except ModuleNotFoundError as error:
         hint="pip install 'rollview[mysql]'",
     ) from error
 
-_HERE = ("localhost", "127.0.0.1", "::1")
 _LOG_IS_GONE = 1236
 _DOWN = (1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013)
 
@@ -101,22 +101,29 @@ def _names(told: str | None) -> list[str]:
 
 
 def _parameters(source: str, kind: str, address: str) -> dict[str, Any]:
-    parts = urlsplit(address)
-    if parts.scheme not in ("mariadb", "mysql") or not parts.path.strip("/"):
-        raise UsageError(
-            f"The address of source '{source}' cannot be understood.",
-            hint=f"Write it like {kind}://user:password@host:3306/database.",
-        )
-    host = parts.hostname or "127.0.0.1"
-    options = parse_qs(parts.query)
-    checked = host not in _HERE and options.get("tls", ["verify"])[0] != "off"
+    url = _understood(source, kind, address)
+    host = url.host or "127.0.0.1"
+    checked = not is_here(host) and url.options.get("tls", "verify") != "off"
     return {
         "host": host,
-        "port": parts.port or 3306,
-        "user": unquote(parts.username or ""),
-        "password": unquote(parts.password or ""),
-        "database": unquote(parts.path.strip("/")),
+        "port": url.port or 3306,
+        "user": url.user,
+        "password": url.password,
+        "database": url.path,
         "charset": "utf8mb4",
         "connect_timeout": 10,
         **({"ssl": ssl.create_default_context()} if checked else {}),
     }
+
+
+def _understood(source: str, kind: str, address: str) -> Url:
+    try:
+        url = parse_url(address)
+        if url.scheme in ("mariadb", "mysql") and url.path:
+            return url
+    except NotUnderstoodUrlError:
+        pass
+    raise UsageError(
+        f"The address of source '{source}' cannot be understood.",
+        hint=f"Write it like {kind}://user:password@host:3306/database; special characters percent-encoded.",
+    )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
+from rollview.core.tls import is_here
 from rollview.errors import EnvironmentFault, LostPosition, SourceDown, UsageError
 from rollview.sources.debezium.streams import Found, Place
 
@@ -21,21 +21,22 @@ except ModuleNotFoundError as error:
 
 _SECONDS = 10.0
 _AT_ONCE = 1000
+_PROTOCOL = "security.protocol"
 
 
 class KafkaStreams:
     """``settings``: what librdkafka is to know besides the address, with secrets in it."""
 
     def __init__(self, source: str, address: str, tables: Sequence[str], settings: Mapping[str, str]) -> None:
-        parts = urlsplit(address)
-        prefix = parts.path.strip("/")
-        if parts.scheme != "kafka" or not parts.netloc or not prefix:
+        brokers, prefix = _parsed(source, address)
+        if _PROTOCOL not in settings and not all(map(is_here, map(_host, brokers.split(",")))):
             raise UsageError(
-                f"The address of source '{source}' cannot be understood.", hint="Write kafka://host:9092/topic-prefix."
+                f"The broker of source '{source}' is not on this machine, and nothing says how it shows who it is.",
+                hint=f"Say kafka.{_PROTOCOL}: ssl or sasl_ssl among its options; plaintext if the network is safe.",
             )
         self._source = source
         self._topics = [f"{prefix}.transaction", *(f"{prefix}.{table}" for table in tables)]
-        own = {"bootstrap.servers": parts.netloc, "group.id": f"rollview-{source}", "enable.auto.commit": False}
+        own = {"bootstrap.servers": brokers, "group.id": f"rollview-{source}", "enable.auto.commit": False}
         reading = {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
         self._consumer = Consumer({**settings, **own, **reading}, logger=_Silent())
 
@@ -86,6 +87,25 @@ class KafkaStreams:
         except (KafkaException, TypeError) as error:
             raise SourceDown(self._source, str(error.args[0])) from None
         return int(low), int(high)
+
+
+def _parsed(source: str, address: str) -> tuple[str, str]:
+    """The brokers, host:port by host:port, and the prefix of the topics."""
+    scheme, _, rest = address.partition("://")
+    brokers, _, path = rest.partition("/")
+    prefix = path.strip("/")
+    # Users and passwords are no part of it, so what has an '@' is not repeated.
+    if scheme != "kafka" or not brokers or not prefix or any(mark in rest for mark in "@?#;"):
+        raise UsageError(
+            f"The address of source '{source}' cannot be understood.",
+            hint="Write kafka://host:9092/topic-prefix; users and passwords are options.",
+        )
+    return brokers, prefix
+
+
+def _host(broker: str) -> str:
+    host, colon, port = broker.rpartition(":")
+    return host if colon and port.isdigit() else broker
 
 
 class _Silent:

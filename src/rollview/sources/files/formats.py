@@ -7,7 +7,6 @@ too, so that nothing is left out unseen.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -19,6 +18,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
 from rollview.core.schema import Column, Schema
+from rollview.sources.json_text import NotJsonError, load_json
 from rollview.sources.values import UnfitError, as_table
 from rollview.types.arrow import arrow_type, spark_type
 
@@ -27,6 +27,9 @@ SUFFIXES: Mapping[str, tuple[str, ...]] = {
     "json": (".jsonl", ".ndjson", ".json"),
     "parquet": (".parquet",),
 }
+
+
+_SHOWN = 60
 
 
 class UnreadableError(Exception):
@@ -41,7 +44,7 @@ def read_file(path: Path, format_: str, schema: Schema) -> pa.Table:
     }
     try:
         return readers[format_](path, schema)
-    except (pa.ArrowException, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UnreadableError(str(error).splitlines()[0]) from None
 
 
@@ -124,16 +127,24 @@ def _each(values: list[Any], column: Column, convert: Callable[[Any], Any]) -> l
 def _read_json(path: Path, schema: Schema) -> pa.Table:
     rows: list[dict[str, Any]] = []
     with path.open(encoding="utf-8") as file:
-        for line in file:
+        for number, line in enumerate(file, 1):
             if not line.endswith("\n"):
                 raise UnreadableError("its last line does not end, so it may not be whole")
-            row = json.loads(line, parse_float=Decimal)
-            if not isinstance(row, dict):
-                raise UnreadableError("a line is not an object")
+            row = _object(line, number)
             _check_names(row, schema, all_needed=False)
             rows.append(row)
     columns = [_each([row.get(column.name) for row in rows], column, _json(column)) for column in schema]
     return as_table(list(zip(*columns, strict=True)) if rows else [], schema)
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    try:
+        row = load_json(line)
+    except NotJsonError as error:
+        raise UnreadableError(f"line {number}: {error}; it begins with {line[:_SHOWN]!r}") from None
+    if not isinstance(row, dict):
+        raise UnreadableError(f"line {number} is not an object; it begins with {line[:_SHOWN]!r}")
+    return row
 
 
 def _json(column: Column) -> Callable[[Any], Any]:

@@ -6,10 +6,14 @@ checked unless the address says otherwise, and no secret of the address is in an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rollview.core.references import names_secret
+from rollview.core.tls import postgres_tls, with_advice
+from rollview.core.urls import has_stray_at
 from rollview.errors import EnvironmentFault, RollviewError, SourceDown
 from rollview.sources.postgres.values import SESSION
 
@@ -21,7 +25,6 @@ except ModuleNotFoundError as error:
         "A PostgreSQL source needs the package psycopg.", hint="pip install 'rollview[postgres]'"
     ) from error
 
-_HERE = ("", "localhost", "127.0.0.1", "::1")
 _CONNECT_SECONDS = 10
 _IN_USE = ("55006", "55P03", "57014", "57P01", "57P02", "57P03", "53300")
 
@@ -53,9 +56,9 @@ class Server:
 
     def _in_our_words(self, error: psycopg.Error) -> RollviewError:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-        password = str(self._parameters.get("password") or "")
-        if password:
-            reason = reason.replace(password, "***")
+        for secret in (str(value) for name, value in self._parameters.items() if value and names_secret(name)):
+            reason = reason.replace(secret, "***")
+        reason = with_advice(reason)
         state = error.sqlstate
         if state in _IN_USE or (isinstance(error, psycopg.OperationalError) and state is None):
             return SourceDown(self._source, reason)
@@ -69,11 +72,16 @@ def _parameters(source: str, address: str) -> dict[str, Any]:
         given: dict[str, Any] = conninfo.conninfo_to_dict(address)
     # The driver's message may quote the piece that holds the password.
     except psycopg.Error:
-        raise EnvironmentFault(
-            f"The address of source '{source}' cannot be understood.",
-            hint="Write it like postgresql://user:password@host:5432/database.",
-        ) from None
-    hosts = str(given.get("host") or given.get("hostaddr") or "").split(",")
-    is_here = all(host in _HERE or host.startswith("/") for host in hosts)
-    checked = {} if is_here or "sslmode" in given else {"sslmode": "verify-full", "sslrootcert": "system"}
-    return {"connect_timeout": _CONNECT_SECONDS, "application_name": "rollview", **checked, **given}
+        raise _not_understood(source) from None
+    # An '@', '/', '?' or '#' of a password that is not percent-encoded puts a piece of it there.
+    if has_stray_at(address) or "@" in str(given.get("host") or "").removeprefix("@"):
+        raise _not_understood(source)
+    own = {"connect_timeout": _CONNECT_SECONDS, "application_name": "rollview"}
+    return {**own, **given, **postgres_tls(given, os.environ)}
+
+
+def _not_understood(source: str) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"The address of source '{source}' cannot be understood.",
+        hint="Write it like postgresql://user:password@host:5432/database; special characters percent-encoded.",
+    )
