@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
