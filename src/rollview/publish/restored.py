@@ -21,7 +21,7 @@ from rollview.results import CatalogRecovery
 from rollview.store.folder import DeltaFolder
 
 
-def look(catalog: Catalog, root: Path) -> CatalogRecovery:
+def look_at_catalog(catalog: Catalog, root: Path) -> CatalogRecovery:
     """How the catalog and the data fit. Changes nothing."""
     found, steps = marks.find_id(root), marks.find_steps(root)
     known, snapshot = catalog.identity(), catalog.snapshot()
@@ -41,10 +41,10 @@ def look(catalog: Catalog, root: Path) -> CatalogRecovery:
     )
 
 
-def accept(catalog: Catalog, root: Path) -> CatalogRecovery:
+def accept_catalog(catalog: Catalog, root: Path) -> CatalogRecovery:
     """Go on from this catalog. It must be one of this warehouse; one that fits already is left as it is."""
     with catalog.lease("definitions", "commit", "maintain") as lease:
-        seen = look(catalog, root)
+        seen = look_at_catalog(catalog, root)
         if seen.fits:
             return seen
         known = catalog.identity()
@@ -55,7 +55,7 @@ def accept(catalog: Catalog, root: Path) -> CatalogRecovery:
             writer.set_identity(new)
     _show_pinned(catalog, root)
     mark(catalog, root, new.warehouse)
-    return replace(look(catalog, root), accepted=True)
+    return replace(look_at_catalog(catalog, root), accepted=True)
 
 
 def _unreadable(snapshot: Snapshot, root: Path) -> Iterator[str]:
