@@ -156,7 +156,7 @@ class Warehouse:
         return self._create_view(declare(text))
 
     def drop_view(self, name: str) -> None:
-        from rollview.publish.steps import drop, take_away
+        from rollview.publish.step import drop, take_away
 
         self._recover()
         with self.catalog.lease("definitions", f"relation:{name}") as lease, self.catalog.write(lease) as writer:

@@ -24,7 +24,7 @@ from rollview.catalog import Source as Record
 from rollview.core.faults import reach
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
 from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
-from rollview.publish.steps import drop, take_away
+from rollview.publish.step import drop, take_away
 from rollview.sources.kinds import new_memory, open_new
 from rollview.sources.protocol import Finding
 from rollview.sources.settings import SourceSettings
