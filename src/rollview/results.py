@@ -338,7 +338,8 @@ class SourceStatus(Result):
     everything that it committed by then, by its own clock, is here.
 
     ``behind_bytes``, ``kept_bytes``, ``slot``: how much of its log was not read and how much it keeps for us, as it was
-    last seen; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again. ``kept``: what is here of
+    last seen; ``oldest_open``: the transaction that has been open for the longest, or what else it waits for, and for
+    how long; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again. ``kept``: what is here of
     each table of which not simply all is.
     """
 
@@ -356,6 +357,9 @@ class SourceStatus(Result):
     kept_bytes: int | None = None
     slot: str | None = None
     alarm: str | None = None
+    oldest_open: str | None = None
+    open_since: datetime | None = None
+    open_seconds: float | None = None
     retry_at: datetime | None = None
     known: datetime | None = None
     readings: Mapping[str, TableReading] = field(default_factory=dict)

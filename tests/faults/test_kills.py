@@ -23,7 +23,7 @@ from tests.faults.shop import (
     pinned_folders,
     published,
 )
-from tests.faults.sizes import FULL
+from tests.sizes import FULL
 
 from rollview.catalog import Part
 from rollview.core.faults import STEPS

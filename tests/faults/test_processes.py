@@ -18,8 +18,8 @@ from tests.faults.shop import (
     folders,
     pinned_folders,
 )
-from tests.faults.sizes import FULL
 from tests.servers.postgres import PostgresServer
+from tests.sizes import FULL
 
 from rollview import errors
 

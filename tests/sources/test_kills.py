@@ -29,6 +29,8 @@ with Warehouse.open(root) as warehouse:
         sys.exit(done.problem)
     elif request == "widen":
         warehouse.resnapshot("bank", widen=True, settings=SourceSettings.from_json(json.loads(settings)))
+    elif request == "resnapshot":
+        warehouse.resnapshot("bank")
     elif request == "maintain":
         warehouse.maintain()
     else:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from rollview.capture.commit_stream import CommitStream
 from rollview.capture.in_place import READINGS, forward
@@ -18,7 +19,8 @@ from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
 from rollview.core.backoff import delay
 from rollview.errors import RollviewError, SourceStopped
-from rollview.sources.protocol import Source, Watched
+from rollview.sources.protocol import Health, Source, Watched
+from rollview.sources.settings import SourceSettings
 
 COPYING, WIDENING, REMOVING = "copying", "widening", "removing"
 
@@ -66,9 +68,28 @@ def readings(catalog: Catalog, root: Path, record: Record, stream: CommitStream)
 
 def note_health(catalog: Catalog, record: Record, source: Source, readings: Mapping[str, object]) -> tuple[str, ...]:
     """Written when it says something new, and from time to time as a sign of life. An alarm that is new is told."""
-    seen = {**(asdict(source.health()) if isinstance(source, Watched) else {}), **readings}
+    seen = {**(_seen(record, source.health()) if isinstance(source, Watched) else {}), **readings}
     if seen != dict(record.health) or record.read is None or datetime.now(UTC) - record.read > _SIGN_OF_LIFE:
         with catalog.write() as writer:
             writer.sources.set_health(record.name, seen, read=True)
     alarm = seen.get("alarm")
     return (alarm,) if alarm and not record.health.get("alarm") else ()
+
+
+def _seen(record: Record, health: Health) -> dict[str, Any]:
+    """What the source says of itself. A transaction that has been open for too long is an alarm: what follows it waits,
+    or the source keeps its log for it."""
+    since = _open_since(record, health)
+    limit = SourceSettings.from_json(record.settings).open_alarm
+    alarm = health.alarm
+    if alarm is None and since is not None and datetime.now(UTC) - since > limit:
+        alarm = f"{health.oldest_open} has been open since {since:%Y-%m-%d %H:%M:%S} UTC, longer than {limit}"
+    return {**asdict(health), "alarm": alarm, "open_since": since.isoformat() if since else None}
+
+
+def _open_since(record: Record, health: Health) -> datetime | None:
+    """As the source says, or since it was first seen."""
+    if health.oldest_open is None or health.open_since is not None:
+        return health.open_since
+    before = record.health.get("open_since") if record.health.get("oldest_open") == health.oldest_open else None
+    return datetime.fromisoformat(before) if before else datetime.now(UTC)

@@ -18,9 +18,10 @@ from rollview.capture.recorded_source import tables_of
 from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone, settle
 from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Relation, UnitPart
 from rollview.core.interval import Csn, Interval
-from rollview.errors import BadValue
+from rollview.errors import BadValue, RollviewError, Unreadable
 from rollview.publish.step import LoggedVersion, NewVersion, Publishing, recorded
 from rollview.relations.folders import delta_folder, state_folder
+from rollview.sources.boundary import as_error
 from rollview.store.folder import DeltaFolder
 
 Ends = Mapping[str, End]
@@ -64,7 +65,7 @@ class Publication:
         """Together; one by one if a value does not fit, so that those before it are kept."""
         try:
             self._publish(entries, ends)
-        except BadValue:
+        except (BadValue, Unreadable):
             if len(entries) == 1:
                 raise
             for entry in entries[:-1]:
@@ -81,7 +82,7 @@ class Publication:
             relations = {remote: snapshot.get(name) for remote, name in names.items()}
             after = snapshot.moment.csn
             entries = [self._sifted(entry, relations) for entry in entries]
-            settled = settle(self._root, relations, entries, after + 1)
+            settled = _settled(self._root, relations, entries, after + 1)
             if settled.entries:
                 self._write(lease, settled, Interval(after, after + len(settled.entries)), ends, entries)
             else:
@@ -150,6 +151,17 @@ class Publication:
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)
         return NewVersion(relation.name, Part.DELTA, folder, relation.pins[Part.DELTA], files)
+
+
+def _settled(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[Entry], csn: Csn) -> Settled:
+    """What a source's rows make fail stops that source; among several entries it is found one by one."""
+    try:
+        return settle(root, relations, entries, csn)
+    except (RollviewError, OSError):
+        raise
+    except Exception as error:
+        first = entries[0].arrived[0]
+        raise as_error(first.source, error, first.unit.position) from error
 
 
 def _close_spools(entries: Sequence[Entry]) -> None:

@@ -21,6 +21,7 @@ from rollview.core.order import Order
 from rollview.errors import RollviewError, UsageError
 from rollview.evolve.plan import LayoutChange, LayoutPlan
 from rollview.evolve.run import run_change
+from rollview.sources.boundary import as_error, named
 
 Captured = Progress | RollviewError
 
@@ -95,7 +96,8 @@ def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -
         for record in map(catalog.source, names):
             try:
                 stream = _opened(catalog, root, record, stack)
-            except RollviewError as error:
+            except Exception as caught:
+                error = as_error(record.name, caught, record.position)
                 note(catalog, record, error)
                 done[record.name] = _Done(error)
             else:
@@ -124,8 +126,8 @@ def _captured(catalog: Catalog, root: Path, streams: Sequence[CommitStream], ord
     sequencer = Sequencer(catalog, root, streams, order)
     try:
         found: Mapping[str, Captured | LayoutChange] = sequencer.run()
-    except RollviewError as error:
-        found = dict.fromkeys(records, error)
+    except Exception as caught:
+        found = {name: as_error(name, caught, record.position) for name, record in records.items()}
     found = {**found, **sequencer.stopped}
     return {stream.name: _noted(catalog, root, records[stream.name], stream, found[stream.name]) for stream in streams}
 
@@ -140,7 +142,7 @@ def _noted(
         return _Done(outcome, stream.units, stream.rows)
     notes: tuple[str, ...] = ()
     # It has just answered; if it does not tell how it fares, it is asked again the next time.
-    with suppress(RollviewError):
+    with suppress(RollviewError), named(record.name, stream.position):
         notes = note_health(catalog, record, stream.source, readings(catalog, root, record, stream))
     note(catalog, record, None)
     return _Done(replace(outcome, notes=notes), stream.units, stream.rows, notes)

@@ -22,6 +22,7 @@ from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.errors import RollviewError, SourceStopped
 from rollview.evolve.plan import LayoutChange
+from rollview.sources.boundary import as_error
 from rollview.sources.protocol import UnitOfWork
 
 ROWS_AT_ONCE = 250_000
@@ -90,8 +91,8 @@ class Sequencer:
                 continue
             try:
                 found = stream.read(limit)
-            except RollviewError as error:
-                self.stopped[name] = error
+            except Exception as error:
+                self.stopped[name] = as_error(name, error, stream.position)
             else:
                 if isinstance(found, LayoutChange):
                     self.stopped[name] = found
@@ -179,8 +180,8 @@ class Sequencer:
                 continue
             try:
                 self._streams[name].source.acknowledge(self._streams[name].position)
-            except RollviewError as error:
-                self.stopped[name] = error
+            except Exception as error:
+                self.stopped[name] = as_error(name, error, self._streams[name].position)
 
     def _progress(self) -> Mapping[str, Progress]:
         csn = self._catalog.snapshot().moment.csn

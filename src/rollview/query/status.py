@@ -22,7 +22,7 @@ from rollview.results import (
 )
 
 
-def status(catalog: Catalog) -> Status:
+def warehouse_status(catalog: Catalog) -> Status:
     snapshot = catalog.snapshot()
     steps = catalog.last_steps()
     lacking = missing(catalog.quarantine())
@@ -43,6 +43,7 @@ def sources(catalog: Catalog) -> tuple[SourceStatus, ...]:
 
 def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
     health, now = source.health, datetime.now(UTC)
+    since = datetime.fromisoformat(health["open_since"]) if health.get("open_since") else None
     return SourceStatus(
         name=source.name,
         kind=source.kind,
@@ -59,6 +60,9 @@ def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
         kept_bytes=health.get("kept_bytes"),
         slot=health.get("slot"),
         alarm=health.get("alarm"),
+        oldest_open=health.get("oldest_open"),
+        open_since=since,
+        open_seconds=max(0.0, (now - since).total_seconds()) if since else None,
         retry_at=datetime.fromisoformat(health["retry_at"]) if "retry_at" in health else None,
         readings=readings(source),
         kept=dict(_kept(snapshot, source)),

@@ -18,7 +18,8 @@ from itertools import count
 from types import FrameType
 from typing import Any, Protocol
 
-from rollview.errors import Busy, RollviewError
+from rollview.core.raised import told
+from rollview.errors import Busy, EngineFailed, RollviewError
 from rollview.results import Captured, Refreshed
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -82,8 +83,8 @@ def work(crew: Crew, stop: threading.Event) -> Iterator[Event]:
             if not stop.is_set():
                 try:
                     under_way.begin()
-                except RollviewError as error:
-                    yield error
+                except Exception as error:
+                    yield unforeseen(error)
                     stop.wait(1.0)
             yield from under_way.finished(_TICK)
             if under_way.is_idle():
@@ -96,8 +97,17 @@ def _outcome(ended: Future[Captured] | Future[Refreshed]) -> Iterator[Event]:
     # Another process is at it.
     except Busy:
         return
-    except RollviewError as error:
-        yield error
+    except Exception as error:
+        yield unforeseen(error)
+
+
+def unforeseen(error: Exception) -> RollviewError:
+    """Whatever goes wrong is told, and the work goes on."""
+    if isinstance(error, RollviewError):
+        return error
+    return EngineFailed(
+        f"Something went wrong that was not foreseen: {told(error)}.", hint="The rest goes on. Please report it."
+    )
 
 
 def paced(interval: float, stop: threading.Event, rounds: int) -> Iterator[int]:

@@ -6,6 +6,7 @@ every csn is kept in Python.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -53,6 +54,12 @@ class Small:
                     version = small.stored(name).folder(part).commit(None, (), (), {})
                     writer.pin(name, Pin(part, version, 0, 0, 0))
         return small
+
+    def copied(self, root: Path) -> Small:
+        """The same warehouse once more, in another place."""
+        self.warehouse.close()
+        shutil.copytree(self.warehouse.root, root)
+        return Small(Warehouse.open(root), list(self.states))
 
     @property
     def data(self) -> Path:

@@ -4,6 +4,10 @@ Law: after every statement the log has gained, with ``count`` -1, each row that 
 REPLACE takes rows away without telling a DELETE trigger: so before an INSERT or UPDATE the rows that it could replace
 are put aside, and after it those of them that are gone are logged. An INSERT that is ignored, or becomes an update,
 never reaches the second step. Values are kept in columns without a type, so they stay as they are.
+
+Every entry has a random mark, and a log begins with an entry that changes nothing. So the number and the mark of one
+entry tell one log at one moment from every other: from one that was made anew, whose numbers begin again, and from one
+that went on otherwise after a backup was restored.
 """
 
 from __future__ import annotations
@@ -37,7 +41,9 @@ class Names:
 
 def create(names: Names, layout: Layout) -> tuple[str, ...]:
     return (
-        f"CREATE TABLE {quoted(names.log)} (seq INTEGER PRIMARY KEY AUTOINCREMENT, count, {_slots(layout)})",
+        f"CREATE TABLE {quoted(names.log)} "
+        f"(seq INTEGER PRIMARY KEY AUTOINCREMENT, mark DEFAULT (lower(hex(randomblob(4)))), count, {_slots(layout)})",
+        f"INSERT INTO {quoted(names.log)} (count) VALUES (0)",
         f"CREATE TABLE {quoted(names.aside)} (number, {_slots(layout)})",
         *_triggers(names, layout),
     )
