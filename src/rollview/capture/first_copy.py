@@ -25,9 +25,9 @@ from rollview.catalog import (
     Part,
     Relation,
     RelationKind,
+    SourceRecord,
     UnitPart,
 )
-from rollview.catalog import Source as Record
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
 from rollview.core.lent import UnlinkableError
@@ -70,7 +70,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def run_first_copy(
-    catalog: Catalog, root: Path, source: Source, record: Record, on_progress: OnProgress | None = None
+    catalog: Catalog, root: Path, source: Source, record: SourceRecord, on_progress: OnProgress | None = None
 ) -> Mapping[str, int]:
     """Rows by relation. Whoever runs it holds the lease ``source:NAME``."""
     settings = SourceSettings.from_json(record.settings)
@@ -191,7 +191,7 @@ class _Staging:
 
 
 def _publish(
-    catalog: Catalog, root: Path, record: Record, copy: FirstCopy, copied: Sequence[_Copied], step: RunningStep
+    catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy, copied: Sequence[_Copied], step: RunningStep
 ) -> None:
     names = [f"relation:{one.relation.name}" for one in copied]
     with catalog.lease("definitions", "commit", *names) as lease:
@@ -217,7 +217,7 @@ def _publish(
                 writer.sources.set_health(record.name, {READINGS: readings})
 
 
-def _reason(record: Record, table: SourceTable) -> str:
+def _reason(record: SourceRecord, table: SourceTable) -> str:
     rows = SourceSettings.from_json(record.settings).table(table.name).rows
     return f"{TRANSACTION}; rows: {rows}" if rows else TRANSACTION
 

@@ -39,7 +39,7 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PendingCommit:
     """A transaction as it comes to its commit. ``staged``: the statements' files by table."""
 
     spark: SparkSession
@@ -50,7 +50,7 @@ class Work:
     staged: Mapping[str, Sequence[Staged]]
 
 
-def run_commit(work: Work) -> Committed:
+def run_commit(work: PendingCommit) -> Committed:
     things = ["commit", *(f"relation:{name}" for name in work.staged)]
     publishing = False
     try:
@@ -76,7 +76,7 @@ def run_commit(work: Work) -> Committed:
     return Committed(moment.csn, moment.time, tuple(_counted(one, moment.csn) for one in written))
 
 
-def _settled(work: Work, now: Snapshot) -> tuple[Written, ...]:
+def _settled(work: PendingCommit, now: Snapshot) -> tuple[Written, ...]:
     csn = now.moment.csn + 1
     found = []
     for name, staged in work.staged.items():
@@ -88,14 +88,14 @@ def _settled(work: Work, now: Snapshot) -> tuple[Written, ...]:
     return tuple(found)
 
 
-def _still_there(work: Work, now: Snapshot, name: str) -> Relation:
+def _still_there(work: PendingCommit, now: Snapshot, name: str) -> Relation:
     present = now.find(name)
     if present is None or present.id != work.began.get(name).id:
         raise Conflict(name, "it was dropped")
     return present
 
 
-def _check(work: Work, now: Snapshot, written: Sequence[Written]) -> None:
+def _check(work: PendingCommit, now: Snapshot, written: Sequence[Written]) -> None:
     for one in written:
         _check_files(one)
         check_conflict(work.spark, work.root, one, work.began, now)
@@ -108,7 +108,7 @@ def _check(work: Work, now: Snapshot, written: Sequence[Written]) -> None:
     raise ConstraintViolated(found.table, found.constraint, found.example)
 
 
-def _is_theirs(work: Work, changes: Mapping[str, Written]) -> bool:
+def _is_theirs(work: PendingCommit, changes: Mapping[str, Written]) -> bool:
     """Whether the transaction would have been right at the csn at which it began."""
     return find_violation(Outcome(work.spark, work.root, work.began, changes)) is None
 
@@ -119,7 +119,7 @@ def _check_files(one: Written) -> None:
         raise EnvironmentFault(f"The file '{lost[0]}' of this transaction is gone.", hint="Run it again.")
 
 
-def _log(work: Work, written: Sequence[Written]) -> tuple[LoggedVersion, ...]:
+def _log(work: PendingCommit, written: Sequence[Written]) -> tuple[LoggedVersion, ...]:
     if not written:
         return ()
     new = [
@@ -129,7 +129,7 @@ def _log(work: Work, written: Sequence[Written]) -> tuple[LoggedVersion, ...]:
     return work.places.steps[0].log(new, {"csn": str(written[0].staged.csn)})
 
 
-def _publish(work: Work, lease: Lease, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> Moment:
+def _publish(work: PendingCommit, lease: Lease, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> Moment:
     csn = written[0].staged.csn
     changes = [(w.relation.name, w.effect.inserted, w.effect.deleted, w.effect.updated) for w in written]
     unit = {"source": "local", "position": str(csn), "transaction": str(uuid4()), "source_time": datetime.now(UTC)}
