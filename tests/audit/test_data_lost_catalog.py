@@ -20,7 +20,7 @@ from rollview.catalog.database import Database
 from rollview.core import marks
 from rollview.core.interval import Interval
 from rollview.publish.belonging import prepare
-from rollview.publish.steps import drop, recorded
+from rollview.publish.step import drop, recorded
 from rollview.warehouse import Warehouse
 from tests.servers.postgres import PostgresServer, postgres_server
 from tests.unit.maintain.small import HOMES, Small
@@ -150,8 +150,8 @@ def test_01_a_new_relations_folder_carries_the_id(small: Small) -> None:
     catalog, home = small.warehouse.catalog, f"t-{uuid.uuid4().hex}"
     with recorded(catalog, None, small.data, "new", "create", Interval(0, 0), (home,)) as step:
         assert marks.find_id(small.data / home) == catalog.identity().warehouse
-        with catalog.write() as writer:
-            writer.finish_step(step, "done")
+        with step.publish(None):
+            pass
 
 
 def test_01_a_restored_catalog_is_refused_and_accepted_by_command(small: Small, url: str, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from rollview.catalog import Catalog, Choice, HeldPart, SourceRecord, this_proce
 from rollview.core.faults import reach
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
 from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
-from rollview.publish.steps import drop
+from rollview.publish.step import drop, dropped
 from rollview.sources.kinds import new_memory, open_new
 from rollview.sources.protocol import Finding
 from rollview.sources.settings import SourceSettings
@@ -150,7 +150,7 @@ def remove(catalog: Catalog, name: str, *, forget: bool = False) -> None:
             for table in record.tables:
                 drop(writer, writer.snapshot().get(table.relation))
             writer.sources.drop(record.name)
-    reach("drop.published")
+    dropped()
 
 
 def _record(catalog: Catalog, name: str, settings: SourceSettings, declared: Sequence[Declared]) -> None:

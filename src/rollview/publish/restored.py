@@ -17,6 +17,7 @@ from rollview.core import marks
 from rollview.core.schema import Schema
 from rollview.errors import Corrupt, WrongCatalog
 from rollview.publish.belonging import homes_in, mark, may_belong
+from rollview.publish.step import show_again
 from rollview.results import CatalogRecovery
 from rollview.store.folder import DeltaFolder
 
@@ -81,7 +82,7 @@ def _show_pinned(catalog: Catalog, root: Path) -> None:
     for relation in catalog.snapshot().relations.values():
         if _is_readable(relation, root):
             for folder, version in _pinned(relation, root):
-                folder.commit(version, (), (), {"accepted": str(version)})
+                show_again(folder, version)
 
 
 def _pinned(relation: Relation, root: Path) -> Iterator[tuple[DeltaFolder, int]]:

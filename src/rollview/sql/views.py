@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from rollview.algebra.definition import Declared
 from rollview.capture.requests import cover
-from rollview.core.faults import reach
 from rollview.engine.meter import Meter
 from rollview.errors import InUse
 from rollview.propagate import plan_create, run_create
 from rollview.propagate.begin import check_begin
-from rollview.publish.steps import drop
+from rollview.publish.step import drop, dropped
 from rollview.publish.workplace import Workplace
 from rollview.results import ViewCreated
 
@@ -38,4 +37,4 @@ def drop_view(place: Workplace, name: str) -> None:
         if readers:
             raise InUse("view", view.name, readers)
         drop(writer, view)
-    reach("drop.published")
+    dropped()

@@ -21,6 +21,7 @@ from rollview.engine.abilities import within
 from rollview.errors import SqlError, Unsupported, UsageError
 from rollview.publish.fold import fold_if_it_pays
 from rollview.publish.merge import merge_if_many
+from rollview.publish.places import Places
 from rollview.relations.plans import covered
 from rollview.relations.reader import Reader
 from rollview.results import StatementResult
@@ -31,7 +32,6 @@ from rollview.tables.failures import statement_failures
 from rollview.tables.merge import merge
 from rollview.tables.missing import refuse_missing
 from rollview.tables.own import Own
-from rollview.tables.places import Places
 from rollview.tables.staging import Effect, Staged, effect, stage_changes
 from rollview.tables.statements import TableChanges
 
