@@ -21,6 +21,7 @@ from rollview import results
 from rollview.algebra.definition import Declared, declare, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot, SourcePosition
+from rollview.core import references
 from rollview.core.interval import Csn, Interval
 from rollview.core.order import Order
 from rollview.errors import AlreadyExists, InUse, NotFound, RollviewError, SqlError, UsageError
@@ -69,9 +70,10 @@ class Warehouse:
         place = Path(root).absolute()
         if (place / DATA_FOLDER).exists():
             raise AlreadyExists("warehouse", str(place))
-        place.mkdir(parents=True, exist_ok=True)
+        # Rows of databases that not everybody may read: others are let in by whoever owns the folder.
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
         catalog = Catalog.create(catalog_url or place / CATALOG_FILE)
-        (place / DATA_FOLDER).mkdir()
+        (place / DATA_FOLDER).mkdir(mode=0o700)
         return cls(place, catalog, None, {})
 
     @classmethod
@@ -107,6 +109,8 @@ class Warehouse:
         from rollview.engine import session
 
         if self._session is None:
+            for source in self.catalog.sources():
+                references.note_variables(source.settings["address"], *source.settings["options"].values())
             self._session = session.adopt(self._given) if self._given is not None else session.start(self._conf)
         return self._session
 
