@@ -1,7 +1,7 @@
 """One secret of each kind, in a project that uses them all: none is anywhere but where it has to be.
 
-The project's catalog and source are in PostgreSQL, with passwords; Spark has settings by reference; a program holds Spark
-open while its processes and pages are looked at.
+The project's catalog and source are in PostgreSQL, with passwords; Spark has settings by reference; a program holds
+Spark open while its processes and pages are looked at.
 """
 
 from __future__ import annotations

@@ -14,15 +14,15 @@ from rollview.capture.commit_stream import CommitStream
 from rollview.capture.copies import captured_copy, copy_again
 from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_health, readings
 from rollview.capture.recorded_source import open_recorded
-from rollview.capture.sequencer import Progress, Sequencer
-from rollview.catalog import Catalog
-from rollview.catalog import Source as Record
+from rollview.capture.sequencer import CaptureProgress, Sequencer
+from rollview.catalog import Catalog, SourceRecord
 from rollview.core.order import Order
 from rollview.errors import RollviewError, UsageError
 from rollview.evolve.plan import LayoutChange, LayoutPlan
 from rollview.evolve.run import run_change
+from rollview.sources.boundary import as_error, named
 
-Captured = Progress | RollviewError
+Captured = CaptureProgress | RollviewError
 
 
 def lease_name(source: str) -> str:
@@ -67,7 +67,7 @@ def _added(before: _Done, then: _Done, followed: LayoutPlan | None) -> _Done:
     units, rows = before.units + then.units, before.rows + then.rows
     notes = (*before.notes, *([str(followed)] if followed else []), *then.notes)
     outcome = then.outcome
-    if isinstance(outcome, Progress):
+    if isinstance(outcome, CaptureProgress):
         outcome = replace(outcome, units=units, rows=rows, notes=notes)
     return _Done(outcome, units, rows, notes)
 
@@ -95,7 +95,8 @@ def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -
         for record in map(catalog.source, names):
             try:
                 stream = _opened(catalog, root, record, stack)
-            except RollviewError as error:
+            except Exception as caught:
+                error = as_error(record.name, caught, record.position)
                 note(catalog, record, error)
                 done[record.name] = _Done(error)
             else:
@@ -106,7 +107,7 @@ def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -
         return {**done, **_captured(catalog, root, streams, order)}
 
 
-def _opened(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> CommitStream | Progress:
+def _opened(catalog: Catalog, root: Path, record: SourceRecord, stack: ExitStack) -> CommitStream | CaptureProgress:
     if record.state == REMOVING:
         raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
     if record.state == COPYING:
@@ -124,14 +125,14 @@ def _captured(catalog: Catalog, root: Path, streams: Sequence[CommitStream], ord
     sequencer = Sequencer(catalog, root, streams, order)
     try:
         found: Mapping[str, Captured | LayoutChange] = sequencer.run()
-    except RollviewError as error:
-        found = dict.fromkeys(records, error)
+    except Exception as caught:
+        found = {name: as_error(name, caught, record.position) for name, record in records.items()}
     found = {**found, **sequencer.stopped}
     return {stream.name: _noted(catalog, root, records[stream.name], stream, found[stream.name]) for stream in streams}
 
 
 def _noted(
-    catalog: Catalog, root: Path, record: Record, stream: CommitStream, outcome: Captured | LayoutChange
+    catalog: Catalog, root: Path, record: SourceRecord, stream: CommitStream, outcome: Captured | LayoutChange
 ) -> _Done:
     if isinstance(outcome, LayoutChange):
         return _Done(outcome, stream.units, stream.rows)
@@ -140,7 +141,7 @@ def _noted(
         return _Done(outcome, stream.units, stream.rows)
     notes: tuple[str, ...] = ()
     # It has just answered; if it does not tell how it fares, it is asked again the next time.
-    with suppress(RollviewError):
+    with suppress(RollviewError), named(record.name, stream.position):
         notes = note_health(catalog, record, stream.source, readings(catalog, root, record, stream))
     note(catalog, record, None)
     return _Done(replace(outcome, notes=notes), stream.units, stream.rows, notes)

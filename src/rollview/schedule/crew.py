@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from rollview.capture import run as capturing
@@ -12,7 +13,7 @@ from rollview.core.order import Order
 from rollview.errors import Busy, RollviewError
 from rollview.results import Captured, Refreshed, SourceCaptured
 from rollview.schedule.cadence import Words, every
-from rollview.schedule.daemon import Event, Group, paced
+from rollview.schedule.daemon import Event, Group, paced, unforeseen
 from rollview.schedule.due import Turns
 
 _PATIENCE = 30.0
@@ -60,8 +61,9 @@ class Crew:
         try:
             done = self._refresh(names)
             self._fold()
-        except RollviewError as error:
-            failed = names if isinstance(error, Busy) else error.facts.get("views", names)
+        except Exception as error:
+            facts = {} if isinstance(error, Busy) or not isinstance(error, RollviewError) else error.facts
+            failed = facts.get("views", names)
             self._turns.refreshed(set(names).difference(failed), failed)
             raise
         self._turns.refreshed(names)
@@ -74,8 +76,8 @@ def capture_all(catalog: Catalog, root: Path, names: Sequence[str], order: Order
     for group in capturing.together(catalog, names, order):
         try:
             done += _capture(catalog, root, group, order, _PATIENCE)
-        except RollviewError as error:
-            done += [_told(catalog, name, error) for name in group]
+        except Exception as error:
+            done += [_told(catalog, name, unforeseen(error)) for name in group]
     return tuple(done)
 
 
@@ -93,9 +95,21 @@ def _told(catalog: Catalog, name: str, done: capturing.Captured) -> SourceCaptur
 def run_rounds(crew: Crew, interval: float, stop: threading.Event, rounds: int) -> Iterator[Event]:
     for _ in paced(interval, stop, rounds):
         try:
-            for names in crew.sources():
-                yield crew.capture(names)
-            if views := crew.stale_views():
-                yield crew.refresh(views)
-        except RollviewError as error:
-            yield error
+            yield from _round(crew)
+        except Exception as error:
+            yield unforeseen(error)
+
+
+def _round(crew: Crew) -> Iterator[Event]:
+    """One that fails keeps no other from its turn."""
+    for names in crew.sources():
+        yield _came_of(partial(crew.capture, names))
+    if views := crew.stale_views():
+        yield _came_of(partial(crew.refresh, views))
+
+
+def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:
+    try:
+        return task()
+    except Exception as error:
+        return unforeseen(error)

@@ -18,7 +18,8 @@ from itertools import count
 from types import FrameType
 from typing import Any, Protocol
 
-from rollview.errors import Busy, RollviewError
+from rollview.core.raised import told
+from rollview.errors import Busy, EngineFailed, RollviewError
 from rollview.results import Captured, Refreshed
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -31,7 +32,7 @@ Group = tuple[str, ...]
 """Sources that are captured together, because they wait for each other; mostly one."""
 
 
-class Crew(Protocol):
+class DueWork(Protocol):
     """Whoever knows what is due, and does it."""
 
     def due_sources(self) -> Sequence[Group]: ...
@@ -44,7 +45,7 @@ class Crew(Protocol):
 class _Work:
     """What is under way. The two pools keep slow sources from holding up the views, and the other way round."""
 
-    crew: Crew
+    crew: DueWork
     capturing: ThreadPoolExecutor
     refreshing: ThreadPoolExecutor
     sources: dict[Group, Future[Captured]] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class _Work:
             yield from _outcome(ended)
 
 
-def work(crew: Crew, stop: threading.Event) -> Iterator[Event]:
+def work(crew: DueWork, stop: threading.Event) -> Iterator[Event]:
     """What was done, as it is done, until ``stop`` is set and all that had begun has ended."""
     with (
         ThreadPoolExecutor(_SOURCES_AT_ONCE, "rollview-capture") as capturing,
@@ -82,8 +83,8 @@ def work(crew: Crew, stop: threading.Event) -> Iterator[Event]:
             if not stop.is_set():
                 try:
                     under_way.begin()
-                except RollviewError as error:
-                    yield error
+                except Exception as error:
+                    yield unforeseen(error)
                     stop.wait(1.0)
             yield from under_way.finished(_TICK)
             if under_way.is_idle():
@@ -96,8 +97,17 @@ def _outcome(ended: Future[Captured] | Future[Refreshed]) -> Iterator[Event]:
     # Another process is at it.
     except Busy:
         return
-    except RollviewError as error:
-        yield error
+    except Exception as error:
+        yield unforeseen(error)
+
+
+def unforeseen(error: Exception) -> RollviewError:
+    """Whatever goes wrong is told, and the work goes on."""
+    if isinstance(error, RollviewError):
+        return error
+    return EngineFailed(
+        f"Something went wrong that was not foreseen: {told(error)}.", hint="The rest goes on. Please report it."
+    )
 
 
 def paced(interval: float, stop: threading.Event, rounds: int) -> Iterator[int]:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from rollview.core.references import resolve
 from rollview.errors import UsageError
+from rollview.sources.boundary import guarded, named
 from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
 
@@ -93,4 +94,5 @@ def _open(opening: Opening) -> Source:
         known = ", ".join(sorted(KINDS))
         told = opening.settings.kind if opening.settings.kind.isidentifier() else "…"
         raise UsageError(f"There is no kind of source '{told}'.", hint=f"There are: {known}.")
-    return kind(opening)
+    with named(opening.name):
+        return guarded(opening.name, kind(opening))

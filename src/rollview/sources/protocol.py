@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -150,12 +150,15 @@ class Opening:
 @dataclass(frozen=True, slots=True)
 class Health:
     """How a source fares: bytes of its log that were not read yet, bytes that it keeps for us, and what the server says
-    of that; ``alarm``: what somebody should look at."""
+    of that; ``alarm``: what somebody should look at. ``oldest_open``: the transaction that has been open for the
+    longest, or what else the source waits for before it can be read on; ``open_since``: since when, if it can tell."""
 
     behind_bytes: int | None = None
     kept_bytes: int | None = None
     slot: str | None = None
     alarm: str | None = None
+    oldest_open: str | None = None
+    open_since: datetime | None = None
 
 
 @runtime_checkable
@@ -174,8 +177,10 @@ class Lender(Protocol):
 
 
 class Source(Protocol):
-    kind: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]]
+    @property
+    def kind(self) -> str: ...
+    @property
+    def capabilities(self) -> frozenset[Capability]: ...
 
     def check(self) -> tuple[Finding, ...]:
         """What is missing, before anything is changed."""

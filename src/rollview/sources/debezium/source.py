@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 
 from rollview.core.references import resolve
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped
+from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable
 from rollview.sources.debezium.assembly import Assembly, Placed, Places, Whole
 from rollview.sources.debezium.records import Event, Heartbeat, TransactionEnd, UnknownRecordError, parse
-from rollview.sources.debezium.streams import FolderStreams, Found, Streams
+from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
 from rollview.sources.debezium.values import OPTIONS, UNAVAILABLE, decode, is_known
 from rollview.sources.protocol import (
     Batch,
@@ -39,6 +39,7 @@ from rollview.sources.values import as_rows
 
 _KAFKA = "kafka."
 _EVERYTHING = 10**12
+_SHOWN = 60
 _MEND = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
 
 
@@ -91,12 +92,15 @@ class DebeziumSource:
         known = self._opening.known
         units: list[UnitOfWork] = []
         beats: list[datetime] = []
+        complete, stopped = self._fill(assembly, limit, beats)
         try:
-            complete = self._fill(assembly, limit, beats)
             units.extend(self._unit(whole, known) for whole in assembly.whole())
-        except SourceStopped:
-            if not units:
-                raise
+        except SourceStopped as error:
+            stopped = error
+        # What was whole before it is taken first.
+        if stopped is not None and not units:
+            raise stopped
+        if stopped is not None:
             return Batch(tuple(units), units[-1].position, complete=False)
         position = units[-1].position if units else after
         times = [unit.time for unit in units] + ([] if assembly.waits else beats)
@@ -114,21 +118,27 @@ class DebeziumSource:
     def close(self) -> None:
         self._streams.close()
 
-    def _fill(self, assembly: Assembly, limit: int, beats: list[datetime]) -> bool:
-        """Read on in every stream; whether each was read to its end."""
-        complete = True
+    def _fill(self, assembly: Assembly, limit: int, beats: list[datetime]) -> tuple[bool, SourceStopped | None]:
+        """Read on in every stream; whether each was read to its end, and what stopped one of them."""
+        complete, stopped = True, None
         for stream, place in assembly.places.items():
-            for number, found in enumerate(self._streams.records(stream, place)):
-                if number >= limit:
-                    complete = False
-                    break
-                placed = self._placed(found, beats)
-                if placed is None:
-                    continue
-                if isinstance(placed.record, Event) and placed.record.operation == "r":
-                    raise LostPosition(self._opening.name, "the connector has copied its tables again")
-                assembly.add(placed)
-        return complete
+            try:
+                complete = self._fill_from(assembly, stream, place, limit, beats) and complete
+            except SourceStopped as error:
+                stopped = stopped or error
+        return complete, stopped
+
+    def _fill_from(self, assembly: Assembly, stream: str, place: Place, limit: int, beats: list[datetime]) -> bool:
+        for number, found in enumerate(self._streams.records(stream, place)):
+            if number >= limit:
+                return False
+            placed = self._placed(found, beats)
+            if placed is None:
+                continue
+            if isinstance(placed.record, Event) and placed.record.operation == "r":
+                raise LostPosition(self._opening.name, "the connector has copied its tables again")
+            assembly.add(placed)
+        return True
 
     def _replay(self, assembly: Assembly, state: _State) -> datetime:
         """Everything from the newest snapshot on. The time of the last of it."""
@@ -169,7 +179,9 @@ class DebeziumSource:
         try:
             record = parse(found.data)
         except UnknownRecordError as error:
-            raise LostPosition(self._opening.name, f"{error} (stream '{found.stream}', place {found.place})") from None
+            raise Unreadable(
+                self._opening.name, str(error), place=_place_told(found), text=_beginning(found.data)
+            ) from None
         if isinstance(record, Heartbeat):
             beats.append(record.time)
         if isinstance(record, TransactionEnd):
@@ -237,8 +249,10 @@ class DebeziumSource:
         schema = event.schemas.get(column.name)
         try:
             return decode(value, column.type, schema, self._options)
-        except (ValueError, ArithmeticError, KeyError) as error:
-            raise BadValue(self._opening.name, table.name, column.name, str(error), event.transaction) from None
+        # A schema that is not as Connect writes it is met here, too.
+        except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            reason = str(error) or type(error).__name__
+            raise BadValue(self._opening.name, table.name, column.name, reason, event.transaction) from None
 
 
 class _State:
@@ -292,6 +306,15 @@ def _described(table: TableSettings) -> SourceTable:
     columns = tuple(Column(name, type_.lower()) for name, type_ in table.types.items())
     key = tuple(table.key)
     return SourceTable(table.remote, Schema(columns), Constraints(key, (), key))
+
+
+def _place_told(found: Found) -> str:
+    where = "the record that ends at " + ", ".join(map(str, found.place))
+    return f"{where} of stream '{found.stream}'" if found.stream else where
+
+
+def _beginning(data: bytes | None) -> str:
+    return (data or b"")[:_SHOWN].decode("utf-8", "replace")
 
 
 def _text(places: Places) -> str:

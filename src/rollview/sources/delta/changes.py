@@ -7,7 +7,6 @@ say the same in fewer rows, which is checked by their number.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from deltalake import DeltaTable
 
 from rollview.core.schema import Schema
 from rollview.sources.delta.files import (
+    BadLogError,
     DataLostError,
     File,
     added_files,
@@ -28,6 +28,7 @@ from rollview.sources.delta.files import (
     place_of,
     read_rows,
 )
+from rollview.sources.json_text import NotJsonError, load_json
 from rollview.types.arrow import arrow_type
 
 _KIND = "_change_type"
@@ -120,4 +121,16 @@ def _actions(commit: Path) -> list[tuple[str, Mapping[str, Any]]]:
         lines = commit.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
-    return [pair for line in lines if line.strip() for pair in json.loads(line).items()]
+    except UnicodeDecodeError:
+        raise BadLogError(f"'{commit.name}' of its log is not text") from None
+    return [pair for line in lines if line.strip() for pair in _action(commit, line)]
+
+
+def _action(commit: Path, line: str) -> list[tuple[str, Mapping[str, Any]]]:
+    try:
+        action = load_json(line)
+    except NotJsonError as error:
+        raise BadLogError(f"'{commit.name}' of its log: {error}") from None
+    if not isinstance(action, dict) or not all(isinstance(said, dict) for said in action.values()):
+        raise BadLogError(f"'{commit.name}' of its log has an action that is none")
+    return list(action.items())

@@ -35,6 +35,10 @@ class DataLostError(Exception):
     """A file that a version names is not there any more."""
 
 
+class BadLogError(Exception):
+    """A commit that says something that is not understood."""
+
+
 def unread_features(table: DeltaTable) -> tuple[str, ...]:
     features = set(table.protocol().reader_features or ())
     mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"

@@ -18,9 +18,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from rollview.core.lent import Lent, UnlinkableError
-from rollview.errors import BadValue, LostPosition, SchemaChanged, UsageError
+from rollview.errors import BadValue, LostPosition, SchemaChanged, Unreadable, UsageError
 from rollview.sources.delta.changes import changed_rows, version_of
 from rollview.sources.delta.files import (
+    BadLogError,
     DataLostError,
     added_files,
     described,
@@ -192,6 +193,8 @@ class DeltaSource:
             yield
         except UnfitError as error:
             raise BadValue(self._opening.name, remote, error.column, error.reason, str(version)) from None
+        except BadLogError as error:
+            raise Unreadable(self._opening.name, str(error), place=f"table '{remote}'") from None
         except DataLostError as error:
             raise LostPosition(self._opening.name, f"a file of table '{remote}' is gone: {error}") from None
 
