@@ -188,7 +188,11 @@ def _(answer: results.Verification, to: TextOutput) -> None:
 
 @_renders(results.Status)
 def _(answer: results.Status, to: TextOutput) -> None:
-    to.say(f"csn {answer.csn} at {_time(answer.time)}; {_count(len(answer.tables), 'table')}.\n")
+    to.say(f"csn {answer.csn} at {_time(answer.time)}; {_count(len(answer.tables), 'table')}.")
+    if answer.catalog is not None:
+        rows = answer.catalog
+        to.say(f"Catalog rows: ledger {rows.ledger}, changes {rows.changes}, steps {rows.steps}.")
+    to.say("")
     if answer.sources:
         render(answers.SourceList(answer.sources), to)
         to.say("")
