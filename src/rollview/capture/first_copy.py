@@ -20,6 +20,7 @@ from rollview.catalog import (
     Catalog,
     CatalogWriter,
     Change,
+    Lease,
     Moment,
     NewUnit,
     Part,
@@ -71,9 +72,14 @@ OnProgress = Callable[[Progress], None]
 
 
 def run_first_copy(
-    catalog: Catalog, root: Path, source: Source, record: Record, on_progress: OnProgress | None = None
+    catalog: Catalog,
+    root: Path,
+    source: Source,
+    record: Record,
+    lease: Lease,
+    on_progress: OnProgress | None = None,
 ) -> Mapping[str, int]:
-    """Rows by relation. Whoever runs it holds the lease ``source:NAME``."""
+    """Rows by relation. ``lease``: on the source."""
     settings = SourceSettings.from_json(record.settings)
     at = catalog.snapshot().moment.csn
     with source.first_copy() as copy:
@@ -90,7 +96,7 @@ def run_first_copy(
             if isinstance(source, Lender):
                 reasons = {one.table.name: one.reason for one in copied if one.reason is not None}
                 copy = replace(copy, memory={**copy.memory, COPIED: reasons})
-            _publish(catalog, root, record, copy, copied, step)
+            _publish(catalog, root, record, copy, copied, step, lease)
     return {one.relation.name: one.rows for one in copied}
 
 
@@ -192,13 +198,19 @@ class _Staging:
 
 
 def _publish(
-    catalog: Catalog, root: Path, record: Record, copy: FirstCopy, copied: Sequence[_Copied], step: int
+    catalog: Catalog,
+    root: Path,
+    record: Record,
+    copy: FirstCopy,
+    copied: Sequence[_Copied],
+    step: int,
+    held: Lease,
 ) -> None:
     names = [f"relation:{one.relation.name}" for one in copied]
     with catalog.lease("definitions", "commit", *names) as lease:
         versions = [_log(root, one) for one in copied]
         reach("copy.logged")
-        with catalog.write(lease) as writer:
+        with catalog.write(lease, held) as writer:
             for one in copied:
                 about = (one.relation.schema, one.relation.constraints)
                 writer.add_relation(one.relation.name, RelationKind.TABLE, *about, None, (), one.relation.folder)

@@ -42,9 +42,10 @@ class _Written:
 
 
 class Publication:
-    """Of the units of work of some sources, whose leases the caller holds."""
+    """Of the units of work of some sources. ``held``: the lease on those; whoever lost it publishes nothing."""
 
-    def __init__(self, catalog: Catalog, root: Path, streams: Sequence[CommitStream]) -> None:
+    def __init__(self, catalog: Catalog, root: Path, streams: Sequence[CommitStream], held: Lease) -> None:
+        self._held = held
         self._catalog = catalog
         self._root = root
         self._streams = {stream.name: stream for stream in streams}
@@ -127,7 +128,7 @@ class Publication:
                 note_quarantine(writer, one.source, self._streams[one.source].relations, [one.unit])
 
     def _advance(self, ends: Ends, entries: Sequence[Entry] = ()) -> None:
-        with self._catalog.write() as writer:
+        with self._catalog.write(self._held) as writer:
             self._quarantine(writer, entries)
             _move(writer, ends)
         self._moved(ends)
@@ -145,7 +146,7 @@ class Publication:
             written = [self._stage(settled, remote, place) for remote, place in places.items()]
             reach("capture.staged")
             pins = _log(written, interval)
-            with self._catalog.write(lease) as writer:
+            with self._catalog.write(lease, self._held) as writer:
                 writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
                 for one, pin in zip(written, pins, strict=True):
                     writer.pin(one.relation.name, pin)

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rollview.catalog import Catalog, Relation
+from rollview.catalog import Catalog, Lease, Relation
 from rollview.catalog import Source as Record
+from rollview.errors import LostLease
 from rollview.sources.kinds import open_known
 from rollview.sources.protocol import Source, SourceTable
 from rollview.sources.settings import SourceSettings
 
 
-def open_recorded(catalog: Catalog, record: Record) -> Source:
+def open_recorded(catalog: Catalog, record: Record, lease: Lease | None = None) -> Source:
+    """``lease``: on the source; without it the source may be asked, and nothing may be taken away there."""
+
+    def fence() -> None:
+        if lease is None:
+            raise LostLease(f"source '{record.name}'")
+        catalog.verify(lease)
+
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     settings = SourceSettings.from_json(record.settings)
-    return open_known(record.name, settings, record.memory, tables_of(relations))
+    return open_known(record.name, settings, record.memory, tables_of(relations), fence)
 
 
 def tables_of(relations: Mapping[str, Relation]) -> dict[str, SourceTable]:

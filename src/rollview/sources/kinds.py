@@ -74,14 +74,22 @@ def new_memory() -> dict[str, str]:
 
 def open_new(name: str, settings: SourceSettings) -> Source:
     """A source that the catalog does not know yet."""
-    return _open(Opening(name, settings, _address(name, settings), new_memory(), {}))
+    return _open(Opening(name, settings, _address(name, settings), new_memory(), {}, _new_attempt()))
 
 
 def open_known(
-    name: str, settings: SourceSettings, memory: Mapping[str, Any], tables: Mapping[str, SourceTable]
+    name: str,
+    settings: SourceSettings,
+    memory: Mapping[str, Any],
+    tables: Mapping[str, SourceTable],
+    fence: Callable[[], None],
 ) -> Source:
     """A source that was opened before: with what it had to remember, and its tables as they were captured last."""
-    return _open(Opening(name, settings, _address(name, settings), memory, tables))
+    return _open(Opening(name, settings, _address(name, settings), memory, tables, _new_attempt(), fence))
+
+
+def _new_attempt() -> str:
+    return uuid4().hex[:8]
 
 
 def _address(name: str, settings: SourceSettings) -> str:

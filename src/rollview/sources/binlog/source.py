@@ -25,7 +25,17 @@ from rollview.sources.binlog.layout import TableLayout, described, findings, quo
 from rollview.sources.binlog.server import Server, variables
 from rollview.sources.binlog.stream import EVENTS, Stream, read_from
 from rollview.sources.binlog.values import decoder
-from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+from rollview.sources.protocol import (
+    Batch,
+    Capability,
+    Finding,
+    FirstCopy,
+    LeavesNothing,
+    Opening,
+    Row,
+    SourceTable,
+    UnitOfWork,
+)
 from rollview.sources.quarantine import Sieve
 from rollview.sources.restrict import asked_of_source
 from rollview.sources.spool import BATCH_BYTES
@@ -34,7 +44,7 @@ _PIECE = 50_000
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
-class BinlogSource(ABC):
+class BinlogSource(LeavesNothing, ABC):
     kind: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
     begins: ClassVar[type]
@@ -110,11 +120,8 @@ class BinlogSource(ABC):
             batch = self._batch(after, newest, limit)
             return replace(batch, known=now) if batch.complete else batch
 
-    def acknowledge(self, position: str) -> None:  # noqa: B027
+    def acknowledge(self, position: str) -> None:
         """The server keeps its log by its own rules."""
-
-    def remove(self) -> None:  # noqa: B027
-        """Nothing was put into the database."""
 
     def close(self) -> None:
         if self._used is not None:

@@ -28,6 +28,7 @@ from rollview.sources.protocol import (
     Changes,
     Finding,
     FirstCopy,
+    LeavesNothing,
     Opening,
     Row,
     Rows,
@@ -50,7 +51,7 @@ class _Collected:
     replaces: bool = False
 
 
-class DebeziumSource:
+class DebeziumSource(LeavesNothing):
     kind: ClassVar[str] = "debezium"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.SCHEMA_MESSAGES}
 
@@ -111,9 +112,6 @@ class DebeziumSource:
 
     def order(self, position: str) -> int:
         return sum(place[0] for place in json.loads(position).values())
-
-    def remove(self) -> None:
-        """Nothing was put there."""
 
     def close(self) -> None:
         self._streams.close()

@@ -36,6 +36,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LeavesNothing,
     Opening,
     Row,
     Rows,
@@ -47,7 +48,7 @@ from rollview.sources.spool import Collected, told
 from rollview.sources.values import UnfitError
 
 
-class DeltaSource:
+class DeltaSource(LeavesNothing):
     kind: ClassVar[str] = "delta"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {
         Capability.ACROSS_TABLES,
@@ -132,9 +133,6 @@ class DeltaSource:
 
     def order(self, position: str) -> int:
         return sum(_parsed(position))
-
-    def remove(self) -> None:
-        """Nothing was put into the tables."""
 
     def close(self) -> None:
         """No connection is open."""

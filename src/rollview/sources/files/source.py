@@ -27,6 +27,7 @@ from rollview.sources.protocol import (
     Changes,
     Finding,
     FirstCopy,
+    LeavesNothing,
     Opening,
     Rows,
     SourceTable,
@@ -55,7 +56,7 @@ class _Reading:
         return tuple(path for path in self.now if path not in self.before) if same else None
 
 
-class FilesSource:
+class FilesSource(LeavesNothing):
     kind: ClassVar[str] = "files"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.ACROSS_TABLES, Capability.KEYS, Capability.TRUNCATE}
@@ -117,9 +118,6 @@ class FilesSource:
 
     def order(self, position: str) -> int:
         return int(position)
-
-    def remove(self) -> None:
-        """Nothing was put into the folders."""
 
     def close(self) -> None:
         """No connection is open."""
