@@ -236,7 +236,8 @@ class Unreadable(SourceStopped):
         begins = f"; it begins with {text!r}" if text else ""
         super().__init__(
             f"Source '{source}' gives something that cannot be read{where}: {reason}{begins}.",
-            hint="Its tables stay at their last good csn. Mend it at the source; it is tried again by itself.",
+            hint="Mend it at the source, and it goes on by itself; or copy its tables again, from beyond it: "
+            f"rollview source resnapshot {source}",
             source=source,
             place=place,
         )

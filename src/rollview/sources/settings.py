@@ -19,6 +19,8 @@ from rollview.errors import UsageError
 
 ON_BAD_VALUE = "on_bad_value"
 IN_PLACE = "in_place"
+TIMEOUT = "timeout"
+_TIMEOUT = "5 minutes"
 
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
@@ -96,6 +98,8 @@ class SourceSettings:
                     f"The secret '{option}' does not belong in a source's settings.",
                     hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
                 )
+        if self.timeout <= 0:
+            raise UsageError(f"{TIMEOUT} is '{self.options[TIMEOUT]}'.", hint="Write for example '5 minutes'.")
         if not self.tables:
             raise UsageError("The source has no tables.", hint="Name at least one.")
         if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
@@ -120,6 +124,11 @@ class SourceSettings:
     def quarantines(self) -> bool:
         """Whether a row that has no representation is put aside rather than stopping the source."""
         return self.options.get(ON_BAD_VALUE, "stop") == "quarantine"
+
+    @property
+    def timeout(self) -> float:
+        """So many seconds may a server give nothing while it is asked something."""
+        return duration(self.options.get(TIMEOUT, _TIMEOUT)).total_seconds()
 
     @property
     def copies(self) -> bool:

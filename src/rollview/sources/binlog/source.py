@@ -22,7 +22,7 @@ from rollview.sources.binlog.cascades import cascade_findings
 from rollview.sources.binlog.collations import collation_findings
 from rollview.sources.binlog.events import understood
 from rollview.sources.binlog.layout import TableLayout, described, findings, quoted, read_table, recorded, stored
-from rollview.sources.binlog.server import Server, variables
+from rollview.sources.binlog.server import Server, StreamConnection, variables
 from rollview.sources.binlog.stream import EVENTS, Stream, read_from
 from rollview.sources.binlog.values import decoder
 from rollview.sources.protocol import (
@@ -52,7 +52,7 @@ class BinlogSource(LeavesNothing, ABC):
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._server = Server(opening.name, self.kind, opening.address)
+        self._server = Server(opening.name, self.kind, opening.address, opening.settings.timeout)
         self._used: Any = None
 
     @abstractmethod
@@ -168,6 +168,9 @@ class BinlogSource(LeavesNothing, ABC):
             only_schemas=[self._server.database],
             only_tables=list(self._opening.settings.remotes),
             enable_logging=False,
+            pymysql_wrapper=StreamConnection,
+            # While it looks for the place where to begin, the server says that it is there.
+            slave_heartbeat=self._opening.settings.timeout / 2,
         )
 
     def _find(self, connection: Any, remote: str) -> TableLayout | None:

@@ -56,7 +56,7 @@ class PostgresSource:
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._server = Server(opening.name, opening.address)
+        self._server = Server(opening.name, opening.address, opening.settings.timeout)
         self._name = self._named(opening.memory)
         self._own = slot.name_of(opening.memory["tag"], opening.attempt)
         self._tables: dict[str, Any] = dict(opening.memory.get("tables", {}))
