@@ -20,6 +20,9 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── LostPosition          the source no longer has what follows the last position
 │   ├── SchemaChanged         a table of the source is not what it was
 │   ├── BadValue              a value that no column of the table's type can hold
+│   ├── OutsideFolder         a file that lies outside of the source's folder
+│   ├── NotAFile              a FIFO, a device or a folder where a file should be
+│   ├── SpoolFull             more rows at once than may be on disk
 │   └── Unreadable            the source gives something that is not understood
 ├── LostLease                 this process was too slow and another took over
 ├── Corrupt                   what is stored contradicts itself; the view is stopped
@@ -224,6 +227,46 @@ class BadValue(SourceStopped):
             table=table,
             column=column,
             position=position,
+        )
+
+
+class OutsideFolder(SourceStopped):
+    code = "outside_folder"
+
+    def __init__(self, source: str, path: str, target: str, folder: str) -> None:
+        super().__init__(
+            f"Source '{source}' would read '{target}' for '{path}', which is outside of its folder '{folder}'.",
+            hint="Put the file into the folder. To read anywhere on this machine, remove the source, "
+            "and add it with the option allow_outside: true.",
+            source=source,
+            path=path,
+            target=target,
+            folder=folder,
+        )
+
+
+class NotAFile(SourceStopped):
+    code = "not_a_file"
+
+    def __init__(self, source: str, path: str, found: str) -> None:
+        super().__init__(
+            f"Source '{source}' has '{path}' where a file should be: it is {found}.",
+            hint="Take it away, or put a file in its place. Nothing was read from it.",
+            source=source,
+            path=path,
+            found=found,
+        )
+
+
+class SpoolFull(SourceStopped):
+    code = "spool_full"
+
+    def __init__(self, source: str, limit: int) -> None:
+        super().__init__(
+            f"Source '{source}' has more rows in one transaction or copy than may be on disk at once, {limit:,} bytes.",
+            hint="Raise spool_limit in rollview.yaml, if the warehouse's disk has the room, and capture it again.",
+            source=source,
+            limit=limit,
         )
 
 

@@ -17,6 +17,7 @@ from rollview.catalog import Catalog
 from rollview.catalog import catalog as catalog_module
 from rollview.core.order import Order
 from rollview.errors import LostLease, RollviewError, SourceDown
+from rollview.publish import step
 from rollview.sources.protocol import ATTEMPT
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Write, account, capture, stored
@@ -64,9 +65,9 @@ def paused(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pauses]:
     """No lease is renewed by itself: who is paused is paused with all its threads."""
     monkeypatch.setattr(catalog_module, "HEARTBEATS_PER_LEASE", 0.0001)
 
-    def at(step: str) -> Pauses:
-        made = Pauses(step)
-        for module in (copies, first_copy, sequencer):
+    def at(name: str) -> Pauses:
+        made = Pauses(name)
+        for module in (copies, first_copy, sequencer, step):
             monkeypatch.setattr(module, "reach", made.reach)
         return made
 

@@ -18,9 +18,9 @@ from rollview.cli.main import main
 from rollview.core.tls import postgres_tls, system_certificates
 from rollview.engine import session
 from rollview.project import load_project, start_project
-from rollview.sources.binlog.server import Server as BinlogServer
+from rollview.sources.binlog.server import BinlogServer
 from rollview.sources.debezium.kafka import KafkaStreams
-from rollview.sources.postgres.server import Server
+from rollview.sources.postgres.server import PostgresServer as Driver
 from rollview.sources.settings import SourceSettings, TableSettings
 from tests.servers.postgres import PostgresServer, postgres_server
 from tests.servers.tls import Authority, tls_front
@@ -54,7 +54,7 @@ def remote(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFac
 
 
 def read_as_source(url: str) -> None:
-    with Server("bank", url).connected() as connection:
+    with Driver("bank", url).connected() as connection:
         connection.execute("SELECT 1")
 
 

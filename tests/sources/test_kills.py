@@ -29,13 +29,15 @@ with Warehouse.open(root) as warehouse:
         sys.exit(done.problem)
     elif request == "widen":
         warehouse.resnapshot("bank", widen=True, settings=SourceSettings.from_json(json.loads(settings)))
+    elif request == "resnapshot":
+        warehouse.resnapshot("bank")
     elif request == "maintain":
         warehouse.maintain()
     else:
         warehouse.remove_source("bank")
 """
 
-COPY = ("source.recorded", "copy.opened", "copy.computed", "copy.logged", "copy.published")
+COPY = ("source.recorded", *(step for step in STEPS if step.startswith("copy.")))
 CAPTURE = tuple(step for step in STEPS if step.startswith("capture."))
 REMOVE = ("remove.begun", "remove.dropped", "drop.published")
 

@@ -20,9 +20,8 @@ from rollview.capture.health import COPYING, WIDENING, note, noting
 from rollview.capture.in_place import READINGS, forward
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.restrict import restriction
-from rollview.capture.sequencer import Progress, Sequencer
-from rollview.catalog import Catalog, Lease
-from rollview.catalog import Source as Record
+from rollview.capture.sequencer import CaptureProgress, Sequencer
+from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.faults import reach
 from rollview.errors import LostLease, NotFound, RollviewError
 from rollview.evolve.plan import change_from
@@ -33,7 +32,9 @@ from rollview.sources.settings import SourceSettings
 Copied = Mapping[str, int]
 
 
-def copy(catalog: Catalog, root: Path, record: Record, lease: Lease, on_progress: OnProgress | None = None) -> Copied:
+def copy(
+    catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, on_progress: OnProgress | None = None
+) -> Copied:
     """``lease``: on the source, as everywhere here."""
     try:
         with closing(open_recorded(catalog, record, lease)) as source, _withdrawing(catalog, record, source):
@@ -46,7 +47,7 @@ def copy(catalog: Catalog, root: Path, record: Record, lease: Lease, on_progress
 
 
 @contextmanager
-def _withdrawing(catalog: Catalog, record: Record, source: Source) -> Iterator[None]:
+def _withdrawing(catalog: Catalog, record: SourceRecord, source: Source) -> Iterator[None]:
     """A source must not keep its changes for a copy that failed: nobody may come for them. What the copy itself put
     there is taken away, and nothing else: whoever holds the source by now may have a copy of its own."""
     try:
@@ -57,7 +58,7 @@ def _withdrawing(catalog: Catalog, record: Record, source: Source) -> Iterator[N
         raise
 
 
-def _memory(catalog: Catalog, record: Record) -> Mapping[str, Any]:
+def _memory(catalog: Catalog, record: SourceRecord) -> Mapping[str, Any]:
     """What the catalog holds of the source now: a copy that was published is not withdrawn, whatever failed then."""
     try:
         return catalog.source(record.name).memory
@@ -65,13 +66,13 @@ def _memory(catalog: Catalog, record: Record) -> Mapping[str, Any]:
         return record.memory
 
 
-def captured_copy(catalog: Catalog, root: Path, record: Record, lease: Lease) -> Progress:
+def captured_copy(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease) -> CaptureProgress:
     rows = copy(catalog, root, record, lease)
     position = catalog.source(record.name).position or ""
-    return Progress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
+    return CaptureProgress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
 
-def copy_again(catalog: Catalog, root: Path, record: Record, lease: Lease, *, widen: bool) -> Progress:
+def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, *, widen: bool) -> CaptureProgress:
     with (
         noting(catalog, record, lease),
         closing(open_recorded(catalog, record, lease)) as source,
@@ -97,7 +98,9 @@ def copy_again(catalog: Catalog, root: Path, record: Record, lease: Lease, *, wi
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
-def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy, lease: Lease) -> Progress:
+def _replace(
+    catalog: Catalog, root: Path, source: Source, record: SourceRecord, copy: FirstCopy, lease: Lease
+) -> CaptureProgress:
     settings = SourceSettings.from_json(record.settings)
     changes = {}
     for table in copy.tables:
@@ -108,7 +111,7 @@ def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy:
     return Sequencer(catalog, root, streams, lease).replace(unit, copy.memory)
 
 
-def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
+def _follow_copy(catalog: Catalog, record: SourceRecord, copy: FirstCopy) -> None:
     """Columns that the copy does not have, or not as they were, are left out from here on."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
@@ -118,13 +121,13 @@ def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
             raise change.refused()
 
 
-def _widen_copy(catalog: Catalog, root: Path, record: Record, copy: FirstCopy) -> tuple[str, ...]:
+def _widen_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy) -> tuple[str, ...]:
     plans = {table.name: run_widening(catalog, root, record, table, copy.position) for table in copy.tables}
     columns = {name: [column.name for column in plan.new] for name, plan in plans.items() if plan is not None}
     return tuple(f"table '{name}' has as well: {', '.join(new)}" for name, new in columns.items())
 
 
-def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ...]:
+def _note_rows(catalog: Catalog, record: SourceRecord, position: str) -> tuple[str, ...]:
     """Of tables of which not simply all is here: which rows, from the newest csn on at least."""
     settings = SourceSettings.from_json(record.settings)
     chosen = [table for table in settings.tables if table.rows or table.needed]
@@ -133,7 +136,7 @@ def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ..
     return tuple(f"rows of table '{table.remote}': {table.rows or 'all'}" for table in chosen)
 
 
-def widening(catalog: Catalog, record: Record, settings: SourceSettings | None) -> Record:
+def widening(catalog: Catalog, record: SourceRecord, settings: SourceSettings | None) -> SourceRecord:
     """The same source with other columns and rows; nothing else of it may change.
 
     From here on until it is copied again its log says nothing of what is held: whoever captures it copies it first.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rollview.catalog import Catalog, Lease, Relation
-from rollview.catalog import Source as Record
+from rollview.catalog import Catalog, Lease, Relation, SourceRecord
 from rollview.errors import LostLease
 from rollview.sources.kinds import open_known
 from rollview.sources.protocol import Source, SourceTable
 from rollview.sources.settings import SourceSettings
 
 
-def open_recorded(catalog: Catalog, record: Record, lease: Lease | None = None) -> Source:
+def open_recorded(catalog: Catalog, record: SourceRecord, lease: Lease | None = None) -> Source:
     """``lease``: on the source; without it the source may be asked, and nothing may be taken away there."""
 
     def fence() -> None:

@@ -235,7 +235,7 @@ class Quarantined:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceRecord:
     """An outside database. Every unit of work up to ``position`` is in the ledger, and none after it.
 
     ``state`` is copying, active or removing, or the code of the error that stopped it, told in ``problem``.
@@ -323,6 +323,12 @@ class Snapshot:
         relation = self.find(name)
         if relation is None:
             raise errors.NotFound("table or view", name, hint=self._close_to(name))
+        return relation
+
+    def view(self, name: str) -> Relation:
+        relation = self.get(name)
+        if relation.kind is not RelationKind.VIEW:
+            raise errors.UsageError(f"'{relation.name}' is a table, not a view.")
         return relation
 
     def tables(self) -> tuple[Relation, ...]:

@@ -251,6 +251,7 @@ def _(answer: results.SourceStatus, to: TextOutput) -> None:
         facts["log"] = f"{_size(answer.kept_bytes)} kept, {_size(answer.behind_bytes or 0)} not read, {answer.slot}"
     facts |= {f"table {name}": _reading(reading) for name, reading in answer.readings.items()}
     facts |= {f"table {name}": kept for name, kept in answer.kept.items()}
+    facts |= {"oldest open": _open(answer)} if answer.oldest_open else {}
     facts |= {"alarm": answer.alarm} if answer.alarm else {}
     facts |= {"tried again": _time(answer.retry_at)} if answer.retry_at else {}
     width = max(map(len, facts))
@@ -273,7 +274,12 @@ def _(answer: answers.SourceList, to: TextOutput) -> None:
 def _source_line(source: results.SourceStatus) -> tuple[Any, ...]:
     read = _time(source.read) if source.read else "never"
     tables, told = ", ".join(source.tables), source.problem or source.alarm or ""
+    told = told or (_open(source) if source.oldest_open else "")
     return (source.name, source.kind, source.state, source.position or "–", read, tables, told)
+
+
+def _open(source: results.SourceStatus) -> str:
+    return f"{source.oldest_open}, open for {_duration(source.open_seconds or 0)}"
 
 
 @_renders(answers.Positions)

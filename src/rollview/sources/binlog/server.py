@@ -28,7 +28,7 @@ _DUMPS = (0x12, 0x1E)
 _DOWN = (1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013)
 
 
-class Server:
+class BinlogServer:
     def __init__(self, source: str, kind: str, address: str, seconds: float) -> None:
         """``seconds``: how long the server may give nothing while it is asked something."""
         self._source = source

@@ -32,7 +32,7 @@ _IN_USE = ("55006", "55P03", "57014", "57P01", "57P02", "57P03", "53300")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-class Server:
+class PostgresServer:
     def __init__(self, source: str, address: str, seconds: float) -> None:
         """``seconds``: how long the server may give nothing while it is asked something."""
         self._source = source
