@@ -179,7 +179,7 @@ def test_a_source_that_is_removed_while_another_is_paused_is_gone(
     root, pauses = empty_warehouse.root / "data", paused("copy_again.opened")
     first = pool.submit(requests.resnapshot, slow, root, "bank")
     begun(pauses, 0, first)
-    requests.remove(empty_warehouse.catalog, root, "bank")
+    requests.remove(empty_warehouse.catalog, "bank")
     pauses.go[0].set()
     assert isinstance(first.exception(), RollviewError)
     assert bank.leftovers() == []
