@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -12,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from rollview.core.schema import Column, Schema
 from rollview.sources import SourceSettings, TableSettings
+from rollview.sources.files.source import FilesSource
+from rollview.sources.protocol import Opening, SourceTable
 from rollview.warehouse import Warehouse
+from tests.sources.debezium_harness import Connector, DebeziumHarness, events
 from tests.sources.harness import Write, account, capture, new_warehouse, stored
 from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_kills import killed
@@ -281,3 +286,149 @@ def test_files_outside_of_the_folder_are_read_if_the_settings_say_so(
     (inbox / "null.csv").symlink_to("/dev/null")
     state, problem = stopped(warehouse)
     assert (state, "a device" in problem) == ("not_a_file", True)
+
+
+def test_files_that_are_read_twice_in_one_capture_come_once(inbox: Path) -> None:
+    """As when another source that is captured with them has more to read."""
+    settings = inbox_settings(inbox.parent)
+    table = SourceTable("orders", Schema((Column("id", "bigint"),)))
+    put(inbox / "a.csv", 1)
+    with FilesSource(Opening("inbox", settings, settings.address, {}, {})).first_copy() as copy:
+        source = FilesSource(Opening("inbox", settings, settings.address, copy.memory, {"orders": table}))
+    put(inbox / "b.csv", 2)
+    first = source.read(copy.position, 10)
+    assert (len(first.units), len(source.read(first.position, 10).units)) == (1, 0)
+    put(inbox / "c.csv", 3)
+    for _ in range(2):
+        (unit,) = source.read(first.position, 10).units
+        assert unit.changes["orders"].after == [(3,)]
+
+
+@pytest.fixture
+def events_bank(tmp_path: Path) -> DebeziumHarness:
+    return DebeziumHarness(tmp_path)
+
+
+def numbered(bank: DebeziumHarness, number: int, *writes: Write) -> None:
+    """A transaction in a file of its own, whose number has no leading zeroes."""
+
+    def send(_topic: str, record: object) -> None:
+        with (bank.root / f"events-{number}.jsonl").open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+    connector = Connector(send)
+    connector._number = 1000 + number
+    connector.transaction(list(events(bank._rows, writes)))
+
+
+def debezium_settings(bank: DebeziumHarness, **options: str) -> SourceSettings:
+    settings = bank.settings()
+    return SourceSettings(settings.kind, settings.address, settings.tables, {**settings.options, **options})
+
+
+def test_an_event_file_that_sorts_below_the_position_is_a_lost_position(
+    warehouse: Warehouse, events_bank: DebeziumHarness
+) -> None:
+    warehouse.add_source("bank", events_bank.settings())
+    numbered(events_bank, 8, Write("note", None, ("eight",)))
+    numbered(events_bank, 9, Write("note", None, ("nine",)))
+    capture(warehouse)
+    numbered(events_bank, 10, Write("note", None, ("ten",)))
+    state, problem = stopped(warehouse)
+    assert (state, "'events-10.jsonl' was never read" in problem) == ("lost_position", True)
+    assert "file_order: natural" in problem
+
+
+def test_event_files_that_were_read_may_go(warehouse: Warehouse, events_bank: DebeziumHarness) -> None:
+    warehouse.add_source("bank", events_bank.settings())
+    for number in (7, 8, 9):
+        numbered(events_bank, number, Write("note", None, (f"{number}",)))
+        capture(warehouse)
+    (events_bank.root / "events-7.jsonl").unlink()
+    capture(warehouse)
+    assert stored(warehouse, "note") == events_bank.rows("note")
+    # A name that was read once, and comes back below the position, is another file.
+    numbered(events_bank, 7, Write("note", None, ("again",)))
+    assert stopped(warehouse)[0] == "lost_position"
+
+
+def test_event_files_in_an_order_that_names_do_not_tell_are_refused(
+    warehouse: Warehouse, events_bank: DebeziumHarness
+) -> None:
+    warehouse.add_source("bank", events_bank.settings())
+    numbered(events_bank, 9, Write("account", None, account(9, "new", None)))
+    numbered(events_bank, 10, Write("account", account(9, "new", None), account(9, "newer", None)))
+    state, problem = stopped(warehouse)
+    assert (state, "by the numbers in them" in problem) == ("lost_position", True)
+    assert not warehouse.check_source("bank").ready
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_event_files_are_read_in_natural_order_by_option(
+    warehouse: Warehouse, events_bank: DebeziumHarness, at_once: bool
+) -> None:
+    warehouse.add_source("bank", debezium_settings(events_bank, file_order="natural"))
+    numbered(events_bank, 9, Write("account", None, account(9, "new", None)))
+    if not at_once:
+        capture(warehouse)
+    numbered(events_bank, 10, Write("account", account(9, "new", None), account(9, "newer", None)))
+    capture(warehouse)
+    assert stored(warehouse, "account") == events_bank.rows("account")
+
+
+def test_an_events_folder_that_is_empty_or_gone_is_down(warehouse: Warehouse, events_bank: DebeziumHarness) -> None:
+    warehouse.add_source("bank", events_bank.settings())
+    away = events_bank.root.with_name("away")
+    events_bank.root.rename(away)
+    assert stopped(warehouse)[0] == "retrying"
+    events_bank.root.mkdir()
+    assert stopped(warehouse)[0] == "retrying"
+    events_bank.root.rmdir()
+    away.rename(events_bank.root)
+    events_bank.write(Write("note", None, ("back",)))
+    capture(warehouse)
+    assert stored(warehouse, "note") == events_bank.rows("note")
+
+
+def test_event_files_outside_of_the_folder_are_refused(
+    warehouse: Warehouse, events_bank: DebeziumHarness, tmp_path: Path
+) -> None:
+    warehouse.add_source("bank", events_bank.settings())
+    (tmp_path / "secret.jsonl").write_text("{}\n")
+    link = events_bank.root / "events-9999.jsonl"
+    link.symlink_to(tmp_path / "secret.jsonl")
+    assert stopped(warehouse)[0] == "outside_folder"
+    link.unlink()
+    os.mkfifo(link)
+    assert stopped(warehouse)[0] == "not_a_file"
+
+
+def test_a_transaction_without_its_end_is_shown_with_its_age_and_an_alarm(
+    warehouse: Warehouse, events_bank: DebeziumHarness
+) -> None:
+    warehouse.add_source("bank", debezium_settings(events_bank, open_alarm="1 hour"))
+    held: list[dict[str, object]] = []
+    Connector(lambda _, record: held.append(record)).transaction(
+        list(events(events_bank._rows, (Write("note", None, ("x",)),)))
+    )
+    begin, event, end = held
+    events_bank.send("", begin)
+    events_bank.send("", event)
+    capture(warehouse)
+    (source,) = warehouse.sources()
+    assert (source.oldest_open, source.alarm) == ("transaction 501", None)
+    assert source.open_since is not None
+    (warehouse.root.parent / "events" / "events-0001.jsonl").write_text(
+        "".join((events_bank.root / "events-0001.jsonl").read_text().splitlines(keepends=True)[:-2])
+    )
+    stale = {**event, "source": {**event["source"], "ts_us": 10**15}}  # type: ignore[dict-item]
+    events_bank.send("", begin)
+    events_bank.send("", stale)
+    capture(warehouse)
+    (source,) = warehouse.sources()
+    assert "transaction 501 has been open since 2001-09-09 01:46:40 UTC" in (source.alarm or "")
+    assert (source.open_seconds or 0) > 3600
+    events_bank.send("", end)
+    assert capture(warehouse).units == 1
+    (source,) = warehouse.sources()
+    assert (source.oldest_open, source.open_since, source.alarm) == (None, None, None)
