@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from rollview.core.schema import Column, Schema
+from rollview.errors import OutsideFolder
 from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.files.source import FilesSource
 from rollview.sources.protocol import Opening, SourceTable
 from rollview.warehouse import Warehouse
 from tests.sources.debezium_harness import Connector, DebeziumHarness, events
+from tests.sources.delta_harness import DeltaHarness
 from tests.sources.harness import Write, account, capture, new_warehouse, stored
 from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_kills import killed
@@ -432,3 +434,89 @@ def test_a_transaction_without_its_end_is_shown_with_its_age_and_an_alarm(
     assert capture(warehouse).units == 1
     (source,) = warehouse.sources()
     assert (source.oldest_open, source.open_since, source.alarm) == (None, None, None)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> DeltaHarness:
+    return DeltaHarness(tmp_path)
+
+
+@pytest.mark.parametrize("gone", ["", "note", "note/_delta_log"])
+def test_a_delta_table_that_is_away_is_down(warehouse: Warehouse, lake: DeltaHarness, gone: str) -> None:
+    warehouse.add_source("lake", lake.settings())
+    lake.write(Write("note", None, ("new",)))
+    away = lake.root.with_name("away")
+    (lake.root / gone).rename(away)
+    assert stopped(warehouse)[0] == "retrying"
+    (lake.root / gone).mkdir()
+    assert stopped(warehouse)[0] == "retrying"
+    (lake.root / gone).rmdir()
+    away.rename(lake.root / gone)
+    capture(warehouse)
+    assert stored(warehouse, "note") == lake.rows("note")
+
+
+@pytest.mark.parametrize("call", ["open", "stat"])
+def test_a_delta_file_that_cannot_be_read_is_down(
+    warehouse: Warehouse, lake: DeltaHarness, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    warehouse.add_source("lake", lake.settings())
+    before = set((lake.root / "note").glob("*.parquet"))
+    lake.write(Write("note", None, ("new",)))
+    (new,) = set((lake.root / "note").glob("*.parquet")) - before
+    with monkeypatch.context() as patch:
+        Refusing(patch, call, new)
+        state, problem = stopped(warehouse)
+    assert (state, "Input/output error" in problem) == ("retrying", True)
+    capture(warehouse)
+    assert stored(warehouse, "note") == lake.rows("note")
+
+
+def foreign_commit(table: Path, path: str, rows: int) -> None:
+    """What anybody can write who may write to the table's log."""
+    version = len(list((table / "_delta_log").glob("*.json")))
+    add = {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": True}
+    text = json.dumps({"add": {**add, "stats": json.dumps({"numRecords": rows})}})
+    (table / "_delta_log" / f"{version:020d}.json").write_text(text + "\n")
+
+
+@pytest.mark.parametrize("spelled", ["{0}", "file://{0}", "../../secret.parquet", "%2E%2E/..%2Fsecret.parquet", "link"])
+def test_a_delta_log_that_names_files_outside_of_the_folder_is_refused(
+    warehouse: Warehouse, lake: DeltaHarness, tmp_path: Path, spelled: str
+) -> None:
+    table, secret = lake.root / "note", tmp_path / "secret.parquet"
+    shutil.copy(next(table.glob("*.parquet")), secret)
+    if spelled == "link":
+        (table / "link").symlink_to(secret)
+    warehouse.add_source("lake", lake.settings())
+    foreign_commit(table, spelled.format(secret), 3)
+    state, problem = stopped(warehouse)
+    assert (state, str(secret) in problem) == ("outside_folder", True)
+    assert stored(warehouse, "note") == lake.rows("note")
+    with pytest.raises(OutsideFolder):
+        warehouse.add_source("again", renamed(lake.settings()))
+
+
+def renamed(settings: SourceSettings, **options: str) -> SourceSettings:
+    tables = tuple(TableSettings(f"{table.relation}_2", table.remote) for table in settings.tables)
+    return SourceSettings(settings.kind, settings.address, tables, options)
+
+
+def test_a_delta_log_may_name_files_elsewhere_if_the_settings_say_so(
+    warehouse: Warehouse, lake: DeltaHarness, tmp_path: Path
+) -> None:
+    table, elsewhere = lake.root / "note", tmp_path / "elsewhere.parquet"
+    shutil.copy(next(table.glob("*.parquet")), elsewhere)
+    foreign_commit(table, str(elsewhere), 3)
+    warehouse.add_source("lake", renamed(lake.settings(), allow_outside="true"))
+    assert stored(warehouse, "note_2") == lake.rows("note") + lake.rows("note")
+
+
+@pytest.mark.parametrize("place", ["note/pipe.parquet", "note/_delta_log/{0:020d}.json"])
+def test_a_fifo_in_a_delta_table_is_not_opened(warehouse: Warehouse, lake: DeltaHarness, place: str) -> None:
+    warehouse.add_source("lake", lake.settings())
+    os.mkfifo(lake.root / place.format(1))
+    if "pipe" in place:
+        foreign_commit(lake.root / "note", "pipe.parquet", 1)
+    state, problem = stopped(warehouse)
+    assert (state, "a FIFO" in problem) == ("not_a_file", True)
