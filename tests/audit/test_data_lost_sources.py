@@ -11,17 +11,21 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from rollview.core.schema import Column, Schema
 from rollview.errors import OutsideFolder
 from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.files.source import FilesSource
+from rollview.sources.postgres import slot
 from rollview.sources.protocol import Opening, SourceTable
 from rollview.warehouse import Warehouse
+from tests.servers.postgres import PostgresServer
 from tests.sources.debezium_harness import Connector, DebeziumHarness, events
 from tests.sources.delta_harness import DeltaHarness
 from tests.sources.harness import Write, account, capture, new_warehouse, stored
+from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_kills import killed
 
@@ -434,6 +438,26 @@ def test_a_transaction_without_its_end_is_shown_with_its_age_and_an_alarm(
     assert capture(warehouse).units == 1
     (source,) = warehouse.sources()
     assert (source.oldest_open, source.open_since, source.alarm) == (None, None, None)
+
+
+@pytest.mark.postgres
+def test_a_transaction_that_postgresql_has_open_for_long_is_shown(
+    warehouse: Warehouse, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot, "_LONG", "0 seconds")
+    with closing(PostgresHarness(postgres_server)) as bank:
+        settings = bank.settings()
+        options = {**settings.options, "open_alarm": "0 seconds"}
+        warehouse.add_source("bank", SourceSettings(settings.kind, settings.address, settings.tables, options))
+        with psycopg.connect(bank.url) as writer:
+            writer.execute("INSERT INTO note VALUES ('not yet')")
+            capture(warehouse)
+            (source,) = warehouse.sources()
+            assert f"of process {writer.info.backend_pid}" in (source.oldest_open or "")
+            assert "has been open since" in (source.alarm or "")
+        assert capture(warehouse).units == 1
+        (source,) = warehouse.sources()
+        assert (source.oldest_open, source.alarm) == (None, None)
 
 
 @pytest.fixture
