@@ -27,7 +27,8 @@ from rollview.algebra.expressions import (
     number,
 )
 from rollview.algebra.functions import function_name
-from rollview.algebra.tree import Aggregate, Output
+from rollview.algebra.operator import Output
+from rollview.algebra.operators.aggregate import Aggregate
 from rollview.core.names import COUNT
 
 ROWS = "_rv_rows"

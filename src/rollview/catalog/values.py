@@ -325,6 +325,12 @@ class Snapshot:
             raise errors.NotFound("table or view", name, hint=self._close_to(name))
         return relation
 
+    def view(self, name: str) -> Relation:
+        relation = self.get(name)
+        if relation.kind is not RelationKind.VIEW:
+            raise errors.UsageError(f"'{relation.name}' is a table, not a view.")
+        return relation
+
     def tables(self) -> tuple[Relation, ...]:
         return tuple(r for r in self.relations.values() if r.kind is RelationKind.TABLE)
 

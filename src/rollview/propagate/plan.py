@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rollview.algebra.rules.block import SMALL_SIDE_ROWS
 from rollview.algebra.script import ONE_TASK_ROWS, Motion
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
+from rollview.algebra.terms import SMALL_SIDE_ROWS
 from rollview.algebra.view import Mode
 from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval

@@ -11,7 +11,7 @@ from rollview.errors import UsageError
 from rollview.relations.plans import plan_of
 
 
-def explain(snapshot: Snapshot, name: str) -> results.Explanation:
+def explain_view(snapshot: Snapshot, name: str) -> results.Explanation:
     relation = snapshot.get(name)
     if relation.kind is not RelationKind.VIEW:
         raise UsageError(f"'{relation.name}' is a table; only views are maintained.")

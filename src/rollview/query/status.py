@@ -22,7 +22,7 @@ from rollview.results import (
 )
 
 
-def status(catalog: Catalog) -> Status:
+def warehouse_status(catalog: Catalog) -> Status:
     snapshot = catalog.snapshot()
     steps = catalog.last_steps()
     lacking = missing(catalog.quarantine())

@@ -7,13 +7,16 @@ from sqlglot import exp
 from tests.property.duck import declare_query
 from tests.property.schemas import BAGS
 
-from rollview.algebra.tree import Aggregate, Block, OuterJoin, Rel, walk
+from rollview.algebra.operator import Operator, walk
+from rollview.algebra.operators.aggregate import Aggregate
+from rollview.algebra.operators.block import Block
+from rollview.algebra.operators.outer_join import OuterJoin
 from rollview.algebra.view import Mode, outline
 
 KNOWN = {table.name: table for table in BAGS}
 
 
-def built(query: str) -> Rel:
+def built(query: str) -> Operator:
     rel = outline(declare_query("v", query), KNOWN).rel
     assert rel is not None
     return rel
