@@ -159,12 +159,14 @@ class Publication:
 
     def _stage(self, settled: Settled, remote: Remote, place: str) -> _Written:
         relation = settled.relations[remote]
+        files: tuple[DataFile, ...] = ()
         if remote in settled.states:
-            folder, rows = state_folder(self._root, relation), settled.states[remote].select(relation.schema.names)
-            files = folder.stage(rows, place, sort=relation.constraints.primary_key) if rows.num_rows else ()
+            folder = state_folder(self._root, relation)
+            for rows in (rows for rows in settled.states[remote].each() if rows.num_rows):
+                # All that is in the place so far.
+                files = folder.stage(rows.select(relation.schema.names), place, sort=relation.constraints.primary_key)
             return _Written(relation, Part.STATE, folder, files)
         folder = delta_folder(self._root, relation)
-        files = ()
         for rows in settled.tables[remote].each():
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)

@@ -15,6 +15,7 @@ from rollview.capture.copies import captured_copy, copy_again
 from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_health, readings
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import Progress, Sequencer
+from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog
 from rollview.catalog import Source as Record
 from rollview.core.order import Order
@@ -115,7 +116,8 @@ def _opened(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> C
         return captured_copy(catalog, root, record)
     if record.state == WIDENING:
         return copy_again(catalog, root, record, widen=True)
-    source = stack.enter_context(closing(open_recorded(catalog, record)))
+    space = stack.enter_context(spool_space(catalog, root, record))
+    source = stack.enter_context(closing(open_recorded(catalog, record, space)))
     return CommitStream(source, record, catalog.snapshot())
 
 

@@ -113,7 +113,13 @@ class FilesSource:
         readings = {table.name: self._reading(table, {}) for table in tables}
 
         def rows(remote: str) -> Iterator[Rows]:
-            yield self._whole(readings[remote])
+            reading = readings[remote]
+            if reading.table.constraints.primary_key:
+                # Whether a key is there once can only be told of all rows together.
+                yield self._whole(reading)
+                return
+            for path in reading.now:
+                yield self._read(reading, (path,))
 
         memory = self._remembered(number, readings)
         yield FirstCopy(str(number), datetime.now(UTC), tables, rows, memory)
