@@ -98,7 +98,7 @@ class Progress(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class TermNote(Result):
+class ExplainedTerm(Result):
     """Whether the term that starts at this relation's delta is needed, and why."""
 
     relation: str
@@ -124,7 +124,7 @@ class ViewRefreshed(Result):
     bytes_read: int
     phases: Mapping[str, float]
     """Seconds by what they were spent on."""
-    terms: tuple[TermNote, ...]
+    terms: tuple[ExplainedTerm, ...]
     """The terms of the delta that were computed, and those that were left out."""
 
 
@@ -154,7 +154,7 @@ class Rolled(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorNote(Result):
+class ExplainedOperator(Result):
     """How one operator of a definition is maintained: linear, keyed or whole."""
 
     operator: str
@@ -166,8 +166,8 @@ class OperatorNote(Result):
 class Explanation(Result):
     name: str
     mode: str
-    operators: tuple[OperatorNote, ...]
-    terms: tuple[TermNote, ...]
+    operators: tuple[ExplainedOperator, ...]
+    terms: tuple[ExplainedTerm, ...]
     sql: str
 
 
@@ -377,7 +377,7 @@ class Status(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep(Result):
+class MaintenanceDone(Result):
     """One thing that maintenance does, with how many files and bytes fewer there are then.
 
     ``relation`` is None for folders whose table or view is gone; ``hold`` and ``wait`` are what it leaves, and why.
@@ -398,4 +398,4 @@ class Maintained(Result):
 
     csn: Csn
     explained: bool
-    actions: tuple[Upkeep, ...]
+    actions: tuple[MaintenanceDone, ...]

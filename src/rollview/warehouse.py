@@ -58,9 +58,10 @@ class Warehouse:
         place = Path(root).absolute()
         if (place / DATA_FOLDER).exists():
             raise AlreadyExists("warehouse", str(place))
-        place.mkdir(parents=True, exist_ok=True)
+        # Rows of databases that not everybody may read: others are let in by whoever owns the folder.
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
         catalog = Catalog.create(catalog_url or place / CATALOG_FILE)
-        (place / DATA_FOLDER).mkdir()
+        (place / DATA_FOLDER).mkdir(mode=0o700)
         return cls(place, catalog, None, {})
 
     @classmethod

@@ -47,7 +47,7 @@ class Kill:
 
 
 def kills() -> Iterator[Kill]:
-    for step in ("staged", "checked", "logged", "all_logged", "published"):
+    for step in ("computed", "checked", "first_logged", "logged", "published"):
         yield Kill("commit", f"commit.{step}")
     for step in ("computed", "logged", "published"):
         yield Kill("fold", f"fold.{step}")
@@ -56,13 +56,13 @@ def kills() -> Iterator[Kill]:
         yield Kill("create table as", f"create.{step}")
     for operation in ("drop view", "drop table"):
         yield Kill(operation, "drop.published")
-    for step in ("logged", "published"):
+    for step in ("first_logged", "logged", "published"):
         yield Kill("create table", f"create.{step}")
     for step in ("begun", "computed", "logged", "published"):
         yield Kill("refresh", f"propagate.{step}")
     for step in ("propagate.computed:2", "propagate.logged:3", "propagate.published:2", "apply.computed:2"):
         yield Kill("refresh", step)
-    for step in ("begun", "computed", "logged", "logged:2"):
+    for step in ("begun", "computed", "first_logged", "logged", "logged:2"):
         yield Kill("refresh", f"apply.{step}")
     for step in ("begun", "pinned", "published"):
         yield Kill("refresh", f"publish.{step}")

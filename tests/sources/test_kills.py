@@ -37,7 +37,7 @@ with Warehouse.open(root) as warehouse:
         warehouse.remove_source("bank")
 """
 
-COPY = ("source.recorded", "copy.opened", "copy.computed", "copy.logged", "copy.published")
+COPY = ("source.recorded", *(step for step in STEPS if step.startswith("copy.")))
 CAPTURE = tuple(step for step in STEPS if step.startswith("capture."))
 REMOVE = ("remove.begun", "remove.dropped", "drop.published")
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rollview.catalog import Catalog, Relation
-from rollview.catalog import Source as Record
+from rollview.catalog import Catalog, Relation, SourceRecord
 from rollview.sources.kinds import open_known
 from rollview.sources.protocol import Source, SourceTable
 from rollview.sources.settings import SourceSettings
 from rollview.sources.space import Space
 
 
-def open_recorded(catalog: Catalog, record: Record, space: Space | None = None) -> Source:
+def open_recorded(catalog: Catalog, record: SourceRecord, space: Space | None = None) -> Source:
     """``space``: where it may put rows that are too many for memory."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from rollview.catalog import Catalog
-from rollview.catalog import Source as Record
+from rollview.catalog import Catalog, SourceRecord
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError
 from rollview.publish.recover import discard, let_go, this_owner
@@ -21,7 +20,7 @@ from rollview.sources.space import Space
 
 
 @contextmanager
-def spool_space(catalog: Catalog, root: Path, record: Record) -> Iterator[Space]:
+def spool_space(catalog: Catalog, root: Path, record: SourceRecord) -> Iterator[Space]:
     """The room that the source may take while the block runs; nothing is made as long as it needs none."""
     folder = _Folder(catalog, root, record.name)
     try:

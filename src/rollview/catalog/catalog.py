@@ -22,8 +22,8 @@ from rollview.catalog.values import (
     LedgerEntry,
     Quarantined,
     Snapshot,
-    Source,
     SourcePosition,
+    SourceRecord,
     Step,
     StepKind,
     StepStatus,
@@ -140,11 +140,11 @@ class Catalog:
         with self._database.read() as connection:
             return reading.read_settled(connection, relation)
 
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[SourceRecord, ...]:
         with self._database.read() as connection:
             return sources.read_sources(connection)
 
-    def source(self, name: str) -> Source:
+    def source(self, name: str) -> SourceRecord:
         with self._database.read() as connection:
             return sources.get_source(connection, name)
 

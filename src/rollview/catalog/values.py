@@ -236,7 +236,7 @@ class Quarantined:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceRecord:
     """An outside database. Every unit of work up to ``position`` is in the ledger, and none after it.
 
     ``state`` is copying, active or removing, or the code of the error that stopped it, told in ``problem``.

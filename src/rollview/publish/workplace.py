@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rollview import engine, publish, relations
 from rollview.catalog import Catalog, Snapshot
+from rollview.core import references
 from rollview.core.order import Order
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Workplace:
     @property
     def spark(self) -> SparkSession:
         if self._session is None:
+            for source in self.catalog.sources():
+                references.note_variables(source.settings["address"], *source.settings["options"].values())
             start = engine.session
             self._session = start.adopt(self.given) if self.given is not None else start.start(self._conf)
         return self._session

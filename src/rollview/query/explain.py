@@ -20,8 +20,8 @@ def explain_view(snapshot: Snapshot, name: str) -> results.Explanation:
     return results.Explanation(
         relation.name,
         "whole" if plan.mode is Mode.WHOLE else "incremental",
-        tuple(results.OperatorNote(note.operator, note.how, note.reason) for note in plan.operators),
-        tuple(results.TermNote(term.relation, term.kept, term.reason) for term in terms),
+        tuple(results.ExplainedOperator(note.operator, note.how, note.reason) for note in plan.operators),
+        tuple(results.ExplainedTerm(term.relation, term.kept, term.reason) for term in terms),
         sql,
     )
 

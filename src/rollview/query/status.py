@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, Source, Step
+from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
 from rollview.results import (
@@ -41,7 +41,7 @@ def sources(catalog: Catalog) -> tuple[SourceStatus, ...]:
     return tuple(_source(snapshot, source) for source in catalog.sources())
 
 
-def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
+def _source(snapshot: Snapshot, source: SourceRecord) -> SourceStatus:
     health, now = source.health, datetime.now(UTC)
     since = datetime.fromisoformat(health["open_since"]) if health.get("open_since") else None
     return SourceStatus(
@@ -69,7 +69,7 @@ def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
     )
 
 
-def _kept(snapshot: Snapshot, source: Source) -> Iterator[tuple[str, str]]:
+def _kept(snapshot: Snapshot, source: SourceRecord) -> Iterator[tuple[str, str]]:
     """What is here of each table, where that is not simply all."""
     for told in source.settings["tables"]:
         table = snapshot.find(told["relation"])
@@ -80,7 +80,7 @@ def _kept(snapshot: Snapshot, source: Source) -> Iterator[tuple[str, str]]:
             yield table.name, f"columns {', '.join(table.schema.names)}; rows: {told.get('rows') or 'all'}"
 
 
-def readings(source: Source) -> Mapping[str, TableReading]:
+def readings(source: SourceRecord) -> Mapping[str, TableReading]:
     """How each table is read, of a source whose own files may be read."""
     return {name: TableReading(**told) for name, told in source.health.get("readings", {}).items()}
 

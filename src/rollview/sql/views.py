@@ -11,7 +11,7 @@ from rollview.engine.meter import Meter
 from rollview.errors import InUse
 from rollview.propagate import plan_create, run_create
 from rollview.propagate.begin import check_begin
-from rollview.publish.steps import drop, take_away
+from rollview.publish.step import drop, take_away
 from rollview.publish.workplace import Workplace
 from rollview.results import ViewCreated
 

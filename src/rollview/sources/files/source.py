@@ -54,7 +54,7 @@ _EMPTY = "empty"
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _TableFiles:
     """One table's whole files, and how they differ from those of the last reading."""
 
     table: SourceTable
@@ -188,13 +188,13 @@ class FilesSource:
                     return SourceTable(table.remote, parquet_schema(file), constraints)
         raise SchemaChanged(self._opening.name, table.remote, "there is no file that tells its columns")
 
-    def _reading(self, table: SourceTable, before: Listing) -> _Reading:
+    def _reading(self, table: SourceTable, before: Listing) -> _TableFiles:
         chosen = self._opening.settings.table(table.name)
         if not self._folder(chosen).is_dir():
             raise SourceDown(self._opening.name, f"there is no folder '{self._folder(chosen)}'")
-        return _Reading(table, settled(self._files(chosen), before, self._seconds), before)
+        return _TableFiles(table, settled(self._files(chosen), before, self._seconds), before)
 
-    def _in_doubt(self, readings: Mapping[str, _Reading]) -> dict[str, Any] | None:
+    def _in_doubt(self, readings: Mapping[str, _TableFiles]) -> dict[str, Any] | None:
         """The folders that look emptied, by their tables, and since when; None if that is believed, or none does."""
         if self._confirm_seconds <= 0:
             return None
@@ -226,7 +226,7 @@ class FilesSource:
             f"in a reading {self._confirm_seconds:g} seconds later"
         )
 
-    def _changes(self, reading: _Reading) -> Changes:
+    def _changes(self, reading: _TableFiles) -> Changes:
         came = reading.only_came
         key = reading.table.constraints.primary_key
         if came is not None and not key:
@@ -234,12 +234,12 @@ class FilesSource:
             return Changes(after=list(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
         return Changes(after=self._whole(reading), replaces=True)
 
-    def _whole(self, reading: _Reading) -> pa.Table:
+    def _whole(self, reading: _TableFiles) -> pa.Table:
         rows = self._read(reading, tuple(reading.now))
         self._check_key(reading.table, rows)
         return rows
 
-    def _read(self, reading: _Reading, paths: tuple[str, ...]) -> pa.Table:
+    def _read(self, reading: _TableFiles, paths: tuple[str, ...]) -> pa.Table:
         chosen = self._opening.settings.table(reading.table.name)
         folder, tables = self._folder(chosen), []
         for path in paths:
@@ -282,7 +282,7 @@ class FilesSource:
         self._memories = {**self._memories, position: memory}
         return memory
 
-    def _remembered(self, number: int, readings: Mapping[str, _Reading]) -> dict[str, Any]:
+    def _remembered(self, number: int, readings: Mapping[str, _TableFiles]) -> dict[str, Any]:
         files = {remote: {path: list(facts) for path, facts in r.now.items()} for remote, r in readings.items()}
         with self._inside.reading():
             folders = {

@@ -38,7 +38,7 @@ from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.columns import read_columns
-from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
+from rollview.sources.sqlite.layout import SqliteLayout, described, findings, quoted, read_layout
 from rollview.sources.sqlite.triggers import Names
 from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
@@ -244,7 +244,7 @@ class SqliteSource:
                 )
             self._check_columns(remote, self._layout(remote))
 
-    def _check_columns(self, remote: str, layout: Layout) -> None:
+    def _check_columns(self, remote: str, layout: SqliteLayout) -> None:
         """The log's slots follow the columns through a change of name; only what still has its name is asked for."""
         chosen = self._opening.settings.table(remote)
         names = dict(enumerate(layout.columns))
@@ -262,7 +262,7 @@ class SqliteSource:
         slots: Mapping[str, Sequence[str]] = self._opening.memory.get("slots", {})
         return slots.get(remote, self._opening.known[remote].schema.names).index(column)
 
-    def _layout(self, remote: str) -> Layout:
+    def _layout(self, remote: str) -> SqliteLayout:
         layout = read_layout(self._connection, remote)
         if layout is None:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
