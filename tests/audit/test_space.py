@@ -54,8 +54,9 @@ def bank(tmp_path: Path) -> Iterator[SqliteHarness]:
 
 
 @pytest.fixture
-def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below the warehouse: nothing can be put into the temporary folder."""
+def everything_on_disk(bank: SqliteHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the warehouse: from here on nothing can be put into the temporary folder."""
+    assert bank.path.exists()
     monkeypatch.setattr("rollview.sources.spool.IN_MEMORY", -1)
     monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
 
