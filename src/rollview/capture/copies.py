@@ -21,13 +21,17 @@ from rollview.capture.in_place import READINGS, forward
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.restrict import restriction
 from rollview.capture.sequencer import CaptureProgress, Sequencer
-from rollview.catalog import Catalog, Lease, SourceRecord
+from rollview.capture.spooling import spool_space
+from rollview.catalog import Catalog, Lease, Relation, SourceRecord
 from rollview.core.faults import reach
 from rollview.errors import LostLease, NotFound, RollviewError
 from rollview.evolve.plan import change_from
 from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
-from rollview.sources.protocol import Changes, FirstCopy, Source, UnitOfWork
+from rollview.sources import spool as spools
+from rollview.sources.protocol import Changes, FirstCopy, Source, SourceTable, UnitOfWork
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
+from rollview.sources.spool import Spool
 
 Copied = Mapping[str, int]
 
@@ -75,7 +79,8 @@ def captured_copy(catalog: Catalog, root: Path, record: SourceRecord, lease: Lea
 def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, *, widen: bool) -> CaptureProgress:
     with (
         noting(catalog, record, lease),
-        closing(open_recorded(catalog, record, lease)) as source,
+        spool_space(catalog, root, record) as space,
+        closing(open_recorded(catalog, record, lease, space)) as source,
         _withdrawing(catalog, record, source),
         source.first_copy() as copy,
     ):
@@ -84,7 +89,7 @@ def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease,
         _follow_copy(catalog, record, copy)
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
-        done = _replace(catalog, root, source, record, copy, lease)
+        done = _replace(catalog, root, source, record, copy, space, lease)
         # What cannot be taken away now is found by whoever captures next.
         with suppress(RollviewError):
             source.tidy(copy.memory)
@@ -99,16 +104,37 @@ def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease,
 
 
 def _replace(
-    catalog: Catalog, root: Path, source: Source, record: SourceRecord, copy: FirstCopy, lease: Lease
+    catalog: Catalog,
+    root: Path,
+    source: Source,
+    record: SourceRecord,
+    copy: FirstCopy,
+    space: Space,
+    lease: Lease,
 ) -> CaptureProgress:
-    settings = SourceSettings.from_json(record.settings)
-    changes = {}
-    for table in copy.tables:
-        found = list(pieces(record.name, settings, table, copy))
-        changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
+    settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
+    relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
+    changes = {
+        table.name: _all_of(relations[table.name], pieces(record.name, settings, table, copy), space)
+        for table in copy.tables
+    }
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
     streams = [CommitStream(source, record, catalog.snapshot())]
     return Sequencer(catalog, root, streams, lease).replace(unit, copy.memory)
+
+
+def _all_of(relation: Relation, found: Iterator[pa.Table], space: Space) -> Changes:
+    """All rows of a table, on disk if they are many."""
+    few: list[pa.Table] = []
+    spool: Spool | None = None
+    for rows in found:
+        few.append(rows.select(list(relation.schema.names)))
+        if sum(piece.nbytes for piece in few) > spools.IN_MEMORY:
+            spool = spool or Spool(SourceTable(relation.name, relation.schema, relation.constraints), space)
+            while few:
+                spool.add(few.pop(0), +1)
+    after = pa.concat_tables(few) if few else ()
+    return Changes((), after, replaces=True, spools=() if spool is None else (spool,))
 
 
 def _follow_copy(catalog: Catalog, record: SourceRecord, copy: FirstCopy) -> None:

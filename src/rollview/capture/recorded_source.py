@@ -9,10 +9,14 @@ from rollview.errors import LostLease
 from rollview.sources.kinds import open_known
 from rollview.sources.protocol import Source, SourceTable
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
 
 
-def open_recorded(catalog: Catalog, record: SourceRecord, lease: Lease | None = None) -> Source:
-    """``lease``: on the source; without it the source may be asked, and nothing may be taken away there."""
+def open_recorded(
+    catalog: Catalog, record: SourceRecord, lease: Lease | None = None, space: Space | None = None
+) -> Source:
+    """``lease``: on the source; without it the source may be asked, and nothing may be taken away there. ``space``:
+    where it may put rows that are too many for memory."""
 
     def fence() -> None:
         if lease is None:
@@ -22,7 +26,7 @@ def open_recorded(catalog: Catalog, record: SourceRecord, lease: Lease | None = 
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     settings = SourceSettings.from_json(record.settings)
-    return open_known(record.name, settings, record.memory, tables_of(relations), fence)
+    return open_known(record.name, settings, record.memory, tables_of(relations), fence, space)
 
 
 def tables_of(relations: Mapping[str, Relation]) -> dict[str, SourceTable]:

@@ -15,6 +15,7 @@ from rollview.capture.copies import captured_copy, copy_again
 from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_health, readings
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress, Sequencer
+from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.order import Order
 from rollview.errors import RollviewError, UsageError
@@ -116,7 +117,8 @@ def _opened(
         return captured_copy(catalog, root, record, lease)
     if record.state == WIDENING:
         return copy_again(catalog, root, record, lease, widen=True)
-    source = stack.enter_context(closing(open_recorded(catalog, record, lease)))
+    space = stack.enter_context(spool_space(catalog, root, record))
+    source = stack.enter_context(closing(open_recorded(catalog, record, lease, space)))
     return CommitStream(source, record, catalog.snapshot())
 
 

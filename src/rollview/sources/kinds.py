@@ -12,6 +12,7 @@ from rollview.errors import UsageError
 from rollview.sources.boundary import guarded, named
 from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
 
 
 def _debezium(opening: Opening) -> Source:
@@ -83,9 +84,10 @@ def open_known(
     memory: Mapping[str, Any],
     tables: Mapping[str, SourceTable],
     fence: Callable[[], None],
+    space: Space | None = None,
 ) -> Source:
     """A source that was opened before: with what it had to remember, and its tables as they were captured last."""
-    return _open(Opening(name, settings, _address(name, settings), memory, tables, _new_attempt(), fence))
+    return _open(Opening(name, settings, _address(name, settings), memory, tables, _new_attempt(), fence, space))
 
 
 def _new_attempt() -> str:

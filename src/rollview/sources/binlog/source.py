@@ -23,13 +23,14 @@ from rollview.sources.binlog.collations import collation_findings
 from rollview.sources.binlog.events import understood
 from rollview.sources.binlog.layout import BinlogLayout, described, findings, quoted, read_table, recorded, stored
 from rollview.sources.binlog.server import BinlogServer, StreamConnection, variables
-from rollview.sources.binlog.stream import EVENTS, BinlogStream, read_from
+from rollview.sources.binlog.stream import EVENTS, BinlogStream, prepared_after, read_from
 from rollview.sources.binlog.values import decoder
 from rollview.sources.protocol import (
     Batch,
     Capability,
     Finding,
     FirstCopy,
+    Health,
     LeavesNothing,
     Opening,
     Row,
@@ -54,6 +55,7 @@ class BinlogSource(LeavesNothing, ABC):
         self._opening = opening
         self._server = BinlogServer(opening.name, self.kind, opening.address, opening.settings.timeout)
         self._used: Any = None
+        self._position = ""
 
     @abstractmethod
     def server_findings(self, connection: Any, facts: Mapping[str, str]) -> list[Finding]:
@@ -115,10 +117,16 @@ class BinlogSource(LeavesNothing, ABC):
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():
             now, newest = _clock(self._connection), self.newest(self._connection, after)
+            self._position = after
             if self.reaches(after, newest):
                 return Batch((), after, known=now)
             batch = self._batch(after, newest, limit)
+            self._position = batch.position
             return replace(batch, known=now) if batch.complete else batch
+
+    def health(self) -> Health:
+        prepared = prepared_after(self._position)
+        return Health(oldest_open=prepared and f"the XA transaction that was prepared after {prepared}")
 
     def acknowledge(self, position: str) -> None:
         """The server keeps its log by its own rules."""
