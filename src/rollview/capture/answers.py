@@ -70,7 +70,7 @@ def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSett
 
 def remove_source(place: Workplace, name: str, *, forget: bool) -> None:
     place.recover()
-    requests.remove(place.catalog, place.data, name, forget=forget)
+    requests.remove(place.catalog, name, forget=forget)
 
 
 def decide(place: Workplace, global_id: str, choice: Literal["wait", "release"]) -> Decided:

@@ -20,13 +20,17 @@ from rollview.capture.in_place import READINGS, forward
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.restrict import restriction
 from rollview.capture.sequencer import CaptureProgress, Sequencer
-from rollview.catalog import Catalog, SourceRecord
+from rollview.capture.spooling import spool_space
+from rollview.catalog import Catalog, Relation, SourceRecord
 from rollview.core.faults import reach
 from rollview.errors import RollviewError
 from rollview.evolve.plan import change_from
 from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
-from rollview.sources.protocol import Changes, FirstCopy, Source, UnitOfWork
+from rollview.sources import spool as spools
+from rollview.sources.protocol import Changes, FirstCopy, Source, SourceTable, UnitOfWork
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
+from rollview.sources.spool import Spool
 
 Copied = Mapping[str, int]
 
@@ -62,14 +66,15 @@ def captured_copy(catalog: Catalog, root: Path, record: SourceRecord) -> Capture
 def copy_again(catalog: Catalog, root: Path, record: SourceRecord, *, widen: bool) -> CaptureProgress:
     with (
         noting(catalog, record),
-        closing(open_recorded(catalog, record)) as source,
+        spool_space(catalog, root, record) as space,
+        closing(open_recorded(catalog, record, space)) as source,
         _withdrawing(source),
         source.first_copy() as copy,
     ):
         _follow_copy(catalog, record, copy)
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
-        done = _replace(catalog, root, source, record, copy)
+        done = _replace(catalog, root, source, record, copy, space)
         readings = forward(catalog, root, source, catalog.source(record.name))
         if readings:
             with catalog.write() as writer:
@@ -80,14 +85,31 @@ def copy_again(catalog: Catalog, root: Path, record: SourceRecord, *, widen: boo
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
-def _replace(catalog: Catalog, root: Path, source: Source, record: SourceRecord, copy: FirstCopy) -> CaptureProgress:
-    settings = SourceSettings.from_json(record.settings)
-    changes = {}
-    for table in copy.tables:
-        found = list(pieces(record.name, settings, table, copy))
-        changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
+def _replace(
+    catalog: Catalog, root: Path, source: Source, record: SourceRecord, copy: FirstCopy, space: Space
+) -> CaptureProgress:
+    settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
+    relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
+    changes = {
+        table.name: _all_of(relations[table.name], pieces(record.name, settings, table, copy), space)
+        for table in copy.tables
+    }
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
     return Sequencer(catalog, root, [CommitStream(source, record, catalog.snapshot())]).replace(unit, copy.memory)
+
+
+def _all_of(relation: Relation, found: Iterator[pa.Table], space: Space) -> Changes:
+    """All rows of a table, on disk if they are many."""
+    few: list[pa.Table] = []
+    spool: Spool | None = None
+    for rows in found:
+        few.append(rows.select(list(relation.schema.names)))
+        if sum(piece.nbytes for piece in few) > spools.IN_MEMORY:
+            spool = spool or Spool(SourceTable(relation.name, relation.schema, relation.constraints), space)
+            while few:
+                spool.add(few.pop(0), +1)
+    after = pa.concat_tables(few) if few else ()
+    return Changes((), after, replaces=True, spools=() if spool is None else (spool,))
 
 
 def _follow_copy(catalog: Catalog, record: SourceRecord, copy: FirstCopy) -> None:

@@ -22,6 +22,7 @@ from rollview.errors import BadValue, RollviewError, Unreadable
 from rollview.publish.step import LoggedVersion, NewVersion, Publishing, recorded
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.boundary import as_error
+from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 
 Ends = Mapping[str, End]
@@ -164,12 +165,14 @@ class _Publishing:
 
     def _stage(self, settled: Settled, remote: Remote, place: str) -> NewVersion:
         relation = settled.relations[remote]
+        files: tuple[DataFile, ...] = ()
         if remote in settled.states:
-            folder, rows = state_folder(self._root, relation), settled.states[remote].select(relation.schema.names)
-            files = folder.stage(rows, place, sort=relation.constraints.primary_key) if rows.num_rows else ()
+            folder = state_folder(self._root, relation)
+            for rows in (rows for rows in settled.states[remote].each() if rows.num_rows):
+                # All that is in the place so far.
+                files = folder.stage(rows.select(relation.schema.names), place, sort=relation.constraints.primary_key)
             return NewVersion(relation.name, Part.STATE, folder, None, files)
         folder = delta_folder(self._root, relation)
-        files = ()
         for rows in settled.tables[remote].each():
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)

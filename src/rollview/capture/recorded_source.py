@@ -8,13 +8,15 @@ from rollview.catalog import Catalog, Relation, SourceRecord
 from rollview.sources.kinds import open_known
 from rollview.sources.protocol import Source, SourceTable
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
 
 
-def open_recorded(catalog: Catalog, record: SourceRecord) -> Source:
+def open_recorded(catalog: Catalog, record: SourceRecord, space: Space | None = None) -> Source:
+    """``space``: where it may put rows that are too many for memory."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     settings = SourceSettings.from_json(record.settings)
-    return open_known(record.name, settings, record.memory, tables_of(relations))
+    return open_known(record.name, settings, record.memory, tables_of(relations), space)
 
 
 def tables_of(relations: Mapping[str, Relation]) -> dict[str, SourceTable]:

@@ -23,7 +23,7 @@ from rollview.catalog import Catalog, Choice, HeldPart, SourceRecord, this_proce
 from rollview.core.faults import reach
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
 from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
-from rollview.publish.step import drop, take_away
+from rollview.publish.step import drop, dropped
 from rollview.sources.kinds import new_memory, open_new
 from rollview.sources.protocol import Finding
 from rollview.sources.settings import SourceSettings
@@ -133,7 +133,7 @@ def move_on(catalog: Catalog, root: Path, name: str) -> bool:
         return is_held and move_on_state(catalog, root, source, record, name)
 
 
-def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
+def remove(catalog: Catalog, name: str, *, forget: bool = False) -> None:
     """Out of the catalog with its tables, and out of the source. ``forget``: leave the source as it is."""
     with catalog.lease("definitions", lease_name(name)) as lease:
         record = catalog.source(name)
@@ -147,11 +147,10 @@ def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> 
         reach("remove.dropped")
         names = [f"relation:{table.relation}" for table in record.tables]
         with catalog.lease("commit", *names) as both, catalog.write(both) as writer:
-            relations = [writer.snapshot().get(table.relation) for table in record.tables]
-            steps = [drop(writer, relation) for relation in relations]
+            for table in record.tables:
+                drop(writer, writer.snapshot().get(table.relation))
             writer.sources.drop(record.name)
-    for relation, step in zip(relations, steps, strict=True):
-        take_away(catalog, root, relation, step)
+    dropped()
 
 
 def _record(catalog: Catalog, name: str, settings: SourceSettings, declared: Sequence[Declared]) -> None:

@@ -16,6 +16,7 @@ from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_heal
 from rollview.capture.plan import CapturePlan, Group, lease_name
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress, Sequencer
+from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, SourceRecord
 from rollview.core.order import Order
 from rollview.core.raised import unforeseen
@@ -131,7 +132,8 @@ def _opened(catalog: Catalog, root: Path, record: SourceRecord, stack: ExitStack
         return captured_copy(catalog, root, record)
     if record.state == WIDENING:
         return copy_again(catalog, root, record, widen=True)
-    source = stack.enter_context(closing(open_recorded(catalog, record)))
+    space = stack.enter_context(spool_space(catalog, root, record))
+    source = stack.enter_context(closing(open_recorded(catalog, record, space)))
     return CommitStream(source, record, catalog.snapshot())
 
 

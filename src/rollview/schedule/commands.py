@@ -78,6 +78,8 @@ def maintain_relations(
     grace: timedelta,
     on_progress: OnProgress | None,
 ) -> Maintained:
+    # It removes what the catalog does not know, so it has to be the right one, now.
+    place.check()
     if not explain:
         place.recover()
     names = select_relations(place.snapshot(), select) if select else None

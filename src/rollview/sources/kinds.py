@@ -12,6 +12,7 @@ from rollview.errors import UsageError
 from rollview.sources.boundary import guarded, named
 from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
 
 
 def _debezium(opening: Opening) -> Source:
@@ -78,10 +79,14 @@ def open_new(name: str, settings: SourceSettings) -> Source:
 
 
 def open_known(
-    name: str, settings: SourceSettings, memory: Mapping[str, Any], tables: Mapping[str, SourceTable]
+    name: str,
+    settings: SourceSettings,
+    memory: Mapping[str, Any],
+    tables: Mapping[str, SourceTable],
+    space: Space | None = None,
 ) -> Source:
     """A source that was opened before: with what it had to remember, and its tables as they were captured last."""
-    return _open(Opening(name, settings, _address(name, settings), memory, tables))
+    return _open(Opening(name, settings, _address(name, settings), memory, tables, space))
 
 
 def _address(name: str, settings: SourceSettings) -> str:

@@ -22,6 +22,7 @@ from rollview.core.schema import Constraints, Schema
 from rollview.errors import NotFound
 from rollview.sources.sections import Section
 from rollview.sources.settings import SourceSettings, TableSettings
+from rollview.sources.space import Space
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns: None, bool, int, float, Decimal, str, bytes, date or datetime."""
@@ -69,6 +70,12 @@ class Spooled(Protocol):
     """Rows that are too many for memory, as pieces with ``_count`` +1 or -1 that are their net effect."""
 
     def pieces(self) -> Iterator[pa.Table]: ...
+    def add_counted(self, table: pa.Table) -> None:
+        """More rows, with ``_count``."""
+
+    def empty_copy(self) -> Spooled:
+        """Another one for rows of the same table, with none in it yet."""
+
     def close(self) -> None: ...
 
 
@@ -145,6 +152,12 @@ class Opening:
     address: str = field(repr=False)
     memory: Mapping[str, Any]
     known: Mapping[str, SourceTable]
+    space: Space | None = field(default=None, repr=False)
+    """Where rows are put that are too many for memory; None: in the system's temporary folder."""
+
+    @property
+    def room(self) -> Space:
+        return self.space or Space.temporary(self.name)
 
 
 @dataclass(frozen=True, slots=True)

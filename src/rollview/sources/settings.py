@@ -22,8 +22,10 @@ ON_BAD_VALUE = "on_bad_value"
 IN_PLACE = "in_place"
 ALLOW_OUTSIDE = "allow_outside"
 OPEN_ALARM = "open_alarm"
+SPOOL_LIMIT = "spool_limit"
 
 _OPEN_ALARM = "15 minutes"
+_SPOOL_LIMIT = "50 GB"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
@@ -113,6 +115,7 @@ class SourceSettings:
             if self.options.get(option, "true") not in ("true", "false"):
                 raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
         duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
+        size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -141,6 +144,11 @@ class SourceSettings:
     def open_alarm(self) -> timedelta:
         """How long a transaction may be open before somebody should look at it."""
         return duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
+
+    @property
+    def spool_limit(self) -> int:
+        """Bytes of rows that may be on disk while the source is captured."""
+        return size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)

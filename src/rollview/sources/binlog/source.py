@@ -23,9 +23,19 @@ from rollview.sources.binlog.collations import collation_findings
 from rollview.sources.binlog.events import understood
 from rollview.sources.binlog.layout import BinlogLayout, described, findings, quoted, read_table, recorded, stored
 from rollview.sources.binlog.server import BinlogServer, variables
-from rollview.sources.binlog.stream import EVENTS, BinlogStream, read_from
+from rollview.sources.binlog.stream import EVENTS, BinlogStream, prepared_after, read_from
 from rollview.sources.binlog.values import decoder
-from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+from rollview.sources.protocol import (
+    Batch,
+    Capability,
+    Finding,
+    FirstCopy,
+    Health,
+    Opening,
+    Row,
+    SourceTable,
+    UnitOfWork,
+)
 from rollview.sources.quarantine import Sieve
 from rollview.sources.restrict import asked_of_source
 from rollview.sources.spool import BATCH_BYTES
@@ -44,6 +54,7 @@ class BinlogSource(ABC):
         self._opening = opening
         self._server = BinlogServer(opening.name, self.kind, opening.address)
         self._used: Any = None
+        self._position = ""
 
     @abstractmethod
     def server_findings(self, connection: Any, facts: Mapping[str, str]) -> list[Finding]:
@@ -105,10 +116,16 @@ class BinlogSource(ABC):
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():
             now, newest = _clock(self._connection), self.newest(self._connection, after)
+            self._position = after
             if self.reaches(after, newest):
                 return Batch((), after, known=now)
             batch = self._batch(after, newest, limit)
+            self._position = batch.position
             return replace(batch, known=now) if batch.complete else batch
+
+    def health(self) -> Health:
+        prepared = prepared_after(self._position)
+        return Health(oldest_open=prepared and f"the XA transaction that was prepared after {prepared}")
 
     def acknowledge(self, position: str) -> None:  # noqa: B027
         """The server keeps its log by its own rules."""

@@ -70,6 +70,11 @@ def read_from(position: str) -> str:
     return position.rpartition("@")[2]
 
 
+def prepared_after(position: str) -> str | None:
+    """Where the first XA transaction lies that is prepared and neither committed nor rolled back; None if none is."""
+    return position.partition("@")[2] or None
+
+
 def _global_id(xid: Xid) -> str:
     """What the branches of one XA transaction at several servers have in common."""
     return xid[0].decode("utf-8", "backslashreplace")

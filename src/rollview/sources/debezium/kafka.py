@@ -48,6 +48,12 @@ class KafkaStreams:
             for low in [self._bounds(topic, partition)[0]]
         }
 
+    def listed(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    def check(self, places: Mapping[str, Place], known: Mapping[str, Sequence[str]] | None) -> None:
+        """Every offset is told by the broker."""
+
     def records(self, stream: str, after: Place) -> Iterator[Found]:
         topic, _, partition = stream.rpartition("/")
         low, high = self._bounds(topic, int(partition))

@@ -24,6 +24,16 @@ _KEPT = """
     SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint,
            pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint, wal_status, safe_wal_size
     FROM pg_replication_slots WHERE slot_name = %s"""
+_LONG = "1 minute"
+_OPEN = """
+    SELECT 'the prepared transaction ' || quote_literal(gid), prepared
+    FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL
+    SELECT 'transaction ' || backend_xid || ' of process ' || pid, xact_start FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+          AND xact_start < clock_timestamp() - %s::interval
+    ORDER BY 2 LIMIT 1"""
+"""The server keeps its log from the first record of the oldest of them on. Short ones come and go."""
 _IDENTITY = """
     SELECT (pg_control_system()).system_identifier::text, (pg_control_checkpoint()).timeline_id,
            clock_timestamp(), pg_current_wal_flush_lsn()::text"""
@@ -87,7 +97,8 @@ def health(connection: Connection, name: str, cap: int) -> Health:
     elif kept is not None and kept > cap:
         room = f", {safe} more are safe" if safe is not None else ""
         alarm = f"the server keeps {kept} bytes of its log for us, more than {cap}{room}"
-    return Health(behind, kept, status, alarm)
+    oldest, since = connection.execute(_OPEN, (_LONG,)).fetchone() or (None, None)
+    return Health(behind, kept, status, alarm, oldest, since)
 
 
 def check(connection: Connection, source: str, name: str, after: int, memory: dict[str, Any]) -> Identity:

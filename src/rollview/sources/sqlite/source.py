@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
@@ -43,6 +44,7 @@ from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
+_PIECE_BYTES = 16 << 20
 _AT_ONCE = 5_000
 
 
@@ -163,11 +165,17 @@ class SqliteSource:
         columns = ", ".join(map(quoted, table.schema.names))
         with self._translated():
             cursor = self._connection.execute(f"SELECT {columns} FROM {quoted(table.name)}")
-            while piece := cursor.fetchmany(_PIECE):
+            few: list[pa.Table] = []
+            while piece := cursor.fetchmany(_AT_ONCE):
                 try:
-                    yield Section.of(read_columns(zip(*piece, strict=True), table.schema))
+                    few.append(read_columns(zip(*piece, strict=True), table.schema))
                 except NotPlainError:
                     yield _decoded(table, piece, None, +1, sieve)
+                if sum(rows.num_rows for rows in few) >= _PIECE or sum(rows.nbytes for rows in few) > _PIECE_BYTES:
+                    yield Section.of(pa.concat_tables(few))
+                    few = []
+            if few:
+                yield Section.of(pa.concat_tables(few))
 
     def _found(self, seen: Sequence[_Place]) -> tuple[Sieve, list[tuple[_Place, Changes | None]]]:
         sieve = Sieve(self._opening)
