@@ -230,7 +230,7 @@ class Warehouse:
 
     def capture(self, names: Sequence[str] = ()) -> results.Captured:
         """Take in what the sources have committed; all of them without names. One that fails stops no other."""
-        return scheduling.capture_sources(self._place, names)
+        return capture.capture_sources(self._place, names)
 
     def held(self) -> tuple[results.HeldTransaction, ...]:
         """Global transactions whose parts have not all come, oldest first."""

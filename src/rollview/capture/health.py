@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rollview.capture.commit_stream import CommitStream
 from rollview.capture.in_place import READINGS, forward
 from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.backoff import delay
@@ -63,11 +62,11 @@ def _state(record: SourceRecord, error: RollviewError) -> str:
     return "retrying" if error.retryable and record.state == "active" else record.state
 
 
-def readings(catalog: Catalog, root: Path, record: SourceRecord, stream: CommitStream) -> Mapping[str, object]:
+def readings(catalog: Catalog, root: Path, record: SourceRecord, source: Source, position: str) -> Mapping[str, object]:
     """How tables are read that may be read where they are; the states of those move on with what was captured."""
-    if stream.position == record.position:
+    if position == record.position:
         return {READINGS: record.health[READINGS]} if READINGS in record.health else {}
-    readings = forward(catalog, root, stream.source, record)
+    readings = forward(catalog, root, source, record)
     return {READINGS: dict(readings)} if readings else {}
 
 

@@ -16,8 +16,8 @@ from rollview.capture.first_copy import OnProgress, check_tables
 from rollview.capture.health import COPYING, REMOVING, WIDENING
 from rollview.capture.in_place import READINGS
 from rollview.capture.in_place import move_on as move_on_state
+from rollview.capture.plan import lease_name
 from rollview.capture.recorded_source import open_recorded
-from rollview.capture.run import lease_name
 from rollview.capture.sequencer import CaptureProgress
 from rollview.catalog import Catalog, Choice, HeldPart, Lease, SourceRecord, this_process
 from rollview.core.faults import reach

@@ -10,36 +10,53 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rollview.capture.commit_stream import CommitStream
+from rollview.capture.commit_stream import CommitStream, Reached
 from rollview.capture.copies import captured_copy, copy_again
 from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_health, readings
+from rollview.capture.plan import CapturePlan, Group, lease_name
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress, Sequencer
 from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.order import Order
+from rollview.core.raised import unforeseen
 from rollview.errors import RollviewError, UsageError
 from rollview.evolve.plan import LayoutChange, LayoutPlan
 from rollview.evolve.run import run_change
+from rollview.results import SourceCaptured
 from rollview.sources.boundary import as_error, named
+from rollview.sources.protocol import Source
 
 Captured = CaptureProgress | RollviewError
 
-
-def lease_name(source: str) -> str:
-    return f"source:{source}"
+_PATIENCE = 30.0
 
 
-def together(catalog: Catalog, names: Sequence[str], order: Order) -> list[tuple[str, ...]]:
-    """The sources that have to be captured, those that wait for each other in one group."""
-    records = catalog.sources()
-    shared = [r.name for r in records if order.by_time or r.settings.get("global_transactions") is not None]
-    groups: list[tuple[str, ...]] = [(name,) for name in names if name not in shared]
-    return [*groups, tuple(shared)] if any(name in shared for name in names) else groups
+def run_capture(catalog: Catalog, root: Path, plan: CapturePlan) -> tuple[SourceCaptured, ...]:
+    """What each source gave, or why it gave nothing. A group that fails keeps no other from its turn."""
+    done: list[SourceCaptured] = []
+    for group in plan.groups:
+        try:
+            done += run_group(catalog, root, group, plan.order, _PATIENCE)
+        except Exception as error:
+            done += [_told(catalog, name, unforeseen(error)) for name in group]
+    return tuple(done)
+
+
+def run_group(catalog: Catalog, root: Path, names: Group, order: Order, wait: float) -> tuple[SourceCaptured, ...]:
+    """Sources that wait for each other. Busy if another process is at one of them for longer than ``wait``."""
+    done = capture(catalog, root, names, order, wait)
+    return tuple(_told(catalog, name, done[name]) for name in names)
+
+
+def _told(catalog: Catalog, name: str, done: Captured) -> SourceCaptured:
+    if isinstance(done, RollviewError):
+        return SourceCaptured(name, 0, 0, catalog.source(name).position, done.message, done.retryable)
+    return SourceCaptured(name, done.units, done.rows, done.position, notes=done.notes)
 
 
 def capture(
-    catalog: Catalog, root: Path, names: Sequence[str], order: Order, wait: float = 30.0
+    catalog: Catalog, root: Path, names: Sequence[str], order: Order, wait: float = _PATIENCE
 ) -> Mapping[str, Captured]:
     """Everything that these sources have committed by now, one ledger order for all. One that fails stops no other.
 
@@ -135,7 +152,15 @@ def _captured(
         found = {name: as_error(name, caught, record.position) for name, record in records.items()}
     found = {**found, **sequencer.stopped}
     return {
-        stream.name: _noted(catalog, root, records[stream.name], stream, found[stream.name], lease)
+        stream.name: _noted(
+            catalog,
+            root,
+            records[stream.name],
+            stream.source,
+            sequencer.reached[stream.name],
+            found[stream.name],
+            lease,
+        )
         for stream in streams
     }
 
@@ -144,19 +169,20 @@ def _noted(
     catalog: Catalog,
     root: Path,
     record: SourceRecord,
-    stream: CommitStream,
+    source: Source,
+    reached: Reached,
     outcome: Captured | LayoutChange,
     lease: Lease,
 ) -> _Done:
     if isinstance(outcome, LayoutChange):
-        return _Done(outcome, stream.units, stream.rows)
+        return _Done(outcome, reached.units, reached.rows)
     if isinstance(outcome, RollviewError):
         note(catalog, record, outcome, lease)
-        return _Done(outcome, stream.units, stream.rows)
+        return _Done(outcome, reached.units, reached.rows)
     notes: tuple[str, ...] = ()
     # It has just answered; if it does not tell how it fares, it is asked again the next time.
-    with suppress(RollviewError), named(record.name, stream.position):
-        notes = note_health(catalog, record, stream.source, readings(catalog, root, record, stream))
-        stream.source.tidy(record.memory)
+    with suppress(RollviewError), named(record.name, reached.position):
+        notes = note_health(catalog, record, source, readings(catalog, root, record, source, reached.position))
+        source.tidy(record.memory)
     note(catalog, record, None, lease)
-    return _Done(replace(outcome, notes=notes), stream.units, stream.rows, notes)
+    return _Done(replace(outcome, notes=notes), reached.units, reached.rows, notes)
