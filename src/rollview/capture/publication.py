@@ -47,7 +47,7 @@ class Publication:
 
     def publish(self, entries: Sequence[Entry], ends: Ends, reached: Mapping[str, Reached]) -> Published:
         """All entries in their order, from where the sources are; ``ends``: where they stand after the last one."""
-        done = _Publishing(self._catalog, self._root, self._streams, dict(reached))
+        done = _Publishing(self._catalog, self._root, self._streams, dict(reached), self._held)
         try:
             done.publish(entries, ends)
         except Exception as error:
@@ -63,6 +63,7 @@ class _Publishing:
     _root: Path
     _streams: Mapping[str, CommitStream]
     reached: dict[str, Reached]
+    _held: Lease
 
     def publish(self, entries: Sequence[Entry], ends: Ends) -> None:
         groups = list(_groups(entries))
