@@ -17,7 +17,7 @@ from rollview.core.durations import duration
 from rollview.core.order import Order
 from rollview.core.ownership import is_trusted
 from rollview.errors import AlreadyExists, NotFound, UsageError
-from rollview.results import Result
+from rollview.results import CatalogRecovery, Result
 from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings, table_named
 
 if TYPE_CHECKING:
@@ -207,6 +207,11 @@ class Project:
             references.note_variables(source.address, *map(_spelled, (source.options or {}).values()))
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
         return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
+
+    def recover(self, *, accept_catalog: bool = False) -> CatalogRecovery:
+        from rollview.warehouse import Warehouse
+
+        return Warehouse.recover(self.root, self.catalog_url(), accept_catalog=accept_catalog)
 
 
 def find_project(start: Path | None = None) -> Project:

@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from rollview.catalog import Catalog
+from rollview.core import durable
 from rollview.core.faults import reach
 from rollview.core.interval import Interval
 from rollview.maintain.notes import Notes, read_notes, write_notes
 from rollview.maintain.trim import LogTrim, plan_trim, run_trim
 from rollview.maintain.unused import Unused, find_unused, is_staged, remove
 from rollview.publish.step import finish_without_files, recorded
-from rollview.store import durable
 
 EVERYTHING = "*"
 

@@ -35,10 +35,10 @@ class Places:
         """A new staging folder of the table's delta."""
         free = self._free.setdefault(relation.name, [])
         if not free:
-            free += [DeltaFolder.new_folder() for _ in range(_AT_ONCE)]
-            paths = [f"{relation.folder}/{Part.DELTA}/{place}" for place in free]
-            step = begin(self._catalog, None, self._root, relation.name, "commit", self._between, paths)
-            self.steps.append(step)
+            new = [DeltaFolder.new_folder() for _ in range(_AT_ONCE)]
+            paths = [f"{relation.folder}/{Part.DELTA}/{place}" for place in new]
+            self.steps.append(begin(self._catalog, None, self._root, relation.name, "commit", self._between, paths))
+            free += new
         place = free.pop(0)
         self._taken[place] = f"{relation.folder}/{Part.DELTA}/{place}"
         return place

@@ -21,7 +21,8 @@ from rollview.catalog import Catalog, CatalogWriter, Lease, Part, Pin, Relation,
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
 from rollview.errors import RollviewError
-from rollview.publish.recover import discard, discard_unpinned, let_go, this_owner
+from rollview.publish.belonging import prepare
+from rollview.publish.recover import discard_unpinned, let_go, this_owner
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 
@@ -95,9 +96,12 @@ class RunningStep:
         return tuple(logged)
 
     @contextmanager
-    def publish(self, lease: Lease | None, profile: Profile | None = None) -> Iterator[Publishing]:
-        """The step is finished when the block ends, in one transaction with all that the block does."""
-        with _finished(self.catalog, lease, [(self, profile)]) as publishing:
+    def publish(
+        self, lease: Lease | None, profile: Profile | None = None, *, held: Lease | None = None
+    ) -> Iterator[Publishing]:
+        """The step is finished when the block ends, in one transaction with all that the block does. ``held``: another
+        lease without which nothing becomes visible."""
+        with _finished(self.catalog, lease, [(self, profile)], held) as publishing:
             yield publishing
         reach(f"{self.kind}.published")
 
@@ -130,7 +134,14 @@ def begin(
 ) -> RunningStep:
     """A step that will write to these folders, recorded."""
     with catalog.write(lease) as writer:
-        return RunningStep(catalog, root, writer.begin_step(relation, kind, interval, this_owner(), folders), kind)
+        step = RunningStep(catalog, root, writer.begin_step(relation, kind, interval, this_owner(), folders), kind)
+        steps = writer.identity().begun
+    try:
+        prepare(root, steps, folders)
+    except BaseException:
+        step.give_up()
+        raise
+    return step
 
 
 @contextmanager
@@ -185,25 +196,32 @@ def finish_without_files(step: RunningStep, profile: Profile) -> None:
         pass
 
 
-def drop(writer: CatalogWriter, relation: Relation) -> int:
-    """A relation leaves the catalog. Returns the step that ``take_away`` ends, after the transaction."""
+def drop(writer: CatalogWriter, relation: Relation) -> None:
+    """A relation leaves the catalog. Its files stay for those who still read them; maintenance removes them."""
     writer.drop_relation(relation.name)
     csn = writer.snapshot().moment.csn
-    return writer.begin_step(relation.name, "drop", Interval(csn, csn), this_owner(), (relation.folder,))
+    step = writer.begin_step(relation.name, "drop", Interval(csn, csn), this_owner(), (relation.folder,))
+    writer.finish_step(step, "done")
 
 
-def take_away(catalog: Catalog, root: Path, relation: Relation, step_id: int) -> None:
-    """The files of a dropped relation."""
+def dropped() -> None:
+    """The transaction that drops relations has ended."""
     reach("drop.published")
-    discard(root, relation.folder)
-    finish_without_files(RunningStep(catalog, root, step_id, "drop"), {})
+
+
+def show_again(folder: DeltaFolder, version: int) -> None:
+    """Other programs read the newest version of a Delta table: it has the files of this one from here on."""
+    folder.commit(version, (), (), {"shown_again": str(version)})
 
 
 @contextmanager
 def _finished(
-    catalog: Catalog, lease: Lease | None, done: Sequence[tuple[RunningStep, Profile | None]]
+    catalog: Catalog,
+    lease: Lease | None,
+    done: Sequence[tuple[RunningStep, Profile | None]],
+    held: Lease | None = None,
 ) -> Iterator[Publishing]:
-    with catalog.write(lease) as writer:
+    with catalog.write(lease, held) as writer:
         yield Publishing(writer)
         for step, profile in done:
             writer.finish_step(step.id, "done", profile)

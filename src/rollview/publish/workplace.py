@@ -50,6 +50,10 @@ class Workplace:
     def reader(self) -> Reader:
         return relations.Reader(self.spark, self.data, self.snapshot())
 
+    def check(self) -> None:
+        """Refuse a catalog that does not belong to the data."""
+        publish.check_belongs(self.catalog, self.data)
+
     def recover(self) -> None:
         """Before the first change, and after one that ended badly: take away what was begun and will not go on."""
         if not self._recovered or publish.has_let_go(self.data):

@@ -12,7 +12,7 @@ from rollview.engine.meter import Meter
 from rollview.errors import InUse
 from rollview.propagate import plan_create, run_create
 from rollview.propagate.begin import check_begin
-from rollview.publish.step import drop, take_away
+from rollview.publish.step import drop, dropped
 from rollview.publish.workplace import Workplace
 from rollview.results import ViewCreated
 
@@ -38,5 +38,5 @@ def drop_view(place: Workplace, name: str) -> None:
         readers = tuple(reader.name for reader in snapshot.readers(view.name))
         if readers:
             raise InUse("view", view.name, readers)
-        step = drop(writer, view)
-    take_away(place.catalog, place.data, view, step)
+        drop(writer, view)
+    dropped()

@@ -23,7 +23,7 @@ from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, ForeignKey, Schema
 from rollview.errors import AlreadyExists, SqlError, Unsupported, UsageError
 from rollview.publish.fold import fold_if_it_pays
-from rollview.publish.step import NewVersion, RunningStep, drop, recorded, take_away
+from rollview.publish.step import NewVersion, RunningStep, drop, dropped, recorded
 from rollview.results import StatementResult
 from rollview.store.datafile import DataFile
 from rollview.store.timed import Stored
@@ -48,7 +48,7 @@ def run_ddl(
     if isinstance(tree, exp.Create) and tree.kind == "TABLE":
         return create_table(spark, root, catalog, tree, allow_unsafe=allow_unsafe)
     if isinstance(tree, exp.Drop) and tree.kind == "TABLE":
-        return drop_table(root, catalog, tree)
+        return drop_table(catalog, tree)
     raise Unsupported(
         f"{render(tree).partition(' ')[0]} of this kind is not supported.",
         hint="Tables and materialized views can be created and dropped; rows inserted, updated, deleted and merged.",
@@ -71,7 +71,7 @@ def create_table(
     return replace(result, csn=_create_empty(spark, root, catalog, declared))
 
 
-def drop_table(root: Path, catalog: Catalog, tree: exp.Drop) -> StatementResult:
+def drop_table(catalog: Catalog, tree: exp.Drop) -> StatementResult:
     for option in ("purge", "cascade", "temporary", "restrict", "constraints", "force"):
         if tree.args.get(option):
             raise Unsupported(f"DROP TABLE with {option.upper()} is not supported.")
@@ -92,8 +92,8 @@ def drop_table(root: Path, catalog: Catalog, tree: exp.Drop) -> StatementResult:
                 f"Table '{table.name}' is captured from source '{table.source}'.",
                 hint=f"Remove the source with all of its tables: rollview source remove {table.source}",
             )
-        step = drop(writer, table)
-    take_away(catalog, root, table, step)
+        drop(writer, table)
+    dropped()
     return replace(result, csn=snapshot.moment.csn)
 
 

@@ -42,8 +42,8 @@ class Small:
     states: list[Bag] = field(default_factory=lambda: [Counter()])
 
     @classmethod
-    def founded(cls, root: Path, properties: dict[str, str] | None = None) -> Small:
-        warehouse = Warehouse.create(root)
+    def founded(cls, root: Path, properties: dict[str, str] | None = None, catalog: str | None = None) -> Small:
+        warehouse = Warehouse.create(root, catalog)
         small = cls(warehouse)
         with warehouse.catalog.write() as writer:
             writer.add_relation("t", RelationKind.TABLE, SCHEMA, Constraints(), None, (), HOMES["t"])
