@@ -199,11 +199,13 @@ class Catalog:
         return leases.held(self._database, things, wait=wait, ttl=ttl, heartbeat=heartbeat)
 
     @contextmanager
-    def write(self, lease: Lease | None = None) -> Iterator[CatalogWriter]:
+    def write(self, *leases: Lease | None) -> Iterator[CatalogWriter]:
         """One transaction: all of the block's changes, or none if it raises. LostLease if another took over."""
         with phase("catalog"), self._database.write() as connection:
-            writer = CatalogWriter(connection, self._database.wall_clock, lease.tokens if lease is not None else {})
-            if lease is not None:
+            held = [lease for lease in leases if lease is not None]
+            tokens = {thing: token for lease in held for thing, token in lease.tokens.items()}
+            writer = CatalogWriter(connection, self._database.wall_clock, tokens)
+            for lease in held:
                 lease.verify(connection)
             yield writer
         self._pulse.begun(writer.begun - writer.ended)
@@ -224,6 +226,11 @@ class Catalog:
         moved = [step for step in running if any(tokens.get(thing, 0) > token for thing, token in step.tokens.items())]
         silent = [step for step in running if step.expires is not None and step.expires <= now and is_elsewhere(step)]
         return tuple({step.id: step for step in (*left, *moved, *silent)}.values())
+
+    def verify(self, lease: Lease) -> None:
+        """LostLease unless it is still held."""
+        with self._database.write() as connection:
+            lease.verify(connection)
 
 
 def _prepared(url: str | os.PathLike[str], wall_clock: WallClock, prepare: Callable[[Database], None]) -> Database:

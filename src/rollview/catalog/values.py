@@ -32,6 +32,7 @@ StepKind = Literal[
     "copy",
     "capture",
     "release",
+    "spool",
 ]
 SCHEMA_CHANGED = "schema_changed"
 DEGRADED = "degraded"
