@@ -105,17 +105,21 @@ def test_what_is_copied_again_on_disk_is_the_same(empty_warehouse: Warehouse, ba
     assert {step.status for step in empty_warehouse.catalog.steps() if step.kind == "spool"} == {"done"}
 
 
-@pytest.mark.parametrize("request_", ["capture", "resnapshot"])
+@pytest.mark.parametrize(
+    ("request_", "step"),
+    [("capture", "capture.computed"), ("capture", "spool.published"), ("resnapshot", "capture.computed")],
+)
 def test_the_spool_of_a_killed_process_is_taken_away(
-    empty_warehouse: Warehouse, bank: SqliteHarness, request_: str
+    empty_warehouse: Warehouse, bank: SqliteHarness, request_: str, step: str
 ) -> None:
     empty_warehouse.add_source("bank", bank.settings())
     bank.write(Write("account", None, account(10, "new", None)))
-    done = run(request_, empty_warehouse.root, -1, fault="capture.computed")
+    done = run(request_, empty_warehouse.root, -1, fault=step)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    (spool,) = [path for path in (empty_warehouse.root / "data").iterdir() if path.name.startswith("x-")]
-    assert any(spool.rglob("*.arrow"))
-    assert [step.kind for step in empty_warehouse.catalog.steps(status="running")].count("spool") == 1
+    left = [path for path in (empty_warehouse.root / "data").iterdir() if path.name.startswith("x-")]
+    running = [one.kind for one in empty_warehouse.catalog.steps(status="running")]
+    assert (len(left), running.count("spool")) == ((0, 0) if step == "spool.published" else (1, 1))
+    assert all(any(spool.rglob("*.arrow")) for spool in left)
     with Warehouse.open(empty_warehouse.root) as warehouse:
         if request_ == "resnapshot":
             warehouse.resnapshot("bank")
