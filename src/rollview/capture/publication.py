@@ -37,16 +37,17 @@ class Published:
 
 
 class Publication:
-    """Of the units of work of some sources, whose leases the caller holds."""
+    """Of the units of work of some sources. ``held``: the lease on those; whoever lost it publishes nothing."""
 
-    def __init__(self, catalog: Catalog, root: Path, streams: Sequence[CommitStream]) -> None:
+    def __init__(self, catalog: Catalog, root: Path, streams: Sequence[CommitStream], held: Lease) -> None:
+        self._held = held
         self._catalog = catalog
         self._root = root
         self._streams = {stream.name: stream for stream in streams}
 
     def publish(self, entries: Sequence[Entry], ends: Ends, reached: Mapping[str, Reached]) -> Published:
         """All entries in their order, from where the sources are; ``ends``: where they stand after the last one."""
-        done = _Publishing(self._catalog, self._root, self._streams, dict(reached))
+        done = _Publishing(self._catalog, self._root, self._streams, dict(reached), self._held)
         try:
             done.publish(entries, ends)
         except Exception as error:
@@ -62,6 +63,7 @@ class _Publishing:
     _root: Path
     _streams: Mapping[str, CommitStream]
     reached: dict[str, Reached]
+    _held: Lease
 
     def publish(self, entries: Sequence[Entry], ends: Ends) -> None:
         groups = list(_groups(entries))
@@ -137,7 +139,7 @@ class _Publishing:
                 note_quarantine(writer, one.source, self._streams[one.source].relations, [one.unit])
 
     def _advance(self, ends: Ends, entries: Sequence[Entry] = ()) -> None:
-        with self._catalog.write() as writer:
+        with self._catalog.write(self._held) as writer:
             self._quarantine(writer, entries)
             _move(writer, ends)
         self._moved(ends)
@@ -155,7 +157,9 @@ class _Publishing:
             new = [self._stage(settled, remote, place) for remote, place in places.items()]
             step.computed()
             logged = step.log(new, {"csn": str(interval.through)})
-            with step.publish(lease, {"units": len(settled.entries), "rows": settled.rows}) as publishing:
+            with step.publish(
+                lease, held=self._held, profile={"units": len(settled.entries), "rows": settled.rows}
+            ) as publishing:
                 publishing.writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
                 for one, version in zip(new, logged, strict=True):
                     _show(publishing, one, version, interval.through)

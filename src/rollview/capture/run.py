@@ -17,7 +17,7 @@ from rollview.capture.plan import CapturePlan, Group, lease_name
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress, Sequencer
 from rollview.capture.spooling import spool_space
-from rollview.catalog import Catalog, SourceRecord
+from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.order import Order
 from rollview.core.raised import unforeseen
 from rollview.errors import RollviewError, UsageError
@@ -62,13 +62,13 @@ def capture(
 
     Busy if another process is at one of them for longer than ``wait``.
     """
-    with catalog.lease(*map(lease_name, names), wait=wait):
-        done = _capture(catalog, root, names, order)
+    with catalog.lease(*map(lease_name, names), wait=wait) as lease:
+        done = _capture(catalog, root, names, order, lease)
         # Each change of a layout that is followed leaves fewer columns, so there are not many.
         while followed := _follow_changes(catalog, done):
-            again = _capture(catalog, root, names, order)
+            again = _capture(catalog, root, names, order, lease)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
-        return {name: _final(catalog, name, one.outcome) for name, one in done.items()}
+        return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,51 +97,55 @@ def _follow_changes(catalog: Catalog, done: Mapping[str, _Done]) -> Mapping[str,
     return {name: plan for name, plan in plans.items() if plan is not None}
 
 
-def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange) -> Captured:
+def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange, lease: Lease) -> Captured:
     """A change of a layout that nobody could follow stops its source."""
     if not isinstance(outcome, LayoutChange):
         return outcome
     error = outcome.refused()
-    note(catalog, catalog.source(name), error)
+    note(catalog, catalog.source(name), error, lease)
     return error
 
 
-def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> Mapping[str, _Done]:
+def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order, lease: Lease) -> Mapping[str, _Done]:
     with ExitStack() as stack:
         done: dict[str, _Done] = {}
         streams: list[CommitStream] = []
         for record in map(catalog.source, names):
             try:
-                stream = _opened(catalog, root, record, stack)
+                stream = _opened(catalog, root, record, stack, lease)
             except Exception as caught:
                 error = as_error(record.name, caught, record.position)
-                note(catalog, record, error)
+                note(catalog, record, error, lease)
                 done[record.name] = _Done(error)
             else:
                 if isinstance(stream, CommitStream):
                     streams.append(stream)
                 else:
                     done[record.name] = _Done(stream, stream.units, stream.rows)
-        return {**done, **_captured(catalog, root, streams, order)}
+        return {**done, **_captured(catalog, root, streams, order, lease)}
 
 
-def _opened(catalog: Catalog, root: Path, record: SourceRecord, stack: ExitStack) -> CommitStream | CaptureProgress:
+def _opened(
+    catalog: Catalog, root: Path, record: SourceRecord, stack: ExitStack, lease: Lease
+) -> CommitStream | CaptureProgress:
     if record.state == REMOVING:
         raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
     if record.state == COPYING:
-        return captured_copy(catalog, root, record)
+        return captured_copy(catalog, root, record, lease)
     if record.state == WIDENING:
-        return copy_again(catalog, root, record, widen=True)
+        return copy_again(catalog, root, record, lease, widen=True)
     space = stack.enter_context(spool_space(catalog, root, record))
-    source = stack.enter_context(closing(open_recorded(catalog, record, space)))
+    source = stack.enter_context(closing(open_recorded(catalog, record, lease, space)))
     return CommitStream(source, record, catalog.snapshot())
 
 
-def _captured(catalog: Catalog, root: Path, streams: Sequence[CommitStream], order: Order) -> Mapping[str, _Done]:
+def _captured(
+    catalog: Catalog, root: Path, streams: Sequence[CommitStream], order: Order, lease: Lease
+) -> Mapping[str, _Done]:
     if not streams:
         return {}
     records = {stream.name: catalog.source(stream.name) for stream in streams}
-    sequencer = Sequencer(catalog, root, streams, order)
+    sequencer = Sequencer(catalog, root, streams, lease, order)
     try:
         found: Mapping[str, Captured | LayoutChange] = sequencer.run()
     except Exception as caught:
@@ -149,7 +153,13 @@ def _captured(catalog: Catalog, root: Path, streams: Sequence[CommitStream], ord
     found = {**found, **sequencer.stopped}
     return {
         stream.name: _noted(
-            catalog, root, records[stream.name], stream.source, sequencer.reached[stream.name], found[stream.name]
+            catalog,
+            root,
+            records[stream.name],
+            stream.source,
+            sequencer.reached[stream.name],
+            found[stream.name],
+            lease,
         )
         for stream in streams
     }
@@ -162,15 +172,17 @@ def _noted(
     source: Source,
     reached: Reached,
     outcome: Captured | LayoutChange,
+    lease: Lease,
 ) -> _Done:
     if isinstance(outcome, LayoutChange):
         return _Done(outcome, reached.units, reached.rows)
     if isinstance(outcome, RollviewError):
-        note(catalog, record, outcome)
+        note(catalog, record, outcome, lease)
         return _Done(outcome, reached.units, reached.rows)
     notes: tuple[str, ...] = ()
     # It has just answered; if it does not tell how it fares, it is asked again the next time.
     with suppress(RollviewError), named(record.name, reached.position):
         notes = note_health(catalog, record, source, readings(catalog, root, record, source, reached.position))
-    note(catalog, record, None)
+        source.tidy(record.memory)
+    note(catalog, record, None, lease)
     return _Done(replace(outcome, notes=notes), reached.units, reached.rows, notes)

@@ -16,7 +16,7 @@ from pathlib import Path
 from rollview.capture.arrange import Arranged, Entry, arrange
 from rollview.capture.commit_stream import TICK, CommitStream, End, Reading
 from rollview.capture.publication import Publication
-from rollview.catalog import Catalog
+from rollview.catalog import Catalog, Lease
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.core.order import Order
@@ -42,15 +42,20 @@ class CaptureProgress:
 
 
 class Sequencer:
-    """Whoever uses it holds the leases ``source:NAME`` of its streams."""
-
     def __init__(
-        self, catalog: Catalog, root: Path, streams: Sequence[CommitStream], order: Order | None = None
+        self,
+        catalog: Catalog,
+        root: Path,
+        streams: Sequence[CommitStream],
+        lease: Lease,
+        order: Order | None = None,
     ) -> None:
+        """``lease``: on the sources."""
         self._catalog = catalog
+        self._lease = lease
         self._streams = {stream.name: stream for stream in streams}
         self.reached = {stream.name: stream.start for stream in streams}
-        self._publication = Publication(catalog, root, streams)
+        self._publication = Publication(catalog, root, streams, lease)
         self._order = order or Order()
         self.stopped: dict[str, RollviewError | LayoutChange] = {}
         self._absent = [
@@ -85,7 +90,7 @@ class Sequencer:
         self.reached = dict(published.reached)
         if published.error is not None:
             raise published.error
-        with self._catalog.write() as writer:
+        with self._catalog.write(self._lease) as writer:
             writer.sources.unhold(stream.name)
         return self._progress()[stream.name]
 
@@ -172,7 +177,7 @@ class Sequencer:
         now = {name: (blocked.global_id, blocked.missing) for name, blocked in arranged.blocked.items()}
         if {name: held[name] for name in self._streams if name in held} == now:
             return
-        with self._catalog.write() as writer:
+        with self._catalog.write(self._lease) as writer:
             for name in self._streams:
                 blocked = arranged.blocked.get(name)
                 if blocked is None:
