@@ -54,13 +54,27 @@ def write_accounts(bank: SqliteHarness, *numbers: int) -> None:
     bank.write(*(Write("account", None, account(number, "new", None)) for number in numbers))
 
 
-def test_sqlite_log_made_anew_and_not_published_is_a_lost_position(
+def test_sqlite_copied_again_and_not_published_is_read_on_from_its_old_log(
     warehouse: Warehouse, sqlite_bank: SqliteHarness
 ) -> None:
     warehouse.add_source("bank", sqlite_bank.settings())
     write_accounts(sqlite_bank, 10, 11, 12)
     capture(warehouse)
     killed("resnapshot", warehouse.root, sqlite_bank.settings(), "widen.declared")
+    # The numbers of the new log reach the old position, and go beyond it.
+    write_accounts(sqlite_bank, *range(20, 30))
+    capture(warehouse)
+    assert stored(warehouse, "account") == sqlite_bank.rows("account")
+
+
+def test_sqlite_log_made_anew_is_a_lost_position(warehouse: Warehouse, sqlite_bank: SqliteHarness) -> None:
+    warehouse.add_source("bank", sqlite_bank.settings())
+    write_accounts(sqlite_bank, 10, 11, 12)
+    capture(warehouse)
+    for name in sqlite_bank.leftovers():
+        if "_log_" in name:
+            sqlite_bank.connection.execute(f"DELETE FROM {name}")
+            sqlite_bank.connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
     # The numbers of the new log reach the old position, and go beyond it.
     write_accounts(sqlite_bank, *range(20, 30))
     state, problem = stopped(warehouse)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,9 +22,9 @@ from rollview.capture.recorded_source import open_recorded
 from rollview.capture.restrict import restriction
 from rollview.capture.sequencer import CaptureProgress, Sequencer
 from rollview.capture.spooling import spool_space
-from rollview.catalog import Catalog, Relation, SourceRecord
+from rollview.catalog import Catalog, Lease, Relation, SourceRecord
 from rollview.core.faults import reach
-from rollview.errors import RollviewError
+from rollview.errors import LostLease, NotFound, RollviewError
 from rollview.evolve.plan import change_from
 from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
 from rollview.sources import spool as spools
@@ -35,46 +36,63 @@ from rollview.sources.spool import Spool
 Copied = Mapping[str, int]
 
 
-def copy(catalog: Catalog, root: Path, record: SourceRecord, on_progress: OnProgress | None = None) -> Copied:
+def copy(
+    catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, on_progress: OnProgress | None = None
+) -> Copied:
+    """``lease``: on the source, as everywhere here."""
     try:
-        with closing(open_recorded(catalog, record)) as source, _withdrawing(source):
-            return run_first_copy(catalog, root, source, record, on_progress)
+        with closing(open_recorded(catalog, record, lease)) as source, _withdrawing(catalog, record, source):
+            return run_first_copy(catalog, root, source, record, lease, on_progress)
     except RollviewError as error:
-        note(catalog, record, error)
-        with catalog.write() as writer:
+        note(catalog, record, error, lease)
+        with suppress(LostLease), catalog.write(lease) as writer:
             writer.sources.set_state(record.name, COPYING, error.message)
         raise
 
 
 @contextmanager
-def _withdrawing(source: Source) -> Iterator[None]:
-    """A source must not keep its changes for a copy that failed: nobody may come for them."""
+def _withdrawing(catalog: Catalog, record: SourceRecord, source: Source) -> Iterator[None]:
+    """A source must not keep its changes for a copy that failed: nobody may come for them. What the copy itself put
+    there is taken away, and nothing else: whoever holds the source by now may have a copy of its own."""
     try:
         yield
     except BaseException:
         with suppress(RollviewError):
-            source.remove()
+            source.withdraw(_memory(catalog, record))
         raise
 
 
-def captured_copy(catalog: Catalog, root: Path, record: SourceRecord) -> CaptureProgress:
-    rows = copy(catalog, root, record)
+def _memory(catalog: Catalog, record: SourceRecord) -> Mapping[str, Any]:
+    """What the catalog holds of the source now: a copy that was published is not withdrawn, whatever failed then."""
+    try:
+        return catalog.source(record.name).memory
+    except NotFound:
+        return record.memory
+
+
+def captured_copy(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease) -> CaptureProgress:
+    rows = copy(catalog, root, record, lease)
     position = catalog.source(record.name).position or ""
     return CaptureProgress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
 
-def copy_again(catalog: Catalog, root: Path, record: SourceRecord, *, widen: bool) -> CaptureProgress:
+def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, *, widen: bool) -> CaptureProgress:
     with (
-        noting(catalog, record),
+        noting(catalog, record, lease),
         spool_space(catalog, root, record) as space,
-        closing(open_recorded(catalog, record, space)) as source,
-        _withdrawing(source),
+        closing(open_recorded(catalog, record, lease, space)) as source,
+        _withdrawing(catalog, record, source),
         source.first_copy() as copy,
     ):
+        reach("copy_again.opened")
+        catalog.verify(lease)
         _follow_copy(catalog, record, copy)
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
-        done = _replace(catalog, root, source, record, copy, space)
+        done = _replace(catalog, root, source, record, copy, space, lease)
+        # What cannot be taken away now is found by whoever captures next.
+        with suppress(RollviewError):
+            source.tidy(copy.memory)
         readings = forward(catalog, root, source, catalog.source(record.name))
         if readings:
             with catalog.write() as writer:
@@ -86,7 +104,13 @@ def copy_again(catalog: Catalog, root: Path, record: SourceRecord, *, widen: boo
 
 
 def _replace(
-    catalog: Catalog, root: Path, source: Source, record: SourceRecord, copy: FirstCopy, space: Space
+    catalog: Catalog,
+    root: Path,
+    source: Source,
+    record: SourceRecord,
+    copy: FirstCopy,
+    space: Space,
+    lease: Lease,
 ) -> CaptureProgress:
     settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
@@ -95,7 +119,8 @@ def _replace(
         for table in copy.tables
     }
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
-    return Sequencer(catalog, root, [CommitStream(source, record, catalog.snapshot())]).replace(unit, copy.memory)
+    streams = [CommitStream(source, record, catalog.snapshot())]
+    return Sequencer(catalog, root, streams, lease).replace(unit, copy.memory)
 
 
 def _all_of(relation: Relation, found: Iterator[pa.Table], space: Space) -> Changes:

@@ -191,13 +191,19 @@ class Catalog:
         return leases.held(self._database, things, wait=wait, ttl=ttl, heartbeat=heartbeat)
 
     @contextmanager
-    def write(self, lease: Lease | None = None) -> Iterator[CatalogWriter]:
+    def write(self, *leases: Lease | None) -> Iterator[CatalogWriter]:
         """One transaction: all of the block's changes, or none if it raises. LostLease if another took over."""
         with phase("catalog"), self._database.write() as connection:
             writer = CatalogWriter(connection, self._database.wall_clock)
-            if lease is not None:
-                lease.verify(connection)
+            for lease in leases:
+                if lease is not None:
+                    lease.verify(connection)
             yield writer
+
+    def verify(self, lease: Lease) -> None:
+        """LostLease unless it is still held."""
+        with self._database.write() as connection:
+            lease.verify(connection)
 
 
 def _prepared(url: str | os.PathLike[str], wall_clock: WallClock, prepare: Callable[[Database], None]) -> Database:

@@ -143,15 +143,29 @@ class Finding:
     blocks: bool = True
 
 
+ATTEMPT = "attempt"
+"""What a source remembers of the copy that it goes on from: under which name it left something there."""
+
+
+def _nobody_else() -> None:
+    """A source that the catalog does not know is nobody's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a kind is opened with. ``address`` may hold a secret. ``known``: the tables as they were recorded."""
+    """What a kind is opened with. ``address`` may hold a secret. ``known``: the tables as they were recorded.
+
+    ``attempt``: whatever a copy puts into the source is named by it, so that two copies never meet. ``fence``: raises
+    LostLease unless whoever opened the source still holds it; asked before anything of others is taken away.
+    """
 
     name: str
     settings: SourceSettings
     address: str = field(repr=False)
     memory: Mapping[str, Any]
     known: Mapping[str, SourceTable]
+    attempt: str = ""
+    fence: Callable[[], None] = _nobody_else
     space: Space | None = field(default=None, repr=False)
     """Where rows are put that are too many for memory; None: in the system's temporary folder."""
 
@@ -202,7 +216,8 @@ class Source(Protocol):
         """The chosen tables as they are now."""
 
     def first_copy(self) -> AbstractContextManager[FirstCopy]:
-        """From here on the source keeps its changes for us. Whatever an earlier attempt left is taken away first."""
+        """From here on the source keeps its changes for this attempt, beside what it keeps for the one that the memory
+        names. What other attempts left is taken away first."""
 
     def read(self, after: str, limit: int) -> Batch:
         """The units of work after a position, about ``limit`` rows of them."""
@@ -213,7 +228,27 @@ class Source(Protocol):
     def order(self, position: str) -> int:
         """Grows along the source's log."""
 
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        """Take away what the copy of this opening put there, and nothing else, unless it is the copy of the memory,
+        which is what the catalog holds."""
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        """Take away what all attempts left but the one of the memory."""
+
     def remove(self) -> None:
         """Take away all that was put into the source; may be said again."""
 
     def close(self) -> None: ...
+
+
+class LeavesNothing:
+    """A kind that puts nothing into its source."""
+
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        """Nothing was put there."""
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        """Nothing was left there."""
+
+    def remove(self) -> None:
+        """Nothing is there."""

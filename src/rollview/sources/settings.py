@@ -23,6 +23,8 @@ IN_PLACE = "in_place"
 ALLOW_OUTSIDE = "allow_outside"
 OPEN_ALARM = "open_alarm"
 SPOOL_LIMIT = "spool_limit"
+TIMEOUT = "timeout"
+_TIMEOUT = "5 minutes"
 
 _CHANGEABLE = (
     SPOOL_LIMIT,
@@ -112,6 +114,8 @@ class SourceSettings:
                     f"The secret '{option}' does not belong in a source's settings.",
                     hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
                 )
+        if self.timeout <= 0:
+            raise UsageError(f"{TIMEOUT} is '{self.options[TIMEOUT]}'.", hint="Write for example '5 minutes'.")
         if not self.tables:
             raise UsageError("The source has no tables.", hint="Name at least one.")
         if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
@@ -139,6 +143,11 @@ class SourceSettings:
     def quarantines(self) -> bool:
         """Whether a row that has no representation is put aside rather than stopping the source."""
         return self.options.get(ON_BAD_VALUE, "stop") == "quarantine"
+
+    @property
+    def timeout(self) -> float:
+        """So many seconds may a server give nothing while it is asked something."""
+        return duration(self.options.get(TIMEOUT, _TIMEOUT)).total_seconds()
 
     @property
     def copies(self) -> bool:

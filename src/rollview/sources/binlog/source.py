@@ -22,7 +22,7 @@ from rollview.sources.binlog.cascades import cascade_findings
 from rollview.sources.binlog.collations import collation_findings
 from rollview.sources.binlog.events import understood
 from rollview.sources.binlog.layout import BinlogLayout, described, findings, quoted, read_table, recorded, stored
-from rollview.sources.binlog.server import BinlogServer, variables
+from rollview.sources.binlog.server import BinlogServer, StreamConnection, variables
 from rollview.sources.binlog.stream import EVENTS, BinlogStream, prepared_after, read_from
 from rollview.sources.binlog.values import decoder
 from rollview.sources.protocol import (
@@ -31,6 +31,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LeavesNothing,
     Opening,
     Row,
     SourceTable,
@@ -44,7 +45,7 @@ _PIECE = 50_000
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
-class BinlogSource(ABC):
+class BinlogSource(LeavesNothing, ABC):
     kind: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
     begins: ClassVar[type]
@@ -52,7 +53,7 @@ class BinlogSource(ABC):
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._server = BinlogServer(opening.name, self.kind, opening.address)
+        self._server = BinlogServer(opening.name, self.kind, opening.address, opening.settings.timeout)
         self._used: Any = None
         self._position = ""
 
@@ -127,11 +128,8 @@ class BinlogSource(ABC):
         prepared = prepared_after(self._position)
         return Health(oldest_open=prepared and f"the XA transaction that was prepared after {prepared}")
 
-    def acknowledge(self, position: str) -> None:  # noqa: B027
+    def acknowledge(self, position: str) -> None:
         """The server keeps its log by its own rules."""
-
-    def remove(self) -> None:  # noqa: B027
-        """Nothing was put into the database."""
 
     def close(self) -> None:
         if self._used is not None:
@@ -178,6 +176,9 @@ class BinlogSource(ABC):
             only_schemas=[self._server.database],
             only_tables=list(self._opening.settings.remotes),
             enable_logging=False,
+            pymysql_wrapper=StreamConnection,
+            # While it looks for the place where to begin, the server says that it is there.
+            slave_heartbeat=self._opening.settings.timeout / 2,
         )
 
     def _find(self, connection: Any, remote: str) -> BinlogLayout | None:

@@ -30,6 +30,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LeavesNothing,
     Opening,
     Row,
     Rows,
@@ -54,7 +55,7 @@ class _Collected:
     replaces: bool = False
 
 
-class DebeziumSource:
+class DebeziumSource(LeavesNothing):
     kind: ClassVar[str] = "debezium"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.SCHEMA_MESSAGES}
 
@@ -137,9 +138,6 @@ class DebeziumSource:
 
     def order(self, position: str) -> int:
         return sum(place[0] for place in json.loads(position).values())
-
-    def remove(self) -> None:
-        """Nothing was put there."""
 
     def close(self) -> None:
         self._streams.close()

@@ -39,6 +39,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LeavesNothing,
     Opening,
     Row,
     Rows,
@@ -50,7 +51,7 @@ from rollview.sources.spool import Collected, told
 from rollview.sources.values import UnfitError
 
 
-class DeltaSource:
+class DeltaSource(LeavesNothing):
     kind: ClassVar[str] = "delta"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {
         Capability.ACROSS_TABLES,
@@ -137,9 +138,6 @@ class DeltaSource:
 
     def order(self, position: str) -> int:
         return sum(_parsed(position))
-
-    def remove(self) -> None:
-        """Nothing was put into the tables."""
 
     def close(self) -> None:
         """No connection is open."""

@@ -39,6 +39,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LeavesNothing,
     Opening,
     Rows,
     SourceTable,
@@ -72,7 +73,7 @@ class _TableFiles:
         return tuple(path for path in self.now if path not in self.before) if same else None
 
 
-class FilesSource:
+class FilesSource(LeavesNothing):
     kind: ClassVar[str] = "files"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.ACROSS_TABLES, Capability.KEYS, Capability.TRUNCATE}
@@ -160,9 +161,6 @@ class FilesSource:
 
     def order(self, position: str) -> int:
         return int(position)
-
-    def remove(self) -> None:
-        """Nothing was put into the folders."""
 
     def close(self) -> None:
         """No connection is open."""
