@@ -217,6 +217,9 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
 
 @_renders(results.SourceAdded)
 def _(answer: results.SourceAdded, to: TextOutput) -> None:
+    if not answer.tables:
+        to.say(f"Source '{answer.name}' has its new options.")
+        return
     to.say(f"Source '{answer.name}' is captured from position {answer.position}, csn {answer.csn}.")
     to.table(("table", "rows"), _values(answer.tables, "name", "rows"), ("rows",))
     for table in answer.tables:
