@@ -367,6 +367,15 @@ class SourceStatus(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogRows(Result):
+    """How many rows the catalog has of what grows with every commit and every step."""
+
+    ledger: int
+    changes: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status(Result):
     csn: Csn
     time: datetime
@@ -374,6 +383,7 @@ class Status(Result):
     views: tuple[ViewStatus, ...]
     sources: tuple[SourceStatus, ...] = ()
     held: tuple[HeldTransaction, ...] = ()
+    catalog: CatalogRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,3 +409,23 @@ class Maintained(Result):
     csn: Csn
     explained: bool
     actions: tuple[MaintenanceDone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRecovery(Result):
+    """How the catalog and the data fit; ``accepted``: it was made so just now.
+
+    ``steps``: how many were begun, by the catalog and by the data. ``unreadable``: tables and views of which the
+    catalog names files that are gone. ``unknown_folders``: those of tables and views that the catalog does not know.
+    """
+
+    accepted: bool
+    fits: bool
+    csn: Csn
+    time: datetime
+    catalog_id: str
+    data_id: str | None
+    catalog_steps: int
+    data_steps: int
+    unreadable: tuple[str, ...] = ()
+    unknown_folders: tuple[str, ...] = ()
