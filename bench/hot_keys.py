@@ -47,6 +47,9 @@ KNOWN = {
 }
 
 
+console = Console()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one-by-one", action="store_true", help="as queries are written for few commits")
@@ -61,10 +64,11 @@ def main() -> None:
             write(spark, Path(folder), commits)
             for name, found in seconds.items():
                 found.append(measure(spark, VIEWS[name], many=not options.one_by_one))
+                console.print(f"{name}, {commits:,} commits: {found[-1]:.2f} s")
     for name, found in seconds.items():
         each = ", ".join(f"{1000 * s / n:.2f}" for s, n in zip(found, options.commits, strict=True))
         shown.add_row(name, *(f"{second:.2f} s" for second in found), each)
-    Console().print(shown)
+    console.print(shown)
 
 
 def write(spark: SparkSession, folder: Path, commits: int) -> None:

@@ -22,7 +22,9 @@ from rollview.algebra.expressions import (
     bag_union,
     big,
     call,
+    case,
     column,
+    each,
     named,
     not_null,
     number,
@@ -34,7 +36,7 @@ from rollview.algebra.expressions import (
 from rollview.algebra.lives import FIRST
 from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Input, Operator
 from rollview.algebra.script import Script
-from rollview.algebra.segments import nodes_of_lives, nodes_of_places, same_node
+from rollview.algebra.segments import LEVEL, NODE, PARTNER, lies_in, meeting_points
 from rollview.algebra.types import compared_one_to_one
 from rollview.core.names import COUNT
 
@@ -73,24 +75,21 @@ def told_by_lives(script: Script, left: Operator, right: Operator, keys: Sequenc
 
 def pairs(script: Script, left: Side, right: Side, on: Sequence[exp.Expr]) -> str:
     """The columns of both sides, ``AT`` and ``UNTIL`` of the pair, and the first place, end and copies of its lives."""
-    right_covers = _meeting(script, over_lives=right, at_first=left, conditions=on)
-    began_earlier = exp.LT(this=column(left.alias, FIRST), expression=column(right.alias, FIRST))
-    left_covers = _meeting(script, over_lives=left, at_first=right, conditions=[*on, began_earlier])
-    return script.add("pairs", bag_union([right_covers, left_covers]))
-
-
-def _meeting(script: Script, *, over_lives: Side, at_first: Side, conditions: Sequence[exp.Expr]) -> exp.Select:
-    """The lives of one side that cover the first place of lives of the other."""
-    nodes = nodes_of_lives(script, over_lives.lives, over_lives.carried)
-    places = nodes_of_places(script, at_first.lives, at_first.carried, FIRST)
-    sides = sorted((over_lives, at_first), key=lambda side: side.alias)
+    sides = (left, right)
+    points = [meeting_points(script, side.lives, side.carried) for side in sides]
     keys = [
-        same_value(column(over_lives.alias, ours), column(at_first.alias, theirs))
-        for ours, theirs in zip(over_lives.keys, at_first.keys, strict=True)
+        same_value(column(left.alias, ours), column(right.alias, theirs))
+        for ours, theirs in zip(left.keys, right.keys, strict=True)
     ]
-    later = call("greatest", column(LEFT_SIDE, AT), column(RIGHT_SIDE, AT))
+    meet = [
+        exp.EQ(this=column(left.alias, LEVEL), expression=column(right.alias, LEVEL)),
+        exp.EQ(this=column(left.alias, NODE), expression=column(right.alias, PARTNER)),
+    ]
+    began_earlier = exp.LT(this=column(left.alias, FIRST), expression=column(right.alias, FIRST))
+    once = any_of([lies_in(left.alias), began_earlier])
+    later = call("greatest", column(left.alias, AT), column(right.alias, AT))
     # NULL is no end, and is passed over where the other life has one
-    earlier = call("least", column(LEFT_SIDE, UNTIL), column(RIGHT_SIDE, UNTIL))
+    earlier = call("least", column(left.alias, UNTIL), column(right.alias, UNTIL))
     query = select(
         *[column(side.alias, name) for side in sides for name in side.rel.columns],
         *[named(column(side.alias, FIRST), BEGAN[side.alias]) for side in sides],
@@ -98,9 +97,9 @@ def _meeting(script: Script, *, over_lives: Side, at_first: Side, conditions: Se
         *[named(column(side.alias, COUNT), COPIES[side.alias]) for side in sides],
         named(later, AT),
         named(earlier, UNTIL),
-    ).from_(table(nodes, over_lives.alias))
-    meets = all_of([*keys, *same_node(over_lives.alias, at_first.alias), *conditions])
-    return query.join(table(places, at_first.alias), on=meets, copy=False)
+    ).from_(table(points[0], left.alias))
+    query = query.join(table(points[1], right.alias), on=all_of([*keys, *meet, exp.Paren(this=once), *on]), copy=False)
+    return script.add("pairs", query)
 
 
 def stretches(script: Script, side: Side, found: str) -> str:
@@ -111,25 +110,27 @@ def stretches(script: Script, side: Side, found: str) -> str:
     ours = [column(None, name) for _, name in life]
     ends_before = [not_null(column(None, UNTIL)), any_of([_is_null(ENDS[alias]), _before(UNTIL, ENDS[alias])])]
     begun = select(*names, *kept, column(None, AT), named(big(0), COUNT)).from_(table(side.lives))
-    come = select(*names, *ours, column(None, AT), named(big(1), COUNT)).from_(table(found))
-    go = select(*names, *ours, named(column(None, UNTIL), AT), named(big(-1), COUNT)).from_(table(found))
-    events = bag_union([begun, come, go.where(all_of(ends_before), copy=False)])
+    turns = select(*names, *ours, column(None, AT), column(None, UNTIL), named(each(big(1), big(-1)), COUNT))
+    comes = exp.GT(this=column(None, COUNT), expression=number(0))
+    at = case((comes, column(None, AT)), otherwise=column(None, UNTIL))
+    turned = select(*names, *ours, named(at, AT), column(None, COUNT)).from_(turns.from_(table(found)).subquery("t"))
+    events = bag_union([begun, turned.where(any_of([comes, all_of(ends_before)]), copy=False)])
     netted = zeroes.net(side.rel, select().from_(events.subquery("e")), None, [*ours, column(None, AT)])
-    turns = script.add("turns", netted)
+    netted_turns = script.add("turns", netted)
     of_a_life = [*zeroes.identity(side.rel), column(None, BEGAN[alias])]
     partners = over(exp.Sum(this=column(None, COUNT)), of_a_life, column(None, AT), running=True)
     until = exp.Coalesce(
         this=over(exp.Lead(this=column(None, AT)), of_a_life, column(None, AT)), expressions=[column(None, ENDS[alias])]
     )
     cut = select(*names, column(None, COPIES[alias]), column(None, AT), named(until, UNTIL), named(partners, PARTNERS))
-    return script.add("stretches", cut.from_(table(turns)))
+    return script.add("stretches", cut.from_(table(netted_turns)))
 
 
 def copies(rows: exp.Select, columns: Sequence[exp.Expr], count: exp.Expr) -> exp.Select:
     """One row for each copy."""
-    each = named(call("explode", call("sequence", big(1), exp.cast(count, "bigint"))), "_rv_copy")
+    copy = named(call("explode", call("sequence", big(1), exp.cast(count, "bigint"))), "_rv_copy")
     names = [column(None, item.alias_or_name) for item in columns]
-    return select(*names).from_(rows.select(*columns, each, copy=False).subquery("c"))
+    return select(*names).from_(rows.select(*columns, copy, copy=False).subquery("c"))
 
 
 def _is_null(name: str) -> exp.Expr:

@@ -32,47 +32,76 @@ from rollview.algebra.expressions import (
 from rollview.algebra.lives import FIRST, LAST, LEVELS, PLACE, bits
 from rollview.algebra.script import Script
 
-LEVEL, NODE = "_rv_level", "_rv_node"
+LEVEL, NODE, PARTNER = "_rv_level", "_rv_node", "_rv_partner"
 _LEFT, _RIGHT = "_rv_l", "_rv_r"
 _FROM, _TO = "_rv_from", "_rv_to"
 
 
 def nodes_of_lives(script: Script, lives: str, carried: Sequence[str]) -> str:
     """Each life in each of its nodes: the carried columns, ``LEVEL`` and ``NODE``."""
-    kept = [column(None, name) for name in carried]
     length = exp.Sub(this=column(None, LAST), expression=column(None, FIRST))
-    lasting = [named(column(None, FIRST), _FROM), named(column(None, LAST), _TO)]
-    at_levels = select(*kept, *lasting, named(_up_to(bits(length)), LEVEL)).from_(table(lives))
-    level, one = column(None, LEVEL), exp.BitwiseLeftShift(this=big(1), expression=column(None, LEVEL))
-    rounded_up = exp.Sub(this=exp.Add(this=column(None, _FROM), expression=one), expression=number(1))
-    left = exp.BitwiseRightShift(this=exp.Paren(this=rounded_up), expression=level.copy())
-    right = exp.BitwiseRightShift(this=column(None, _TO), expression=level.copy())
-    bounds = select(*kept, level, named(left, _LEFT), named(right, _RIGHT)).from_(at_levels.subquery("v"))
-    first, last = column(None, _LEFT), column(None, _RIGHT)
-    after_first = exp.Add(this=first.copy(), expression=_odd(first))
-    begins = case((all_of([_is_odd(first), exp.LT(this=first.copy(), expression=last.copy())]), first.copy()))
-    ends = case(
-        (
-            all_of([_is_odd(last), exp.LT(this=after_first, expression=last.copy())]),
-            exp.Sub(this=last.copy(), expression=number(1)),
-        )
-    )
-    found = select(*kept, level, named(each(begins, ends), NODE)).from_(bounds.subquery("b"))
-    nodes = select(*kept, level, column(None, NODE)).from_(found.subquery("n"))
+    found = _exploded(lives, carried, bits(length), _covered())
+    nodes = select(*[column(None, name) for name in (*carried, LEVEL, NODE)]).from_(found.subquery("n"))
     return script.add("nodes", nodes.where(not_null(column(None, NODE)), copy=False))
 
 
-def nodes_of_places(script: Script, rows: str, carried: Sequence[str], place: str = PLACE) -> str:
-    """Each row in the node of each level that its place lies in."""
+def meeting_points(script: Script, lives: str, carried: Sequence[str]) -> str:
+    """Each life in its nodes, and in the nodes above its first place: two lives meet where one's node is the other's
+    ``PARTNER`` at the same level.
+
+    A node n is told as 2n where the life covers it, and as 2n + 1 where its first place lies in it.
+    """
+    twice = [exp.Mul(this=exp.Paren(this=node), expression=number(2)) for node in _covered()]
+    above = exp.BitwiseRightShift(this=column(None, _FROM), expression=column(None, LEVEL))
+    lies_in = exp.Add(this=exp.Mul(this=exp.Paren(this=above), expression=number(2)), expression=number(1))
+    found = _exploded(lives, carried, column(None, LEVELS), [*twice, lies_in])
+    node = column(None, NODE)
+    partner = exp.Sub(
+        this=exp.Add(this=node, expression=number(1)), expression=exp.Mul(this=number(2), expression=_odd(node))
+    )
+    kept = [column(None, name) for name in (*carried, LEVEL, NODE)]
+    points = select(*kept, named(partner, PARTNER)).from_(found.subquery("n"))
+    return script.add("points", points.where(not_null(column(None, NODE)), copy=False))
+
+
+def _exploded(lives: str, carried: Sequence[str], levels: exp.Expr, nodes: Sequence[exp.Expr]) -> exp.Select:
+    """A row for each life, level and node. ``nodes``: written over ``_LEFT``, ``_RIGHT``, ``_FROM`` and ``LEVEL``."""
+    kept, level = [column(None, name) for name in carried], column(None, LEVEL)
+    ends = [named(column(None, FIRST), _FROM), named(column(None, LAST), _TO)]
+    at_levels = select(*kept, *ends, named(_up_to(levels), LEVEL)).from_(table(lives))
+    one = exp.BitwiseLeftShift(this=big(1), expression=level.copy())
+    rounded_up = exp.Sub(this=exp.Add(this=column(None, _FROM), expression=one), expression=number(1))
+    left = exp.BitwiseRightShift(this=exp.Paren(this=rounded_up), expression=level.copy())
+    right = exp.BitwiseRightShift(this=column(None, _TO), expression=level.copy())
+    bounds = select(*kept, level, column(None, _FROM), named(left, _LEFT), named(right, _RIGHT))
+    return select(*kept, level, named(each(*nodes), NODE)).from_(bounds.from_(at_levels.subquery("v")).subquery("b"))
+
+
+def _covered() -> list[exp.Expr]:
+    """The one or two nodes of a level that belong to a life; NULL where there is none."""
+    left, right = column(None, _LEFT), column(None, _RIGHT)
+    after_left = exp.Add(this=left.copy(), expression=_odd(left))
+    first = case((all_of([_is_odd(left), exp.LT(this=left.copy(), expression=right.copy())]), left.copy()))
+    before_right = exp.Sub(this=right.copy(), expression=number(1))
+    last = case((all_of([_is_odd(right), exp.LT(this=after_left, expression=right.copy())]), before_right))
+    return [first, last]
+
+
+def nodes_of_places(script: Script, moments: str, carried: Sequence[str]) -> str:
+    """Each moment in the node of each level that its place lies in."""
     kept = [column(None, name) for name in carried]
-    levels = _up_to(column(None, LEVELS))
-    at_levels = select(*kept, named(column(None, place), PLACE), named(levels, LEVEL)).from_(table(rows))
+    at_levels = select(*kept, column(None, PLACE), named(_up_to(column(None, LEVELS)), LEVEL)).from_(table(moments))
     node = exp.BitwiseRightShift(this=column(None, PLACE), expression=column(None, LEVEL))
     return script.add("above", select(*kept, column(None, LEVEL), named(node, NODE)).from_(at_levels.subquery("p")))
 
 
 def same_node(left: str, right: str) -> list[exp.Expr]:
     return [exp.EQ(this=column(left, name), expression=column(right, name)) for name in (LEVEL, NODE)]
+
+
+def lies_in(alias: str) -> exp.Expr:
+    """Whether a meeting point is one above the life's first place."""
+    return _is_odd(column(alias, NODE))
 
 
 def _up_to(levels: exp.Expr) -> exp.Expr:
