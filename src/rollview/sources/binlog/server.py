@@ -23,6 +23,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 _LOG_IS_GONE = 1236
+_SHORTEST = 20
+"""The mark of a packet that is well, and the head of an event."""
 _DUMPS = (0x12, 0x1E)
 """The commands by which the log is asked for."""
 _DOWN = (1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013)
@@ -91,14 +93,19 @@ class StreamConnection(pymysql.connections.Connection):  # type: ignore[misc]
             if isinstance(error.__context__, TimeoutError):
                 raise pymysql.InterfaceError(0, "no answer in time") from None
             raise
-        if self._is_stream and self._has_checksums and packet.is_ok_packet():
-            check_event(packet.get_all_data())
+        if self._is_stream:
+            check_packet(packet, self._has_checksums)
         return packet
 
 
-def check_event(data: bytes) -> None:
-    """``data``: the mark of a packet that is well, an event, and its checksum."""
-    if zlib.crc32(data[1:-4]) != int.from_bytes(data[-4:], "little"):
+def check_packet(packet: Any, has_checksum: bool) -> None:
+    """The driver leaves out, unseen, what is neither an event nor the end of the log."""
+    if packet.is_eof_packet():
+        return
+    data: bytes = packet.get_all_data()
+    if not packet.is_ok_packet() or len(data) < _SHORTEST:
+        raise ChecksumError("a packet of the log is no event")
+    if has_checksum and zlib.crc32(data[1:-4]) != int.from_bytes(data[-4:], "little"):
         raise ChecksumError("an event does not have its checksum")
 
 
