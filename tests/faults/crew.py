@@ -125,7 +125,7 @@ class Crew:
     def __init__(self, gateway: Gateway, method: str = "forkserver") -> None:
         self._gateway = gateway
         self._context: BaseContext = multiprocessing.get_context(method)
-        self._context.set_forkserver_preload([__name__, "deltalake", "pyspark.sql", "rollview.schedule", "sqlglot"])
+        self._context.set_forkserver_preload([__name__, "tests.faults.loaded"])
         self._workers: list[Worker] = []
 
     def start(self, place: Place, task: Task, *arguments: Any, fault: str = "", stop: str = "") -> Worker:
@@ -174,7 +174,7 @@ def _work(
     if step:
         os.environ["ROLLVIEW_FAULT"] = step
     warehouse = place.open(None)
-    warehouse._given = Attached(gateway)  # type: ignore[assignment]
+    warehouse._place.given = Attached(gateway)  # type: ignore[assignment]
     if stops:
         faults.die = stop_when_idle(warehouse.catalog)
     try:

@@ -32,6 +32,8 @@ def obey(warehouse: Warehouse, request: str, settings: SourceSettings, environme
         assert done.problem is None, done.problem
     elif request == "widen":
         warehouse.resnapshot("bank", widen=True, settings=settings)
+    elif request == "resnapshot":
+        warehouse.resnapshot("bank")
     elif request == "maintain":
         warehouse.maintain()
     else:

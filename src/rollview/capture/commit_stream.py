@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rollview.capture.restrict import restricted, restrictions
-from rollview.catalog import Snapshot
-from rollview.catalog import Source as Record
+from rollview.catalog import Snapshot, SourceRecord
 from rollview.errors import Corrupt, SchemaChanged
 from rollview.evolve.plan import LayoutChange
 from rollview.sources.protocol import Source, UnitOfWork
@@ -69,7 +68,7 @@ class Reading:
 class CommitStream:
     """Whoever uses it holds the lease ``source:NAME``."""
 
-    def __init__(self, source: Source, record: Record, snapshot: Snapshot) -> None:
+    def __init__(self, source: Source, record: SourceRecord, snapshot: Snapshot) -> None:
         assert record.position is not None
         self.name = record.name
         self.source = source

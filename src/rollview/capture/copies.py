@@ -19,9 +19,8 @@ from rollview.capture.health import COPYING, WIDENING, note, noting
 from rollview.capture.in_place import READINGS, forward
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.restrict import restriction
-from rollview.capture.sequencer import Progress, Sequencer
-from rollview.catalog import Catalog
-from rollview.catalog import Source as Record
+from rollview.capture.sequencer import CaptureProgress, Sequencer
+from rollview.catalog import Catalog, SourceRecord
 from rollview.core.faults import reach
 from rollview.errors import RollviewError
 from rollview.evolve.plan import change_from
@@ -32,7 +31,7 @@ from rollview.sources.settings import SourceSettings
 Copied = Mapping[str, int]
 
 
-def copy(catalog: Catalog, root: Path, record: Record, on_progress: OnProgress | None = None) -> Copied:
+def copy(catalog: Catalog, root: Path, record: SourceRecord, on_progress: OnProgress | None = None) -> Copied:
     try:
         with closing(open_recorded(catalog, record)) as source, _withdrawing(source):
             return run_first_copy(catalog, root, source, record, on_progress)
@@ -54,13 +53,13 @@ def _withdrawing(source: Source) -> Iterator[None]:
         raise
 
 
-def captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
+def captured_copy(catalog: Catalog, root: Path, record: SourceRecord) -> CaptureProgress:
     rows = copy(catalog, root, record)
     position = catalog.source(record.name).position or ""
-    return Progress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
+    return CaptureProgress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
 
-def copy_again(catalog: Catalog, root: Path, record: Record, *, widen: bool) -> Progress:
+def copy_again(catalog: Catalog, root: Path, record: SourceRecord, *, widen: bool) -> CaptureProgress:
     with (
         noting(catalog, record),
         closing(open_recorded(catalog, record)) as source,
@@ -81,7 +80,7 @@ def copy_again(catalog: Catalog, root: Path, record: Record, *, widen: bool) -> 
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
-def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
+def _replace(catalog: Catalog, root: Path, source: Source, record: SourceRecord, copy: FirstCopy) -> CaptureProgress:
     settings = SourceSettings.from_json(record.settings)
     changes = {}
     for table in copy.tables:
@@ -91,7 +90,7 @@ def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy:
     return Sequencer(catalog, root, [CommitStream(source, record, catalog.snapshot())]).replace(unit, copy.memory)
 
 
-def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
+def _follow_copy(catalog: Catalog, record: SourceRecord, copy: FirstCopy) -> None:
     """Columns that the copy does not have, or not as they were, are left out from here on."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
@@ -101,13 +100,13 @@ def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
             raise change.refused()
 
 
-def _widen_copy(catalog: Catalog, root: Path, record: Record, copy: FirstCopy) -> tuple[str, ...]:
+def _widen_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy) -> tuple[str, ...]:
     plans = {table.name: run_widening(catalog, root, record, table, copy.position) for table in copy.tables}
     columns = {name: [column.name for column in plan.new] for name, plan in plans.items() if plan is not None}
     return tuple(f"table '{name}' has as well: {', '.join(new)}" for name, new in columns.items())
 
 
-def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ...]:
+def _note_rows(catalog: Catalog, record: SourceRecord, position: str) -> tuple[str, ...]:
     """Of tables of which not simply all is here: which rows, from the newest csn on at least."""
     settings = SourceSettings.from_json(record.settings)
     chosen = [table for table in settings.tables if table.rows or table.needed]
@@ -116,7 +115,7 @@ def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ..
     return tuple(f"rows of table '{table.remote}': {table.rows or 'all'}" for table in chosen)
 
 
-def widening(catalog: Catalog, record: Record, settings: SourceSettings | None) -> Record:
+def widening(catalog: Catalog, record: SourceRecord, settings: SourceSettings | None) -> SourceRecord:
     """The same source with other columns and rows; nothing else of it may change.
 
     From here on until it is copied again its log says nothing of what is held: whoever captures it copies it first.

@@ -13,8 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rollview.catalog import Catalog, Lease, Part, Relation
-from rollview.catalog import Source as Record
+from rollview.catalog import Catalog, Lease, Part, Relation, SourceRecord
 from rollview.core.interval import Interval
 from rollview.core.lent import UnlinkableError
 from rollview.errors import RollviewError
@@ -44,7 +43,7 @@ def told(folder: DeltaFolder, files: Sequence[DataFile], reason: str | None) -> 
     return {"reason": reason or "its state was written anew here"}
 
 
-def move_on(catalog: Catalog, root: Path, source: Source, record: Record, name: str) -> bool:
+def move_on(catalog: Catalog, root: Path, source: Source, record: SourceRecord, name: str) -> bool:
     """The table's state by the source's files at the position that was captured last; False if that cannot be.
 
     Whoever asks holds the lease ``source:NAME``, so the position belongs to the newest csn.
@@ -83,12 +82,12 @@ def is_widened(relation: Relation) -> bool:
     return any(later - earlier for earlier, later in pairwise(names))
 
 
-def forward(catalog: Catalog, root: Path, source: Source, record: Record) -> Mapping[str, Reading]:
+def forward(catalog: Catalog, root: Path, source: Source, record: SourceRecord) -> Mapping[str, Reading]:
     """After capture: states that have fallen behind move on. How each table is read, if the source lends its files."""
     return dict(_forwarded(catalog, root, source, record)) if isinstance(source, Lender) else {}
 
 
-def _forwarded(catalog: Catalog, root: Path, source: Source, record: Record) -> Iterator[tuple[str, Reading]]:
+def _forwarded(catalog: Catalog, root: Path, source: Source, record: SourceRecord) -> Iterator[tuple[str, Reading]]:
     copied = record.memory.get(COPIED, {})
     for table in record.tables:
         reading = _read(catalog, root, table.relation, copied.get(table.remote))

@@ -8,7 +8,7 @@ not published is read again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rollview.capture.arrange import Entry
@@ -16,29 +16,15 @@ from rollview.capture.commit_stream import CommitStream, End
 from rollview.capture.quarantine import note_quarantine, sift
 from rollview.capture.recorded_source import tables_of
 from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone, settle
-from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Pin, Relation, UnitPart
-from rollview.core.faults import reach
+from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Relation, UnitPart
 from rollview.core.interval import Csn, Interval
 from rollview.errors import BadValue, RollviewError, Unreadable
-from rollview.publish.steps import recorded
+from rollview.publish.step import LoggedVersion, NewVersion, Publishing, recorded
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.boundary import as_error
-from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 
 Ends = Mapping[str, End]
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    relation: Relation
-    part: Part
-    folder: DeltaFolder
-    files: tuple[DataFile, ...]
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.files)
 
 
 class Publication:
@@ -142,33 +128,29 @@ class Publication:
         paths = [f"{settled.relations[remote].folder}/{parts[remote]}/{place}" for remote, place in places.items()]
         about = ", ".join(sorted({source for source, _ in parts}))
         with recorded(self._catalog, lease, self._root, about, "capture", interval, paths) as step:
-            written = [self._stage(settled, remote, place) for remote, place in places.items()]
-            reach("capture.staged")
-            pins = _log(written, interval)
-            with self._catalog.write(lease) as writer:
-                writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
-                for one, pin in zip(written, pins, strict=True):
-                    writer.pin(one.relation.name, pin)
-                    if one.part is Part.STATE:
-                        writer.add_replaced(one.relation.name, pin.through)
-                self._quarantine(writer, entries)
-                _move(writer, ends)
-                writer.finish_step(step, "done", {"units": len(settled.entries), "rows": settled.rows})
+            new = [self._stage(settled, remote, place) for remote, place in places.items()]
+            step.computed()
+            logged = step.log(new, {"csn": str(interval.through)})
+            with step.publish(lease, {"units": len(settled.entries), "rows": settled.rows}) as publishing:
+                publishing.writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
+                for one, version in zip(new, logged, strict=True):
+                    _show(publishing, one, version, interval.through)
+                self._quarantine(publishing.writer, entries)
+                _move(publishing.writer, ends)
             self._moved(ends)
-            reach("capture.published")
 
-    def _stage(self, settled: Settled, remote: Remote, place: str) -> _Written:
+    def _stage(self, settled: Settled, remote: Remote, place: str) -> NewVersion:
         relation = settled.relations[remote]
         if remote in settled.states:
             folder, rows = state_folder(self._root, relation), settled.states[remote].select(relation.schema.names)
             files = folder.stage(rows, place, sort=relation.constraints.primary_key) if rows.num_rows else ()
-            return _Written(relation, Part.STATE, folder, files)
+            return NewVersion(relation.name, Part.STATE, folder, None, files)
         folder = delta_folder(self._root, relation)
         files = ()
         for rows in settled.tables[remote].each():
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)
-        return _Written(relation, Part.DELTA, folder, files)
+        return NewVersion(relation.name, Part.DELTA, folder, relation.pins[Part.DELTA], files)
 
 
 def _settled(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[Entry], csn: Csn) -> Settled:
@@ -208,22 +190,11 @@ def _groups(entries: Sequence[Entry]) -> Iterable[Sequence[Entry]]:
         yield group
 
 
-def _log(written: Sequence[_Written], interval: Interval) -> tuple[Pin, ...]:
-    pins: list[Pin] = []
-    for one in written:
-        pins.append(_logged(one, interval.through))
-        if len(pins) == 1:
-            reach("capture.logged")
-    reach("capture.all_logged")
-    return tuple(pins)
-
-
-def _logged(one: _Written, csn: Csn) -> Pin:
-    note = {"csn": str(csn)}
-    if one.part is Part.STATE:
-        return Pin(Part.STATE, one.folder.commit(None, one.files, (), note), csn, csn, one.rows)
-    old = one.relation.pins[Part.DELTA]
-    return Pin(Part.DELTA, one.folder.commit(old.version, one.files, (), note), old.after, csn, old.rows + one.rows)
+def _show(publishing: Publishing, new: NewVersion, logged: LoggedVersion, csn: Csn) -> None:
+    """A state that replaces all that was there is of one csn; a delta goes on from where it was."""
+    publishing.show(logged, csn if new.base is None else new.base.after, csn)
+    if new.part is Part.STATE:
+        publishing.writer.add_replaced(new.relation, csn)
 
 
 def _described(settled: SettledEntry) -> NewUnit:

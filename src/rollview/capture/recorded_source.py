@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rollview.catalog import Catalog, Relation
-from rollview.catalog import Source as Record
+from rollview.catalog import Catalog, Relation, SourceRecord
 from rollview.sources.kinds import open_known
 from rollview.sources.protocol import Source, SourceTable
 from rollview.sources.settings import SourceSettings
 
 
-def open_recorded(catalog: Catalog, record: Record) -> Source:
+def open_recorded(catalog: Catalog, record: SourceRecord) -> Source:
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     settings = SourceSettings.from_json(record.settings)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any as Anything
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rollview.algebra.condition import All, Any, Compare, Condition, IsNull, Not, columns_of
+from rollview.algebra.condition import AllOf, AnyOf, Compare, Condition, IsNull, Not, columns_of
 from rollview.core.schema import Schema
 from rollview.sources.protocol import Changes, Row, Rows, Spooled, UnitOfWork
 from rollview.sources.restrict import condition_on_rows
@@ -27,7 +27,7 @@ from rollview.types.arrow import arrow_type
 _EXACT = pa.decimal256(76, 38)
 """Holds every decimal of 38 digits and every constant that may be compared with it."""
 
-_OPERATORS: Mapping[str, Callable[[Anything, Anything], Anything]] = {
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
     "<": pc.less,
     "<=": pc.less_equal,
@@ -63,7 +63,7 @@ class Restriction:
         spools = tuple(_Restricted(spool, self) for spool in changes.spools)
         return replace(changes, before=self.rows(changes.before), after=self.rows(changes.after), spools=spools)
 
-    def _kept(self, table: pa.Table, count: int) -> Anything:
+    def _kept(self, table: pa.Table, count: int) -> Any:
         """True or false for each row: what is unknown is not fulfilled."""
         found = _evaluated(self.condition, table)
         return pa.array([found.as_py()] * count, pa.bool_()) if isinstance(found, pa.Scalar) else found.fill_null(False)
@@ -118,7 +118,7 @@ def _fitting(rows: Sequence[Row], schema: Schema) -> tuple[Collection[int], pa.T
         return unfit, as_table([row for place, row in enumerate(rows) if place not in unfit], schema)
 
 
-def _evaluated(what: Condition, table: pa.Table) -> Anything:
+def _evaluated(what: Condition, table: pa.Table) -> Any:
     match what:
         case Compare():
             return _compared(what, table[what.column.name])
@@ -126,15 +126,15 @@ def _evaluated(what: Condition, table: pa.Table) -> Anything:
             return pc.is_null(table[what.column.name])
         case Not():
             return pc.invert(_evaluated(what.part, table))
-        case All() | Any():
-            connect = pc.and_kleene if isinstance(what, All) else pc.or_kleene
-            whole: Anything = pa.scalar(isinstance(what, All))
+        case AllOf() | AnyOf():
+            connect = pc.and_kleene if isinstance(what, AllOf) else pc.or_kleene
+            whole: Any = pa.scalar(isinstance(what, AllOf))
             for part in what.parts:
                 whole = connect(whole, _evaluated(part, table))
             return whole
 
 
-def _compared(what: Compare, values: Anything) -> Anything:
+def _compared(what: Compare, values: Any) -> Any:
     type_ = arrow_type(what.column.type, what.column.name)
     if pa.types.is_integer(type_):
         type_ = pa.int64()

@@ -30,7 +30,7 @@ _MOST_ROWS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CaptureProgress:
     """What one source gave: units of work with a csn, their signed rows, and where it stands; ``notes``: what a user
     should know of it."""
 
@@ -56,7 +56,7 @@ class Sequencer:
             source.known for source in catalog.sources() if source.name not in self._streams and source.position
         ]
 
-    def run(self, limit: int = ROWS_AT_ONCE) -> Mapping[str, Progress]:
+    def run(self, limit: int = ROWS_AT_ONCE) -> Mapping[str, CaptureProgress]:
         """Everything that the sources have now. One in ``stopped`` failed or has another layout, and stops no other."""
         while True:
             before = self._positions()
@@ -74,7 +74,7 @@ class Sequencer:
                     return self._progress()
                 limit *= 2
 
-    def replace(self, unit: UnitOfWork, memory: Mapping[str, object]) -> Progress:
+    def replace(self, unit: UnitOfWork, memory: Mapping[str, object]) -> CaptureProgress:
         """The one source was copied again, and its log begins at that copy."""
         (stream,) = self._streams.values()
         arrived = stream.arrive(unit)
@@ -183,10 +183,10 @@ class Sequencer:
             except Exception as error:
                 self.stopped[name] = as_error(name, error, self._streams[name].position)
 
-    def _progress(self) -> Mapping[str, Progress]:
+    def _progress(self) -> Mapping[str, CaptureProgress]:
         csn = self._catalog.snapshot().moment.csn
         return {
-            name: Progress(stream.units, stream.rows, stream.position, csn)
+            name: CaptureProgress(stream.units, stream.rows, stream.position, csn)
             for name, stream in self._streams.items()
             if name not in self.stopped
         }

@@ -14,8 +14,7 @@ from sqlglot import exp
 
 from rollview.algebra.text import parse_one
 from rollview.algebra.used import columns_used
-from rollview.catalog import SCHEMA_CHANGED, Relation, Snapshot
-from rollview.catalog import Source as Record
+from rollview.catalog import SCHEMA_CHANGED, Relation, Snapshot, SourceRecord
 from rollview.core.interval import Csn
 from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, Schema
@@ -71,7 +70,7 @@ class LayoutPlan:
         return f"table '{self.relation}': {self.reason}{left}{views}"
 
 
-def plan_change(snapshot: Snapshot, record: Record, change: LayoutChange) -> LayoutPlan | None:
+def plan_change(snapshot: Snapshot, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
     """None if the table cannot be read without what is gone, or if nothing of it would change here."""
     relation = snapshot.get(relation_of(record, change.table))
     gone = tuple(c.name for c in relation.schema if any(same(c.name, other) for other in change.gone))
@@ -106,7 +105,7 @@ def plan_widening(snapshot: Snapshot, name: str, table: SourceTable, position: s
     return LayoutPlan(relation.name, schema, relation.constraints, *about, new=new)
 
 
-def change_from(record: Record, relation: Relation, table: SourceTable) -> LayoutChange | None:
+def change_from(record: SourceRecord, relation: Relation, table: SourceTable) -> LayoutChange | None:
     """What the table that was copied again lacks of the one that is here."""
     gone = tuple(c.name for c in relation.schema if table.schema.find(c.name) != c)
     unsure = _unkept(relation.constraints, table.constraints)
@@ -116,11 +115,11 @@ def change_from(record: Record, relation: Relation, table: SourceTable) -> Layou
     return LayoutChange(record.name, table.name, what, gone, unsure)
 
 
-def relation_of(record: Record, remote: str) -> str:
+def relation_of(record: SourceRecord, remote: str) -> str:
     return next(table.relation for table in record.tables if table.remote == remote)
 
 
-def restricts_by(record: Record, remote: str, gone: Iterable[str]) -> bool:
+def restricts_by(record: SourceRecord, remote: str, gone: Iterable[str]) -> bool:
     """Whether nobody can tell any more which rows are captured."""
     rows = SourceSettings.from_json(record.settings).table(remote).rows
     named = {column.name.lower() for column in parse_one(rows).find_all(exp.Column)} if rows else set()

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from rollview.catalog import SCHEMA_CHANGED, Catalog, CatalogWriter
-from rollview.catalog import Source as Record
+from rollview.catalog import SCHEMA_CHANGED, Catalog, CatalogWriter, SourceRecord
 from rollview.core.interval import Csn
 from rollview.evolve.plan import LayoutChange, LayoutPlan, plan_change, plan_widening, relation_of
 from rollview.publish.own_copy import own_copy
@@ -18,7 +17,7 @@ from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.protocol import SourceTable
 
 
-def run_change(catalog: Catalog, record: Record, change: LayoutChange) -> LayoutPlan | None:
+def run_change(catalog: Catalog, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
     """What was done; None if the table cannot be read without what is gone, and then nothing was."""
     name = relation_of(record, change.table)
     with catalog.lease("definitions", "commit", f"relation:{name}") as lease, catalog.write(lease) as writer:
@@ -30,7 +29,9 @@ def run_change(catalog: Catalog, record: Record, change: LayoutChange) -> Layout
     return plan
 
 
-def run_widening(catalog: Catalog, root: Path, record: Record, table: SourceTable, position: str) -> LayoutPlan | None:
+def run_widening(
+    catalog: Catalog, root: Path, record: SourceRecord, table: SourceTable, position: str
+) -> LayoutPlan | None:
     """What was done; None if the source has no column that is not here."""
     name = relation_of(record, table.name)
     with catalog.lease("definitions", "commit", f"relation:{name}") as lease:

@@ -32,7 +32,7 @@ Group = tuple[str, ...]
 """Sources that are captured together, because they wait for each other; mostly one."""
 
 
-class Crew(Protocol):
+class DueWork(Protocol):
     """Whoever knows what is due, and does it."""
 
     def due_sources(self) -> Sequence[Group]: ...
@@ -45,7 +45,7 @@ class Crew(Protocol):
 class _Work:
     """What is under way. The two pools keep slow sources from holding up the views, and the other way round."""
 
-    crew: Crew
+    crew: DueWork
     capturing: ThreadPoolExecutor
     refreshing: ThreadPoolExecutor
     sources: dict[Group, Future[Captured]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class _Work:
             yield from _outcome(ended)
 
 
-def work(crew: Crew, stop: threading.Event) -> Iterator[Event]:
+def work(crew: DueWork, stop: threading.Event) -> Iterator[Event]:
     """What was done, as it is done, until ``stop`` is set and all that had begun has ended."""
     with (
         ThreadPoolExecutor(_SOURCES_AT_ONCE, "rollview-capture") as capturing,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rollview.catalog import SCHEMA_CHANGED, Catalog, Part, Relation, Snapshot, Source
+from rollview.catalog import SCHEMA_CHANGED, Catalog, Part, Relation, Snapshot, SourceRecord
 from rollview.core.backoff import delay
 from rollview.core.interval import Interval
 from rollview.errors import UsageError
@@ -57,7 +57,7 @@ class Turns:
             times = self._failures.get(name, (0, now))[0] + 1
             self._failures[name] = (times, now + delay(times))
 
-    def _source_due(self, source: Source) -> datetime | None:
+    def _source_due(self, source: SourceRecord) -> datetime | None:
         own = source.settings.get("options", {}).get("schedule")
         cadence = self._cadence(source.name, own)
         last = max(source.read or _NEVER, self._seen.get(f"source:{source.name}", _NEVER))

@@ -150,12 +150,15 @@ class Opening:
 @dataclass(frozen=True, slots=True)
 class Health:
     """How a source fares: bytes of its log that were not read yet, bytes that it keeps for us, and what the server says
-    of that; ``alarm``: what somebody should look at."""
+    of that; ``alarm``: what somebody should look at. ``oldest_open``: the transaction that has been open for the
+    longest, or what else the source waits for before it can be read on; ``open_since``: since when, if it can tell."""
 
     behind_bytes: int | None = None
     kept_bytes: int | None = None
     slot: str | None = None
     alarm: str | None = None
+    oldest_open: str | None = None
+    open_since: datetime | None = None
 
 
 @runtime_checkable

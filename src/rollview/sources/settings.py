@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from rollview.errors import UsageError
 
 ON_BAD_VALUE = "on_bad_value"
 IN_PLACE = "in_place"
+ALLOW_OUTSIDE = "allow_outside"
+OPEN_ALARM = "open_alarm"
 
+_OPEN_ALARM = "15 minutes"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
@@ -105,8 +109,10 @@ class SourceSettings:
                 f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
                 hint="Leave out columns and copy; rows can be said.",
             )
-        if self.options.get(IN_PLACE, "true") not in ("true", "false"):
-            raise UsageError(f"{IN_PLACE} is '{self.options[IN_PLACE]}'.", hint="It is true or false.")
+        for option in (IN_PLACE, ALLOW_OUTSIDE):
+            if self.options.get(option, "true") not in ("true", "false"):
+                raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
+        duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -125,6 +131,16 @@ class SourceSettings:
     def copies(self) -> bool:
         """Whether tables are copied that could be read where they are."""
         return self.options.get(IN_PLACE, "true") == "false"
+
+    @property
+    def allows_outside(self) -> bool:
+        """Whether files are read that lie outside of the source's folder."""
+        return self.options.get(ALLOW_OUTSIDE, "false") == "true"
+
+    @property
+    def open_alarm(self) -> timedelta:
+        """How long a transaction may be open before somebody should look at it."""
+        return duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.propagate.world import KX, World
 
-from rollview.catalog import CapturedTable, Layout, Source
+from rollview.catalog import CapturedTable, Layout, SourceRecord
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import SchemaChanged, UsageError
 from rollview.evolve.plan import LayoutChange, change_from, plan_change, plan_widening
@@ -18,10 +18,10 @@ from rollview.sources.settings import SourceSettings, TableSettings
 GONE = LayoutChange("bank", "remote_t", "column x is gone", gone=("X",))
 
 
-def record(rows: str = "") -> Source:
+def record(rows: str = "") -> SourceRecord:
     settings = SourceSettings("sqlite", "bank.db", (TableSettings("t", "remote_t", rows=rows),))
     tables = (CapturedTable("t", "remote_t"),)
-    return Source(1, "bank", "sqlite", settings.to_json(), "active", "7", {}, None, None, tables)
+    return SourceRecord(1, "bank", "sqlite", settings.to_json(), "active", "7", {}, None, None, tables)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ _LOG_IS_GONE = 1236
 _DOWN = (1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013)
 
 
-class Server:
+class BinlogServer:
     def __init__(self, source: str, kind: str, address: str) -> None:
         self._source = source
         self.parameters = _parameters(source, kind, address)

@@ -21,9 +21,9 @@ from rollview.errors import SchemaChanged, SourceStopped
 from rollview.sources.binlog.cascades import cascade_findings
 from rollview.sources.binlog.collations import collation_findings
 from rollview.sources.binlog.events import understood
-from rollview.sources.binlog.layout import TableLayout, described, findings, quoted, read_table, recorded, stored
-from rollview.sources.binlog.server import Server, variables
-from rollview.sources.binlog.stream import EVENTS, Stream, read_from
+from rollview.sources.binlog.layout import BinlogLayout, described, findings, quoted, read_table, recorded, stored
+from rollview.sources.binlog.server import BinlogServer, variables
+from rollview.sources.binlog.stream import EVENTS, BinlogStream, read_from
 from rollview.sources.binlog.values import decoder
 from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
 from rollview.sources.quarantine import Sieve
@@ -42,7 +42,7 @@ class BinlogSource(ABC):
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._server = Server(opening.name, self.kind, opening.address)
+        self._server = BinlogServer(opening.name, self.kind, opening.address)
         self._used: Any = None
 
     @abstractmethod
@@ -131,7 +131,7 @@ class BinlogSource(ABC):
         position, rows, start = after, 0, read_from(after)
         try:
             with closing(self._events(start)) as events:
-                reader = Stream(self._opening, self._server.database, start, self.following)
+                reader = BinlogStream(self._opening, self._server.database, start, self.following)
                 for found in reader.units(understood(events, self._opening.name)):
                     reached = found if isinstance(found, str) else found.position
                     # What was read before, or is sent again after a connection was lost.
@@ -163,19 +163,19 @@ class BinlogSource(ABC):
             enable_logging=False,
         )
 
-    def _find(self, connection: Any, remote: str) -> TableLayout | None:
+    def _find(self, connection: Any, remote: str) -> BinlogLayout | None:
         return read_table(connection, self._server.database, remote)
 
-    def _get(self, connection: Any, remote: str) -> TableLayout:
+    def _get(self, connection: Any, remote: str) -> BinlogLayout:
         table = self._find(connection, remote)
         if table is None:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
         return table
 
-    def _described(self, table: TableLayout) -> SourceTable:
+    def _described(self, table: BinlogLayout) -> SourceTable:
         return described(table, self._opening.settings.table(table.remote))
 
-    def _copied(self, connection: Any, table: TableLayout, sieve: Sieve) -> Iterator[Sequence[Row]]:
+    def _copied(self, connection: Any, table: BinlogLayout, sieve: Sieve) -> Iterator[Sequence[Row]]:
         own = self._described(table)
         types = {column.name: column.type for column in own.schema}
         columns = [column for column in stored(table) if column.name in types]

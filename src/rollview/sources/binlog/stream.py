@@ -75,7 +75,7 @@ def _global_id(xid: Xid) -> str:
     return xid[0].decode("utf-8", "backslashreplace")
 
 
-class Stream:
+class BinlogStream:
     def __init__(self, opening: Opening, database: str, start: str, following: Callable[[str, str], str]) -> None:
         """``following``: the place after a transaction, from the place before it and its global id."""
         self._opening = opening

@@ -7,11 +7,11 @@ too, so that nothing is left out unseen.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pv
@@ -36,25 +36,33 @@ class UnreadableError(Exception):
     """A file that is not what its format says."""
 
 
-def read_file(path: Path, format_: str, schema: Schema) -> pa.Table:
-    readers: Mapping[str, Callable[[Path, Schema], pa.Table]] = {
+def read_file(file: BinaryIO, format_: str, schema: Schema) -> pa.Table:
+    """OSError: the system could not read it, which says nothing of what is in it."""
+    readers: Mapping[str, Callable[[BinaryIO, Schema], pa.Table]] = {
         "csv": _read_csv,
         "json": _read_json,
         "parquet": _read_parquet,
     }
     try:
-        return readers[format_](path, schema)
+        return readers[format_](file, schema)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise UnreadableError(str(error).splitlines()[0]) from None
+        raise _unreadable(error) from None
 
 
-def parquet_schema(path: Path) -> Schema:
+def parquet_schema(file: BinaryIO) -> Schema:
     """The columns of a Parquet file, as far as they are of simple types."""
     try:
-        physical = pq.read_schema(path)
+        physical = pq.read_schema(file)
     except (pa.ArrowException, OSError) as error:
-        raise UnreadableError(str(error).splitlines()[0]) from None
+        raise _unreadable(error) from None
     return Schema(tuple(Column(field.name, spelled(field)) for field in physical))
+
+
+def _unreadable(error: Exception) -> Exception:
+    """Arrow tells broken files as OSError, too, but without the system's number of an error."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    return UnreadableError(str(error).splitlines()[0])
 
 
 def spelled(field: pa.Field) -> str:
@@ -74,9 +82,9 @@ def spelled(field: pa.Field) -> str:
         raise UnfitError(field.name, f"the file has it as {field.type}, which has no exact counterpart") from None
 
 
-def _read_parquet(path: Path, schema: Schema) -> pa.Table:
+def _read_parquet(file: BinaryIO, schema: Schema) -> pa.Table:
     # As one file: a folder's name must not become a column.
-    table = pq.ParquetFile(path).read()
+    table = pq.ParquetFile(file).read()
     _check_names(table.column_names, schema)
     arrays = [_cast(table[column.name], column) for column in schema]
     return pa.Table.from_arrays(arrays, names=list(schema.names))
@@ -89,11 +97,11 @@ def _cast(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         raise UnfitError(column.name, str(error).splitlines()[0]) from None
 
 
-def _read_csv(path: Path, schema: Schema) -> pa.Table:
+def _read_csv(file: BinaryIO, schema: Schema) -> pa.Table:
     parsing = pv.ParseOptions(newlines_in_values=True)
-    with path.open("rb") as file:
-        if not file.read(1):
-            raise UnreadableError("it has no header line")
+    if not file.read(1):
+        raise UnreadableError("it has no header line")
+    file.seek(0)
     texts = pv.ConvertOptions(
         column_types={name: pa.string() for name in schema.names},
         strings_can_be_null=True,
@@ -101,7 +109,7 @@ def _read_csv(path: Path, schema: Schema) -> pa.Table:
         null_values=[""],
         check_utf8=True,
     )
-    table = pv.read_csv(path, parse_options=parsing, convert_options=texts)
+    table = pv.read_csv(file, parse_options=parsing, convert_options=texts)
     _check_names(table.column_names, schema)
     columns = [_converted(table[column.name].to_pylist(), column) for column in schema]
     return as_table(list(zip(*columns, strict=True)), schema)
@@ -124,10 +132,10 @@ def _each(values: list[Any], column: Column, convert: Callable[[Any], Any]) -> l
     return done
 
 
-def _read_json(path: Path, schema: Schema) -> pa.Table:
+def _read_json(file: BinaryIO, schema: Schema) -> pa.Table:
     rows: list[dict[str, Any]] = []
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
+    with io.TextIOWrapper(file, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
             if not line.endswith("\n"):
                 raise UnreadableError("its last line does not end, so it may not be whole")
             row = _object(line, number)

@@ -31,7 +31,7 @@ _IN_USE = ("55006", "55P03", "57014", "57P01", "57P02", "57P03", "53300")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-class Server:
+class PostgresServer:
     def __init__(self, source: str, address: str) -> None:
         self._source = source
         self._parameters = _parameters(source, address)

@@ -20,8 +20,8 @@ from rollview.sources.postgres.altered import check_columns, check_logged, facts
 from rollview.sources.postgres.layout import PgTable, described, findings, quoted, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
-from rollview.sources.postgres.server import Connection, Server
-from rollview.sources.postgres.stream import Stream
+from rollview.sources.postgres.server import Connection, PostgresServer
+from rollview.sources.postgres.stream import PostgresStream
 from rollview.sources.postgres.values import decoder
 from rollview.sources.protocol import (
     Batch,
@@ -55,7 +55,7 @@ class PostgresSource:
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._server = Server(opening.name, opening.address)
+        self._server = PostgresServer(opening.name, opening.address)
         self._name = slot.name_of(opening.memory["tag"])
         self._tables: dict[str, Any] = dict(opening.memory.get("tables", {}))
         self._cap = size(opening.settings.options.get("log_alarm", _LOG_ALARM))
@@ -158,7 +158,7 @@ class PostgresSource:
         units: list[UnitOfWork] = []
         arguments = (self._name, lsn_text(through), limit, self._name)
         query = _WITH_GLOBAL_IDS if self._two_phase else _CHANGES
-        reader = Stream(self._opening)
+        reader = PostgresStream(self._opening)
         # Whatever happens, the connection must not be left in the middle of an answer.
         with (
             self._connection.cursor(binary=True) as cursor,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from rollview.errors import LostPosition, SourceStopped
-from rollview.sources.postgres.announced import Layout, announced
+from rollview.sources.postgres.announced import AnnouncedLayout, announced
 from rollview.sources.postgres.columns import Share, read_shares
 from rollview.sources.postgres.layout import split
 from rollview.sources.postgres.messages import (
@@ -75,13 +75,13 @@ class _Step:
     end: Commit | CommitPrepared | None = None
 
 
-class Stream:
+class PostgresStream:
     """Layouts are announced again in every reading, so one stream serves one reading."""
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._remotes = {split(remote): remote for remote in opening.settings.remotes}
-        self._layouts: dict[int, Layout] = {}
+        self._layouts: dict[int, AnnouncedLayout] = {}
         self._draft: _Draft | None = None
         self._backlog: Backlog | None = None
         self._waiting: dict[str, _Draft] = {}

@@ -1,7 +1,8 @@
 """An SQLite database as a source.
 
 Law: SQLite has one writer, so every snapshot lies between two commits. All that the log gained between two snapshots
-is whole transactions; it is one unit of work, because SQLite does not tell where one transaction ends.
+is whole transactions; it is one unit of work, because SQLite does not tell where one transaction ends. A position is
+the newest entry of each log, by its number and its mark; a log in which that entry is another is not read on.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,13 +37,21 @@ from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.columns import read_columns
-from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
+from rollview.sources.sqlite.layout import SqliteLayout, described, findings, quoted, read_layout
 from rollview.sources.sqlite.triggers import Names
 from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
 _AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An entry of a log. Positions that an older rollview left have no mark."""
+
+    number: int
+    mark: str | None
 
 
 class SqliteSource:
@@ -76,7 +86,7 @@ class SqliteSource:
         self._install()
         with self._reading():
             tables = {table.name: table for table in self.tables()}
-            position = _position([self._newest(names) for names in self._names])
+            position = _position([self._place(names, self._newest(names)) for names in self._names])
 
             sieve = Sieve(self._opening)
 
@@ -106,16 +116,17 @@ class SqliteSource:
         return Batch((unit,), position, known=now)
 
     def acknowledge(self, position: str) -> None:
-        """What is known to be durable is taken out of the logs, except the newest entry: no number is used again."""
+        """What is known to be durable is taken out of the logs, except the entry that the position names."""
         with self._translated():
-            for names, last in zip(self._names, _parsed(position), strict=True):
+            for names, place in zip(self._names, _parsed(position), strict=True):
                 log = quoted(names.log)
-                old = f"seq <= ? AND seq < (SELECT max(seq) FROM {log})"
-                if self._connection.execute(f"SELECT 1 FROM {log} WHERE {old} LIMIT 1", (last,)).fetchone():
-                    self._connection.execute(f"DELETE FROM {log} WHERE {old}", (last,))
+                old = f"seq < ? AND EXISTS (SELECT 1 FROM {log} WHERE seq = ? AND mark = ?)"
+                about = (place.number, place.number, place.mark)
+                if self._connection.execute(f"SELECT 1 FROM {log} WHERE {old} LIMIT 1", about).fetchone():
+                    self._connection.execute(f"DELETE FROM {log} WHERE {old}", about)
 
     def order(self, position: str) -> int:
-        return sum(_parsed(position))
+        return sum(place.number for place in _parsed(position))
 
     def remove(self) -> None:
         with self._writing():
@@ -132,6 +143,8 @@ class SqliteSource:
 
     def _connect(self, path: Path) -> sqlite3.Connection:
         if not path.is_file():
+            if self._opening.known:
+                raise SourceDown(self._opening.name, f"there is no file '{path}'")
             raise NotFound("SQLite database", str(path))
         with self._translated():
             uri = f"{path.absolute().as_uri()}?mode=rw"
@@ -156,16 +169,17 @@ class SqliteSource:
                 except NotPlainError:
                     yield _decoded(table, piece, None, +1, sieve)
 
-    def _found(self, seen: Sequence[int]) -> tuple[Sieve, list[tuple[int, Changes | None]]]:
+    def _found(self, seen: Sequence[_Place]) -> tuple[Sieve, list[tuple[_Place, Changes | None]]]:
         sieve = Sieve(self._opening)
         logs = zip(self._names, seen, self._remotes, strict=True)
         return sieve, [self._logged(names, start, remote, sieve) for names, start, remote in logs]
 
-    def _logged(self, names: Names, after: int, remote: str, sieve: Sieve) -> tuple[int, Changes | None]:
-        """The newest entry of a log, and the changes since ``after``."""
-        last = self._newest(names)
+    def _logged(self, names: Names, seen: _Place, remote: str, sieve: Sieve) -> tuple[_Place, Changes | None]:
+        """The newest entry of a log, and the changes since ``seen``."""
+        last, after = self._newest(names), seen.number
         if last < after:
             raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {after}")
+        self._check_place(names, seen, remote)
         table = self._opening.known[remote]
         slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in table.schema)
         query = f"SELECT count, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
@@ -181,7 +195,24 @@ class SqliteSource:
             raise LostPosition(
                 self._opening.name, f"entries {after + 1} to {last} of table '{remote}' are not all there"
             )
-        return last, collected.changes() if found else None
+        return self._place(names, last), collected.changes() if found else None
+
+    def _check_place(self, names: Names, seen: _Place, remote: str) -> None:
+        """Whether the log is still the one in which ``seen`` was read."""
+        if seen.mark is None:
+            what = (
+                f"the log of table '{remote}' was made by an older rollview, and cannot tell whether it was made anew"
+            )
+            raise LostPosition(self._opening.name, what)
+        if self._place(names, seen.number) != seen:
+            what = f"entry {seen.number} of the log of table '{remote}' is not the one that was read"
+            raise LostPosition(
+                self._opening.name, f"{what}: the log was made anew, or the database was restored from a backup"
+            )
+
+    def _place(self, names: Names, number: int) -> _Place:
+        found = self._connection.execute(f"SELECT mark FROM {quoted(names.log)} WHERE seq = ?", (number,)).fetchone()
+        return _Place(number, None if found is None else str(found[0]))
 
     def _newest(self, names: Names) -> int:
         """A statement that fails half-way with OR FAIL leaves entries that SQLite's own count does not know."""
@@ -205,7 +236,7 @@ class SqliteSource:
                 )
             self._check_columns(remote, self._layout(remote))
 
-    def _check_columns(self, remote: str, layout: Layout) -> None:
+    def _check_columns(self, remote: str, layout: SqliteLayout) -> None:
         """The log's slots follow the columns through a change of name; only what still has its name is asked for."""
         chosen = self._opening.settings.table(remote)
         names = dict(enumerate(layout.columns))
@@ -223,7 +254,7 @@ class SqliteSource:
         slots: Mapping[str, Sequence[str]] = self._opening.memory.get("slots", {})
         return slots.get(remote, self._opening.known[remote].schema.names).index(column)
 
-    def _layout(self, remote: str) -> Layout:
+    def _layout(self, remote: str) -> SqliteLayout:
         layout = read_layout(self._connection, remote)
         if layout is None:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
@@ -307,9 +338,10 @@ def _is_same(column: Column, now: tuple[str, str, bool] | None, chosen: TableSet
     return name == column.name and (chosen.types.get(name) or spark_type(declared)) == column.type
 
 
-def _position(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, numbers))
+def _position(places: Sequence[_Place]) -> str:
+    return ",".join(f"{place.number}-{place.mark}" for place in places)
 
 
-def _parsed(position: str) -> list[int]:
-    return [int(number) for number in position.split(",")]
+def _parsed(position: str) -> list[_Place]:
+    parts = (part.partition("-") for part in position.split(","))
+    return [_Place(int(number), mark or None) for number, _, mark in parts]

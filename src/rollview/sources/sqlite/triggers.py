@@ -4,13 +4,17 @@ Law: after every statement the log has gained, with ``count`` -1, each row that 
 REPLACE takes rows away without telling a DELETE trigger: so before an INSERT or UPDATE the rows that it could replace
 are put aside, and after it those of them that are gone are logged. An INSERT that is ignored, or becomes an update,
 never reaches the second step. Values are kept in columns without a type, so they stay as they are.
+
+Every entry has a random mark, and a log begins with an entry that changes nothing. So the number and the mark of one
+entry tell one log at one moment from every other: from one that was made anew, whose numbers begin again, and from one
+that went on otherwise after a backup was restored.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rollview.sources.sqlite.layout import Layout, Unique, quoted
+from rollview.sources.sqlite.layout import SqliteLayout, Unique, quoted
 
 TIMES = ("bi", "ai", "bu", "au", "ad")
 
@@ -35,9 +39,11 @@ class Names:
         return tuple(f"_rollview_{self.tag}_{time}_{self.place}" for time in TIMES)
 
 
-def create(names: Names, layout: Layout) -> tuple[str, ...]:
+def create(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     return (
-        f"CREATE TABLE {quoted(names.log)} (seq INTEGER PRIMARY KEY AUTOINCREMENT, count, {_slots(layout)})",
+        f"CREATE TABLE {quoted(names.log)} "
+        f"(seq INTEGER PRIMARY KEY AUTOINCREMENT, mark DEFAULT (lower(hex(randomblob(4)))), count, {_slots(layout)})",
+        f"INSERT INTO {quoted(names.log)} (count) VALUES (0)",
         f"CREATE TABLE {quoted(names.aside)} (number, {_slots(layout)})",
         *_triggers(names, layout),
     )
@@ -51,7 +57,7 @@ def drop(names: Names) -> tuple[str, ...]:
     )
 
 
-def _triggers(names: Names, layout: Layout) -> tuple[str, ...]:
+def _triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     aside, table = quoted(names.aside), quoted(layout.name)
     forget = f"DELETE FROM {aside};"
     put_aside = f"{forget} INSERT INTO {aside} SELECT {_number(layout)}, {_own(layout)} FROM {table} AS t WHERE "
@@ -71,24 +77,24 @@ def _triggers(names: Names, layout: Layout) -> tuple[str, ...]:
     )
 
 
-def _slots(layout: Layout) -> str:
+def _slots(layout: SqliteLayout) -> str:
     return ", ".join(f"c{place}" for place in range(len(layout.columns)))
 
 
-def _own(layout: Layout) -> str:
+def _own(layout: SqliteLayout) -> str:
     return ", ".join(f"t.{quoted(name)}" for name in layout.names)
 
 
-def _number(layout: Layout) -> str:
+def _number(layout: SqliteLayout) -> str:
     return f"t.{layout.rowid}" if layout.rowid else "NULL"
 
 
-def _logged(names: Names, layout: Layout, count: int, image: str) -> str:
+def _logged(names: Names, layout: SqliteLayout, count: int, image: str) -> str:
     values = ", ".join(f"{image}.{quoted(name)}" for name in layout.names)
     return f"INSERT INTO {quoted(names.log)} (count, {_slots(layout)}) VALUES ({count}, {values});"
 
 
-def _conflicts(layout: Layout) -> str:
+def _conflicts(layout: SqliteLayout) -> str:
     """Rows that share what must be unique with the new one. A number not given yet reads as -1; see ``_is_gone``."""
     terms = [f"({_shared(unique)})" for unique in layout.unique]
     if layout.rowid:
@@ -101,13 +107,13 @@ def _shared(unique: Unique) -> str:
     return " AND ".join(f"t.{quoted(name)} = NEW.{quoted(name)} COLLATE {quoted(coll)}" for name, coll in pairs)
 
 
-def _is_old(layout: Layout) -> str:
+def _is_old(layout: SqliteLayout) -> str:
     if layout.rowid:
         return f"t.{layout.rowid} = OLD.{layout.rowid}"
     return " AND ".join(f"t.{quoted(name)} IS OLD.{quoted(name)}" for name in layout.key)
 
 
-def _is_gone(layout: Layout) -> str:
+def _is_gone(layout: SqliteLayout) -> str:
     """With a key instead of a number, whatever conflicted with a row that is now there must be gone."""
     if not layout.rowid:
         return "1"
@@ -115,7 +121,7 @@ def _is_gone(layout: Layout) -> str:
     return f"number = NEW.{layout.rowid} OR NOT EXISTS ({there})"
 
 
-def _recover(names: Names, layout: Layout) -> str:
+def _recover(names: Names, layout: SqliteLayout) -> str:
     """With recursive_triggers a replaced row does reach the DELETE trigger, and must not be told twice."""
     slots = {name: f"c{place}" for place, name in enumerate(layout.names)}
     is_it = (

@@ -1,4 +1,4 @@
-"""Select, project, inner join: one term per changed input, each started at that input's delta.
+"""The delta of a block: one term per changed input, each started at that input's delta.
 
 Law (Salem et al., *How To Roll a Join*, equation 2, over tables whose versions are kept):
 
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from rollview.algebra import lookup
 from rollview.algebra.expressions import (
     all_of,
     bag_union,
@@ -29,12 +29,11 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
-from rollview.algebra.rules import lookup
-from rollview.algebra.tree import Block, Input, Leaf
+from rollview.algebra.operator import Input
+from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.product import Product
+from rollview.algebra.script import Script, TermNote
 from rollview.core.names import COUNT, CSN
-
-if TYPE_CHECKING:
-    from rollview.algebra.script import Script
 
 _SO_FAR = "t"
 _NEXT = "n"
@@ -42,10 +41,11 @@ SMALL_SIDE_ROWS = 50_000
 """Up to here an input is sent to the rows joined so far, rather than they to it."""
 
 
-def delta(script: Script, rel: Block) -> exp.Query:
-    if len(rel.sources) == 1 and (script.changed(rel) or script.is_absent(rel)):
+def delta(script: Script, rel: Product) -> exp.Query:
+    changed = any(script.changed(source.rel) for source in rel.sources)
+    if len(rel.sources) == 1 and (changed or script.is_absent(rel.sources[0].rel)):
         return _row_by_row(script, rel)
-    if not script.changed(rel):
+    if not changed:
         return _nothing(script, rel)
     wanted = _columns_wanted(rel)
     core = _core(script, rel)
@@ -61,7 +61,7 @@ def delta(script: Script, rel: Block) -> exp.Query:
     return query.where(*[_flat(condition) for condition in chain.waiting], copy=False) if chain.waiting else query
 
 
-def old(script: Script, rel: Block) -> exp.Query:
+def old(script: Script, rel: Product) -> exp.Query:
     query = select(
         *[named(output.expression, output.name) for output in rel.outputs],
         named(_product([column(source.alias, COUNT) for source in rel.sources]), COUNT),
@@ -85,7 +85,7 @@ class _Chain:
     waiting: tuple[exp.Expr, ...]
 
 
-def _core(script: Script, rel: Block) -> list[int]:
+def _core(script: Script, rel: Product) -> list[int]:
     """The inputs that the terms range over.
 
     What did not change is the same in every term, so it is joined once, to their union; a single term needs no union
@@ -105,10 +105,8 @@ def _core(script: Script, rel: Block) -> list[int]:
     return changed if len(tied) == len(changed) else list(range(len(rel.sources)))
 
 
-def _term(script: Script, rel: Block, i: int, core: list[int], wanted: Wanted) -> _Chain | None:
+def _term(script: Script, rel: Product, i: int, core: list[int], wanted: Wanted) -> _Chain | None:
     """The term that starts at the delta of input i, or None where nothing changed or constraints prove it empty."""
-    from rollview.algebra.script import TermNote
-
     start = rel.sources[i]
     if not script.changed(start.rel):
         return None
@@ -126,10 +124,8 @@ def _term(script: Script, rel: Block, i: int, core: list[int], wanted: Wanted) -
     return chain
 
 
-def _children_alone(script: Script, rel: Block, core: list[int], wanted: Wanted) -> _Chain | None:
+def _children_alone(script: Script, rel: Product, core: list[int], wanted: Wanted) -> _Chain | None:
     """Two changed inputs, one of which lives within the other: one term for both."""
-    from rollview.algebra.script import TermNote
-
     if len(core) != 2 or not all(script.changed(rel.sources[i].rel) for i in core):
         return None
     for child, parent in ((rel.sources[core[0]], rel.sources[core[1]]), (rel.sources[core[1]], rel.sources[core[0]])):
@@ -142,7 +138,7 @@ def _children_alone(script: Script, rel: Block, core: list[int], wanted: Wanted)
     return None
 
 
-def _together(script: Script, rel: Block, chains: list[_Chain], wanted: Wanted) -> _Chain:
+def _together(script: Script, rel: Product, chains: list[_Chain], wanted: Wanted) -> _Chain:
     """The union of the terms."""
     if len(chains) == 1:
         return chains[0]
@@ -154,7 +150,7 @@ def _together(script: Script, rel: Block, chains: list[_Chain], wanted: Wanted) 
     return _Chain(name, chains[0].placed, chains[0].waiting)
 
 
-def _row_by_row(script: Script, rel: Block) -> exp.Select:
+def _row_by_row(script: Script, rel: Product) -> exp.Select:
     alias = rel.sources[0].alias
     outputs = [named(output.expression, output.name) for output in rel.outputs]
     query = select(*outputs, column(alias, COUNT), column(alias, CSN))
@@ -162,7 +158,7 @@ def _row_by_row(script: Script, rel: Block) -> exp.Select:
     return query.where(all_of(rel.where), copy=False) if rel.where else query
 
 
-def _started(script: Script, rel: Block, start: Input, wanted: Wanted) -> _Chain:
+def _started(script: Script, rel: Product, start: Input, wanted: Wanted) -> _Chain:
     ready, waiting = _ready(rel.where, {start.alias})
     columns = [named(column(start.alias, name), _flat_name(start.alias, name)) for name in wanted[start.alias]]
     query = select(*columns, column(start.alias, COUNT), column(start.alias, CSN))
@@ -218,7 +214,7 @@ def _flat_name(alias: str, name: str) -> str:
     return lookup.flat_name(alias, name)
 
 
-def _join_order(rel: Block, placed: Set[str], left: list[Input]) -> list[Input]:
+def _join_order(rel: Product, placed: Set[str], left: list[Input]) -> list[Input]:
     """The inputs that are left, each as soon as some condition ties it to those before it."""
     done, order = set(placed), []
     while left:
@@ -244,7 +240,7 @@ Wanted = dict[str, list[str]]
 """Columns that the block uses, by input."""
 
 
-def _columns_wanted(rel: Block) -> Wanted:
+def _columns_wanted(rel: Product) -> Wanted:
     wanted: Wanted = {source.alias: [] for source in rel.sources}
     expressions = [*rel.where, *[output.expression for output in rel.outputs]]
     for node in (node for expression in expressions for node in expression.find_all(exp.Column)):
@@ -264,7 +260,7 @@ def _label(source: Input) -> str:
     return source.rel.relation if isinstance(source.rel, Leaf) else source.alias
 
 
-def _nothing(script: Script, rel: Block) -> exp.Query:
+def _nothing(script: Script, rel: Product) -> exp.Query:
     """No term is left: an empty delta that still has the right columns and types."""
     state = old(script, rel)
     columns = [column(None, name) for name in rel.columns]

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -36,12 +35,12 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
-from rollview.algebra.tree import Block, Input, Leaf
+from rollview.algebra.operator import Input
+from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.product import Product
+from rollview.algebra.script import Motion, Script
 from rollview.algebra.types import compared_one_to_one
 from rollview.core.names import COUNT, CSN, same
-
-if TYPE_CHECKING:
-    from rollview.algebra.script import Motion, Script
 
 _FIRST = "_rv_first"
 
@@ -73,7 +72,7 @@ def flat_name(alias: str, name: str) -> str:
     return f"{alias}.{name}"
 
 
-def plan(script: Script, rel: Block, start: Input, source: Input, ready: Sequence[exp.Expr], so_far: str) -> Partner:
+def plan(script: Script, rel: Product, start: Input, source: Input, ready: Sequence[exp.Expr], so_far: str) -> Partner:
     changed = script.changed(source.rel)
     timed = changed and rel.sources.index(source) > rel.sources.index(start)
     changes = (_changes(script, source),) if timed else ()
@@ -101,7 +100,7 @@ def _partner(
 
 
 def lives_within(
-    script: Script, rel: Block, child: Input, parent: Input, conditions: Sequence[exp.Expr]
+    script: Script, rel: Product, child: Input, parent: Input, conditions: Sequence[exp.Expr]
 ) -> Partner | None:
     """The parent rows with which the child's changes alone make the join's delta; None if that is not known."""
     if not isinstance(parent.rel, Leaf):
@@ -139,7 +138,7 @@ Equalities = dict[str, exp.Column]
 """Column of the next input (folded) to the column already there whose value it must be."""
 
 
-def _equalities(rel: Block, ready: Sequence[exp.Expr], alias: str) -> Equalities:
+def _equalities(rel: Product, ready: Sequence[exp.Expr], alias: str) -> Equalities:
     found: Equalities = {}
     for condition in ready:
         if not isinstance(condition, exp.EQ):

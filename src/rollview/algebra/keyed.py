@@ -13,7 +13,6 @@ carry the moment they belong to; it must keep moments apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -36,11 +35,9 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
-from rollview.algebra.tree import Rel
+from rollview.algebra.operator import Operator
+from rollview.algebra.script import Script
 from rollview.core.names import COUNT, CSN
-
-if TYPE_CHECKING:
-    from rollview.algebra.script import Script
 
 _COPY = "_rv_copy"
 
@@ -51,20 +48,20 @@ Evaluate = Callable[[Sequence[str], str], exp.Query]
 """Names of the inputs at their moments, and of the moments; returns the operator's columns and the moment."""
 
 
-def delta(script: Script, rel: Rel, inputs: Sequence[tuple[Rel, Keys]], evaluate: Evaluate) -> exp.Query:
+def delta(script: Script, rel: Operator, inputs: Sequence[tuple[Operator, Keys]], evaluate: Evaluate) -> exp.Query:
     moments = _moments(script, inputs)
     at_moments = [_at_moments(script, side, keys, moments) for side, keys in inputs]
     result = script.add("result", evaluate(at_moments, moments))
     return come_and_go(result, rel.columns, AT, UNTIL)
 
 
-def old_rows(script: Script, rel: Rel) -> str:
+def old_rows(script: Script, rel: Operator) -> str:
     """The old state of an input as plain rows: netted, one row per copy."""
     netted = zeroes.net(rel, select().from_(table(script.old(rel))), None, [])
     return script.add("rows", _copies(netted, [column(None, name) for name in rel.columns]))
 
 
-def _moments(script: Script, inputs: Sequence[tuple[Rel, Keys]]) -> str:
+def _moments(script: Script, inputs: Sequence[tuple[Operator, Keys]]) -> str:
     key_names = [_key(i) for i in range(len(inputs[0][1]))]
     sides = [
         _touched(script, side, [named(column(None, name), key) for name, key in zip(keys, key_names, strict=True)])
@@ -83,14 +80,14 @@ def _moments(script: Script, inputs: Sequence[tuple[Rel, Keys]]) -> str:
     return script.add("moments", query)
 
 
-def _touched(script: Script, side: Rel, keys: Sequence[exp.Expr]) -> exp.Select:
+def _touched(script: Script, side: Operator, keys: Sequence[exp.Expr]) -> exp.Select:
     """The keys that changed. A side that did not change gives no rows but its types, so that equal keys are one key."""
     if script.changed(side):
         return select(*keys, column(None, CSN)).distinct().from_(table(script.delta(side)))
     return select(*keys, named(big(0), CSN)).from_(table(script.old(side))).where(exp.false(), copy=False)
 
 
-def _at_moments(script: Script, side: Rel, keys: Keys, moments: str) -> str:
+def _at_moments(script: Script, side: Operator, keys: Keys, moments: str) -> str:
     """The rows of an input at each moment of their key; only rows whose key was touched are read."""
     timed = script.add("timed", _timed(script, side))
     matches = [same_value(column("s", name), column("m", _key(i))) for i, name in enumerate(keys)]
@@ -102,7 +99,7 @@ def _at_moments(script: Script, side: Rel, keys: Keys, moments: str) -> str:
     return script.add("at_moments", _copies(query, [column(None, name) for name in side.columns], (AT, UNTIL)))
 
 
-def _timed(script: Script, side: Rel) -> exp.Query:
+def _timed(script: Script, side: Operator) -> exp.Query:
     columns = [column(None, name) for name in side.columns]
     state = select(*columns, column(None, COUNT), named(big(0), CSN)).from_(table(script.old(side)))
     if not script.changed(side):
