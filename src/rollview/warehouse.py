@@ -121,16 +121,20 @@ class Warehouse:
 
     # Statements
 
-    def sql(self, *statements: str) -> tuple[results.StatementResult, ...]:
+    def sql(self, *statements: str, allow_unsafe: bool = False) -> tuple[results.StatementResult, ...]:
         """Run statements in order. Neighbouring INSERT, UPDATE, DELETE and MERGE are one transaction.
 
-        An error's fact ``done`` names the statements before it that stay done.
+        An error's fact ``done`` names the statements before it that stay done. ``allow_unsafe``: statements may call
+        Java, run programs and read files outside the warehouse; views never.
         """
-        return sql.run_statements(self._place, statements)
+        return sql.run_statements(self._place, statements, allow_unsafe=allow_unsafe)
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Changes to several tables, committed together when the block ends without an error (or by ``commit``)."""
-        return sql.transaction(self._place)
+    def transaction(self, *, allow_unsafe: bool = False) -> AbstractContextManager[Transaction]:
+        """Changes to several tables, committed together when the block ends without an error (or by ``commit``).
+
+        ``allow_unsafe``: as for ``sql``.
+        """
+        return sql.transaction(self._place, allow_unsafe=allow_unsafe)
 
     def drop_table(self, name: str) -> None:
         """``DROP TABLE``: refused while a view or a foreign key needs the table."""
@@ -230,7 +234,7 @@ class Warehouse:
 
     def capture(self, names: Sequence[str] = ()) -> results.Captured:
         """Take in what the sources have committed; all of them without names. One that fails stops no other."""
-        return scheduling.capture_sources(self._place, names)
+        return capture.capture_sources(self._place, names)
 
     def held(self) -> tuple[results.HeldTransaction, ...]:
         """Global transactions whose parts have not all come, oldest first."""

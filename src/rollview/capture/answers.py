@@ -9,8 +9,11 @@ from typing import Literal
 from rollview.algebra.definition import declare, is_view_declaration
 from rollview.algebra.text import parse_statements
 from rollview.capture import requests
+from rollview.capture.plan import plan_capture
+from rollview.capture.run import run_capture
 from rollview.publish.workplace import Workplace
 from rollview.results import (
+    Captured,
     CopiedTable,
     Decided,
     Progress,
@@ -47,6 +50,16 @@ def add_source(
     read = {table: TableReading(**told) for table, told in record.health.get("readings", {}).items()}
     tables = tuple(CopiedTable(table, count, read.get(table)) for table, count in rows.items())
     return SourceAdded(record.name, record.kind, place.snapshot().moment.csn, record.position or "", tables)
+
+
+def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
+    """All sources without names. One that fails stops no other."""
+    place.recover()
+    records = place.catalog.sources()
+    wanted = [place.catalog.source(name).name for name in names] or [record.name for record in records]
+    plan = plan_capture(records, tuple(dict.fromkeys(wanted)), place.order)
+    done = run_capture(place.catalog, place.data, plan)
+    return Captured(place.snapshot().moment.csn, done)
 
 
 def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:

@@ -20,6 +20,7 @@ from rollview.catalog import (
     Catalog,
     CatalogWriter,
     Change,
+    Lease,
     Moment,
     NewUnit,
     Part,
@@ -70,9 +71,14 @@ OnProgress = Callable[[Progress], None]
 
 
 def run_first_copy(
-    catalog: Catalog, root: Path, source: Source, record: SourceRecord, on_progress: OnProgress | None = None
+    catalog: Catalog,
+    root: Path,
+    source: Source,
+    record: SourceRecord,
+    lease: Lease,
+    on_progress: OnProgress | None = None,
 ) -> Mapping[str, int]:
-    """Rows by relation. Whoever runs it holds the lease ``source:NAME``."""
+    """Rows by relation. ``lease``: on the source."""
     settings = SourceSettings.from_json(record.settings)
     at = catalog.snapshot().moment.csn
     with source.first_copy() as copy:
@@ -89,7 +95,7 @@ def run_first_copy(
             if isinstance(source, Lender):
                 reasons = {one.table.name: one.reason for one in copied if one.reason is not None}
                 copy = replace(copy, memory={**copy.memory, COPIED: reasons})
-            _publish(catalog, root, record, copy, copied, step)
+            _publish(catalog, root, record, copy, copied, step, lease)
     return {one.relation.name: one.rows for one in copied}
 
 
@@ -191,12 +197,18 @@ class _Staging:
 
 
 def _publish(
-    catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy, copied: Sequence[_Copied], step: RunningStep
+    catalog: Catalog,
+    root: Path,
+    record: SourceRecord,
+    copy: FirstCopy,
+    copied: Sequence[_Copied],
+    step: RunningStep,
+    held: Lease,
 ) -> None:
     names = [f"relation:{one.relation.name}" for one in copied]
     with catalog.lease("definitions", "commit", *names) as lease:
         logged = step.log([new for one in copied for new in _first_versions(root, one)], {"table": "copied"})
-        with step.publish(lease, {"rows": sum(one.rows for one in copied)}) as publishing:
+        with step.publish(lease, held=held, profile={"rows": sum(one.rows for one in copied)}) as publishing:
             writer = publishing.writer
             for one in copied:
                 about = (one.relation.schema, one.relation.constraints)

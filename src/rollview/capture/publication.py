@@ -8,11 +8,11 @@ not published is read again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rollview.capture.arrange import Entry
-from rollview.capture.commit_stream import CommitStream, End
+from rollview.capture.commit_stream import CommitStream, End, Reached
 from rollview.capture.quarantine import note_quarantine, sift
 from rollview.capture.recorded_source import tables_of
 from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone, settle
@@ -22,21 +22,50 @@ from rollview.errors import BadValue, RollviewError, Unreadable
 from rollview.publish.step import LoggedVersion, NewVersion, Publishing, recorded
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.boundary import as_error
+from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 
 Ends = Mapping[str, End]
 
 
-class Publication:
-    """Of the units of work of some sources, whose leases the caller holds."""
+@dataclass(frozen=True, slots=True)
+class Published:
+    """How far each source is captured now, and what kept it from being more."""
 
-    def __init__(self, catalog: Catalog, root: Path, streams: Sequence[CommitStream]) -> None:
+    reached: Mapping[str, Reached]
+    error: Exception | None = None
+
+
+class Publication:
+    """Of the units of work of some sources. ``held``: the lease on those; whoever lost it publishes nothing."""
+
+    def __init__(self, catalog: Catalog, root: Path, streams: Sequence[CommitStream], held: Lease) -> None:
+        self._held = held
         self._catalog = catalog
         self._root = root
         self._streams = {stream.name: stream for stream in streams}
 
+    def publish(self, entries: Sequence[Entry], ends: Ends, reached: Mapping[str, Reached]) -> Published:
+        """All entries in their order, from where the sources are; ``ends``: where they stand after the last one."""
+        done = _Publishing(self._catalog, self._root, self._streams, dict(reached), self._held)
+        try:
+            done.publish(entries, ends)
+        except Exception as error:
+            return Published(done.reached, error)
+        return Published(done.reached)
+
+
+@dataclass(frozen=True, slots=True)
+class _Publishing:
+    """One publication under way. ``reached`` is its own, and moves with every transaction."""
+
+    _catalog: Catalog
+    _root: Path
+    _streams: Mapping[str, CommitStream]
+    reached: dict[str, Reached]
+    _held: Lease
+
     def publish(self, entries: Sequence[Entry], ends: Ends) -> None:
-        """All entries in their order; ``ends``: where the sources stand after the last one."""
         groups = list(_groups(entries))
         for group in groups[:-1]:
             self._publish_each(group, self._ends(group))
@@ -50,16 +79,13 @@ class Publication:
         ends: dict[str, End] = {}
         for entry in entries:
             for one in entry.arrived:
-                before = self._streams[one.source].position
+                before = self.reached[one.source].position
                 ends[one.source] = End(before, one.unit.position, latest=entry.effective)
         return ends
 
     def _still(self, ends: Ends) -> dict[str, End]:
         """The same ends, from where the sources are by now."""
-        return {
-            name: End(self._streams[name].position, end.position, end.memory, end.known, end.latest)
-            for name, end in ends.items()
-        }
+        return {name: replace(end, before=self.reached[name].position) for name, end in ends.items()}
 
     def _publish_each(self, entries: Sequence[Entry], ends: Ends) -> None:
         """Together; one by one if a value does not fit, so that those before it are kept."""
@@ -93,9 +119,9 @@ class Publication:
     def _count(self, settled: Settled) -> None:
         for one in settled.entries:
             for source in {arrived.source for arrived in one.entry.arrived}:
-                self._streams[source].units += 1
+                self.reached[source] = self.reached[source].published(1, 0)
         for (source, _), rows in (*settled.tables.items(), *settled.states.items()):
-            self._streams[source].rows += rows.num_rows
+            self.reached[source] = self.reached[source].published(0, rows.num_rows)
 
     def _sifted(self, entry: Entry, relations: Mapping[Remote, Relation]) -> Entry:
         """Without the rows that have no representation, where a source puts those aside."""
@@ -113,14 +139,14 @@ class Publication:
                 note_quarantine(writer, one.source, self._streams[one.source].relations, [one.unit])
 
     def _advance(self, ends: Ends, entries: Sequence[Entry] = ()) -> None:
-        with self._catalog.write() as writer:
+        with self._catalog.write(self._held) as writer:
             self._quarantine(writer, entries)
             _move(writer, ends)
         self._moved(ends)
 
     def _moved(self, ends: Ends) -> None:
         for name, end in ends.items():
-            self._streams[name].moved(end)
+            self.reached[name] = self.reached[name].moved(end)
 
     def _write(self, lease: Lease, settled: Settled, interval: Interval, ends: Ends, entries: Sequence[Entry]) -> None:
         parts = dict.fromkeys(settled.tables, Part.DELTA) | dict.fromkeys(settled.states, Part.STATE)
@@ -131,7 +157,9 @@ class Publication:
             new = [self._stage(settled, remote, place) for remote, place in places.items()]
             step.computed()
             logged = step.log(new, {"csn": str(interval.through)})
-            with step.publish(lease, {"units": len(settled.entries), "rows": settled.rows}) as publishing:
+            with step.publish(
+                lease, held=self._held, profile={"units": len(settled.entries), "rows": settled.rows}
+            ) as publishing:
                 publishing.writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
                 for one, version in zip(new, logged, strict=True):
                     _show(publishing, one, version, interval.through)
@@ -141,12 +169,14 @@ class Publication:
 
     def _stage(self, settled: Settled, remote: Remote, place: str) -> NewVersion:
         relation = settled.relations[remote]
+        files: tuple[DataFile, ...] = ()
         if remote in settled.states:
-            folder, rows = state_folder(self._root, relation), settled.states[remote].select(relation.schema.names)
-            files = folder.stage(rows, place, sort=relation.constraints.primary_key) if rows.num_rows else ()
+            folder = state_folder(self._root, relation)
+            for rows in (rows for rows in settled.states[remote].each() if rows.num_rows):
+                # All that is in the place so far.
+                files = folder.stage(rows.select(relation.schema.names), place, sort=relation.constraints.primary_key)
             return NewVersion(relation.name, Part.STATE, folder, None, files)
         folder = delta_folder(self._root, relation)
-        files = ()
         for rows in settled.tables[remote].each():
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)

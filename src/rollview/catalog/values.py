@@ -32,12 +32,13 @@ StepKind = Literal[
     "copy",
     "capture",
     "release",
+    "spool",
 ]
 SCHEMA_CHANGED = "schema_changed"
 DEGRADED = "degraded"
 """States of a view."""
 
-StepStatus = Literal["running", "done", "undone", "failed"]
+StepStatus = Literal["running", "abandoned", "done", "undone", "failed"]
 
 
 class RelationKind(StrEnum):

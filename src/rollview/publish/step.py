@@ -96,9 +96,12 @@ class RunningStep:
         return tuple(logged)
 
     @contextmanager
-    def publish(self, lease: Lease | None, profile: Profile | None = None) -> Iterator[Publishing]:
-        """The step is finished when the block ends, in one transaction with all that the block does."""
-        with _finished(self.catalog, lease, [(self, profile)]) as publishing:
+    def publish(
+        self, lease: Lease | None, profile: Profile | None = None, *, held: Lease | None = None
+    ) -> Iterator[Publishing]:
+        """The step is finished when the block ends, in one transaction with all that the block does. ``held``: another
+        lease without which nothing becomes visible."""
+        with _finished(self.catalog, lease, [(self, profile)], held) as publishing:
             yield publishing
         reach(f"{self.kind}.published")
 
@@ -116,6 +119,7 @@ class RunningStep:
                     writer.finish_step(step.id, "failed", step.profile)
         # The failure itself matters more; the next recovery cleans up, of this process or of another.
         except RollviewError as error:
+            self.catalog.let_go(self.id)
             let_go(self.root, self.id)
             _log.warning("step %d not given up: %s", self.id, error.message)
 
@@ -213,9 +217,12 @@ def show_again(folder: DeltaFolder, version: int) -> None:
 
 @contextmanager
 def _finished(
-    catalog: Catalog, lease: Lease | None, done: Sequence[tuple[RunningStep, Profile | None]]
+    catalog: Catalog,
+    lease: Lease | None,
+    done: Sequence[tuple[RunningStep, Profile | None]],
+    held: Lease | None = None,
 ) -> Iterator[Publishing]:
-    with catalog.write(lease) as writer:
+    with catalog.write(lease, held) as writer:
         yield Publishing(writer)
         for step, profile in done:
             writer.finish_step(step.id, "done", profile)

@@ -18,8 +18,9 @@ from itertools import count
 from types import FrameType
 from typing import Any, Protocol
 
-from rollview.core.raised import told
-from rollview.errors import Busy, EngineFailed, RollviewError
+from rollview.capture.plan import Group
+from rollview.core.raised import unforeseen
+from rollview.errors import Busy, RollviewError
 from rollview.results import Captured, Refreshed
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -27,9 +28,6 @@ _SOURCES_AT_ONCE = 8
 _TICK = 0.2
 
 Event = Captured | Refreshed | RollviewError
-
-Group = tuple[str, ...]
-"""Sources that are captured together, because they wait for each other; mostly one."""
 
 
 class DueWork(Protocol):
@@ -99,15 +97,6 @@ def _outcome(ended: Future[Captured] | Future[Refreshed]) -> Iterator[Event]:
         return
     except Exception as error:
         yield unforeseen(error)
-
-
-def unforeseen(error: Exception) -> RollviewError:
-    """Whatever goes wrong is told, and the work goes on."""
-    if isinstance(error, RollviewError):
-        return error
-    return EngineFailed(
-        f"Something went wrong that was not foreseen: {told(error)}.", hint="The rest goes on. Please report it."
-    )
 
 
 def paced(interval: float, stop: threading.Event, rounds: int) -> Iterator[int]:
