@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from rollview.capture import run as capturing
-from rollview.catalog import Catalog
+from rollview.catalog import Catalog, Part
 from rollview.core.order import Order
 from rollview.errors import Busy, RollviewError
 from rollview.results import Captured, Refreshed, SourceCaptured
@@ -17,6 +17,13 @@ from rollview.schedule.daemon import Event, Group, paced, unforeseen
 from rollview.schedule.due import Turns
 
 _PATIENCE = 30.0
+_SLICE = 5.0
+"""Seconds after which a view that is far behind lets the others have their turn."""
+GROUP = "rollview.group"
+"""The property by which views are published together."""
+
+RefreshSome = Callable[[Sequence[str], float | None], Refreshed]
+"""Refreshes these views, for so many seconds if a number is given."""
 
 
 class Crew:
@@ -25,7 +32,7 @@ class Crew:
         catalog: Catalog,
         root: Path,
         order: Order,
-        refresh: Callable[[Sequence[str]], Refreshed],
+        refresh: RefreshSome,
         fold: Callable[[], None],
         schedule: Words,
         interval: float,
@@ -40,8 +47,15 @@ class Crew:
     def due_sources(self) -> Sequence[Group]:
         return capturing.together(self._catalog, self._turns.sources(), self._order)
 
-    def due_views(self) -> Sequence[str]:
-        return self._turns.views()
+    def due_views(self) -> Sequence[Group]:
+        """Each view by itself, or with the others of its group."""
+        snapshot, due = self._catalog.snapshot(), self._turns.views()
+        groups: dict[str, list[str]] = {}
+        for view in snapshot.views():
+            properties = view.definition.properties if view.definition is not None else {}
+            own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
+            groups.setdefault(own, []).append(view.name)
+        return [tuple(names) for names in groups.values() if any(name in due for name in names)]
 
     def sources(self) -> Sequence[Group]:
         names = tuple(source.name for source in self._catalog.sources())
@@ -57,9 +71,20 @@ class Crew:
         finally:
             self._turns.captured(names)
 
-    def refresh(self, names: Sequence[str]) -> Refreshed:
+    def refresh(self, names: Group) -> Refreshed:
+        """For a while: what is not done then has its next turn at once, after the others."""
+        newest = self._catalog.snapshot().moment.csn
+        done = self._refreshed(names, _SLICE)
+        now = self._catalog.snapshot()
+        self._turns.unfinished(name for name in names if now.get(name).pins[Part.EXTENT].through < newest)
+        return done
+
+    def refresh_all(self, names: Sequence[str]) -> Refreshed:
+        return self._refreshed(names, None)
+
+    def _refreshed(self, names: Sequence[str], seconds: float | None) -> Refreshed:
         try:
-            done = self._refresh(names)
+            done = self._refresh(names, seconds)
             self._fold()
         except Exception as error:
             facts = {} if isinstance(error, Busy) or not isinstance(error, RollviewError) else error.facts
@@ -105,7 +130,7 @@ def _round(crew: Crew) -> Iterator[Event]:
     for names in crew.sources():
         yield _came_of(partial(crew.capture, names))
     if views := crew.stale_views():
-        yield _came_of(partial(crew.refresh, views))
+        yield _came_of(partial(crew.refresh_all, views))
 
 
 def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:

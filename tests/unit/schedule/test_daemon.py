@@ -22,8 +22,8 @@ class Crew:
     def due_sources(self) -> Sequence[Group]:
         return (("stuck",), ("down",), ("taken",), ("well",))
 
-    def due_views(self) -> Sequence[str]:
-        return ("v",)
+    def due_views(self) -> Sequence[Group]:
+        return (("v",),)
 
     def capture(self, names: Group) -> Captured:
         (name,) = names
@@ -36,7 +36,7 @@ class Crew:
             raise Busy(name, "another", "now")
         return Captured(1, (SourceCaptured(name, 0, 0, "1"),))
 
-    def refresh(self, names: Sequence[str]) -> Refreshed:
+    def refresh(self, names: Group) -> Refreshed:
         self.refreshes += 1
         return Refreshed(1, ())
 
