@@ -8,6 +8,7 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── SqlError              the text is wrong; says where
 │   │   ├── NotDeterministic  a value that the rows do not determine
 │   │   └── Unsupported       right SQL that rollview does not take
+│   │       └── Unsafe        it would run code or read files; taken only when allowed
 │   ├── InUse                 others depend on it
 │   └── OutOfReach            a csn or moment that cannot be read or rolled to
 ├── ConstraintViolated        a transaction broke a declared constraint
@@ -26,6 +27,8 @@ RollviewError                 root: code, retryable, facts, hint
 │   └── Unreadable            the source gives something that is not understood
 ├── LostLease                 this process was too slow and another took over
 ├── Corrupt                   what is stored contradicts itself; the view is stopped
+├── WrongCatalog              the catalog and the data belong to two warehouses
+├── OldCatalog                the catalog is older than the data, as a restored backup is
 ├── EnvironmentFault          Java, Spark or the disk is not as needed
 └── EngineFailed              Spark or storage refused a step
 """
@@ -99,6 +102,19 @@ class NotDeterministic(SqlError):
 
 class Unsupported(SqlError):
     code = "unsupported"
+
+
+class Unsafe(Unsupported):
+    code = "unsafe"
+
+    def __init__(self, name: str, reason: str, line: int | None, column: int | None) -> None:
+        super().__init__(
+            f"'{name}' is not taken from a statement: {reason}.",
+            line=line,
+            column=column,
+            hint="Where you trust the text: --allow-unsafe, in Python allow_unsafe=True. A view can never use it.",
+            name=name,
+        )
 
 
 class InUse(UsageError):
@@ -279,7 +295,8 @@ class Unreadable(SourceStopped):
         begins = f"; it begins with {text!r}" if text else ""
         super().__init__(
             f"Source '{source}' gives something that cannot be read{where}: {reason}{begins}.",
-            hint="Its tables stay at their last good csn. Mend it at the source; it is tried again by itself.",
+            hint="Mend it at the source, and it goes on by itself; or copy its tables again, from beyond it: "
+            f"rollview source resnapshot {source}",
             source=source,
             place=place,
         )
@@ -299,6 +316,40 @@ class LostLease(RollviewError):
 
 class Corrupt(RollviewError):
     code = "corrupt"
+
+
+class WrongCatalog(RollviewError):
+    code = "wrong_catalog"
+
+    def __init__(self, catalog: str, catalog_id: str, data: str, data_id: str | None) -> None:
+        """``data_id`` None: the data carry no id, and the catalog does not know them."""
+        belong = f"belong to warehouse {data_id}" if data_id else "carry no id and have folders that it does not know"
+        super().__init__(
+            f"The catalog {catalog} belongs to warehouse {catalog_id}, but the data in '{data}' {belong}.",
+            hint="Nothing was changed. See which catalog and warehouse rollview.yaml names: they must belong together."
+            if data_id
+            else "Nothing was changed. If they do belong together: rollview recover --accept-catalog",
+            catalog=catalog,
+            catalog_id=catalog_id,
+            data=data,
+            data_id=data_id,
+        )
+
+
+class OldCatalog(RollviewError):
+    code = "old_catalog"
+
+    def __init__(self, catalog: str, catalog_steps: int, data: str, data_steps: int) -> None:
+        super().__init__(
+            f"The catalog {catalog} is older than the data in '{data}': it has begun {catalog_steps} steps, and "
+            f"the data were written by {data_steps}.",
+            hint="Nothing was changed. If it was restored from a backup, restore a newer one; or go on from this one, "
+            "without what was done since: rollview recover --accept-catalog",
+            catalog=catalog,
+            catalog_steps=catalog_steps,
+            data=data,
+            data_steps=data_steps,
+        )
 
 
 class EnvironmentFault(RollviewError):

@@ -6,6 +6,7 @@ Law: a secret is never in the file, only a reference to it: ``env:NAME`` or ``fi
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from rollview.core import references
 from rollview.core.durations import duration
 from rollview.core.order import Order
+from rollview.core.ownership import is_trusted
 from rollview.errors import AlreadyExists, NotFound, UsageError
-from rollview.results import Result
+from rollview.results import CatalogRecovery, Result
 from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings, table_named
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from rollview.warehouse import Warehouse
 
 FILE = "rollview.yaml"
+SAFE = "ROLLVIEW_SAFE_PROJECTS"
+"""Folders of projects that are trusted although they belong to another user, as in PATH."""
 VIEWS = "views"
 
 _STRICT = {"extra": "forbid"}
@@ -199,8 +203,15 @@ class Project:
     def open(self) -> Warehouse:
         from rollview.warehouse import Warehouse
 
+        for source in (self.config.sources or {}).values():
+            references.note_variables(source.address, *map(_spelled, (source.options or {}).values()))
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
         return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
+
+    def recover(self, *, accept_catalog: bool = False) -> CatalogRecovery:
+        from rollview.warehouse import Warehouse
+
+        return Warehouse.recover(self.root, self.catalog_url(), accept_catalog=accept_catalog)
 
 
 def find_project(start: Path | None = None) -> Project:
@@ -215,6 +226,7 @@ def find_project(start: Path | None = None) -> Project:
 def load_project(folder: Path) -> Project:
     import yaml
 
+    _refuse_strangers(folder)
     try:
         data = yaml.safe_load((folder / FILE).read_text(encoding="utf-8"))
     # Their messages quote the file, which may hold a secret that should not have been there.
@@ -223,6 +235,21 @@ def load_project(folder: Path) -> Project:
     except UnicodeDecodeError:
         raise UsageError(f"'{folder / FILE}' is not valid YAML: it is not UTF-8 text.") from None
     return Project(folder, _validate(data or {}, folder / FILE))
+
+
+def _refuse_strangers(folder: Path) -> None:
+    """Its settings start Java with options and libraries, and say what is read: only whom this user trusts may say."""
+    try:
+        is_own = is_trusted(folder) and is_trusted(folder / FILE)
+    except OSError as cause:
+        raise UsageError(f"Cannot read '{folder / FILE}': {cause.strerror}.", file=str(folder / FILE)) from None
+    allowed = [Path(place) for place in os.environ.get(SAFE, "").split(os.pathsep) if place]
+    if not is_own and folder.resolve() not in [place.resolve() for place in allowed]:
+        raise UsageError(
+            f"'{folder / FILE}', or its folder, belongs to another user, and its settings can run code.",
+            hint=f"If you trust its owner, allow it: export {SAFE}={folder}",
+            file=str(folder / FILE),
+        )
 
 
 def _place_in(fault: yaml.YAMLError) -> str:

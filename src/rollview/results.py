@@ -399,3 +399,23 @@ class Maintained(Result):
     csn: Csn
     explained: bool
     actions: tuple[MaintenanceDone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRecovery(Result):
+    """How the catalog and the data fit; ``accepted``: it was made so just now.
+
+    ``steps``: how many were begun, by the catalog and by the data. ``unreadable``: tables and views of which the
+    catalog names files that are gone. ``unknown_folders``: those of tables and views that the catalog does not know.
+    """
+
+    accepted: bool
+    fits: bool
+    csn: Csn
+    time: datetime
+    catalog_id: str
+    data_id: str | None
+    catalog_steps: int
+    data_steps: int
+    unreadable: tuple[str, ...] = ()
+    unknown_folders: tuple[str, ...] = ()

@@ -15,10 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from rollview import capture, query, relations, results, sql
+from rollview import capture, publish, query, relations, results, sql
 from rollview import schedule as scheduling
 from rollview.algebra.definition import declare
 from rollview.catalog import Catalog, Snapshot, SourcePosition
+from rollview.core import durable
 from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.errors import AlreadyExists, NotFound, RollviewError
@@ -56,10 +57,13 @@ class Warehouse:
         place = Path(root).absolute()
         if (place / DATA_FOLDER).exists():
             raise AlreadyExists("warehouse", str(place))
-        place.mkdir(parents=True, exist_ok=True)
-        catalog = Catalog.create(catalog_url or place / CATALOG_FILE)
-        (place / DATA_FOLDER).mkdir()
-        return cls(place, catalog, None, {})
+        # Rows of databases that not everybody may read: others are let in by whoever owns the folder.
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        warehouse = cls(place, Catalog.create(catalog_url or place / CATALOG_FILE), None, {})
+        (place / DATA_FOLDER).mkdir(mode=0o700)
+        durable.sync([place])
+        warehouse._place.check()
+        return warehouse
 
     @classmethod
     def open(
@@ -72,10 +76,27 @@ class Warehouse:
     ) -> Warehouse:
         """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``.
         ``order``: that of commits of several sources, by arrival if it says nothing else."""
-        place = Path(root).absolute()
-        if not (place / DATA_FOLDER).is_dir():
-            raise NotFound("warehouse", str(place), hint="Create one with: rollview init, or Warehouse.create().")
-        return cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order)
+        place = _existing(root)
+        warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order)
+        try:
+            warehouse._place.check()
+        except BaseException:
+            warehouse.close()
+            raise
+        return warehouse
+
+    @classmethod
+    def recover(
+        cls, root: str | os.PathLike[str], catalog_url: str | None = None, *, accept_catalog: bool = False
+    ) -> results.CatalogRecovery:
+        """Whether a warehouse's catalog and data belong together, also where ``open`` refuses them.
+
+        ``accept_catalog``: go on from a catalog that is older than the data, as it is after a backup was restored.
+        """
+        place = _existing(root)
+        with Catalog.open(catalog_url or place / CATALOG_FILE) as catalog:
+            do = publish.accept_catalog if accept_catalog else publish.look_at_catalog
+            return do(catalog, place / DATA_FOLDER)
 
     def close(self) -> None:
         """Let go of the catalog. A Spark session stays: it belongs to the process."""
@@ -102,16 +123,20 @@ class Warehouse:
 
     # Statements
 
-    def sql(self, *statements: str) -> tuple[results.StatementResult, ...]:
+    def sql(self, *statements: str, allow_unsafe: bool = False) -> tuple[results.StatementResult, ...]:
         """Run statements in order. Neighbouring INSERT, UPDATE, DELETE and MERGE are one transaction.
 
-        An error's fact ``done`` names the statements before it that stay done.
+        An error's fact ``done`` names the statements before it that stay done. ``allow_unsafe``: statements may call
+        Java, run programs and read files outside the warehouse; views never.
         """
-        return sql.run_statements(self._place, statements)
+        return sql.run_statements(self._place, statements, allow_unsafe=allow_unsafe)
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Changes to several tables, committed together when the block ends without an error (or by ``commit``)."""
-        return sql.transaction(self._place)
+    def transaction(self, *, allow_unsafe: bool = False) -> AbstractContextManager[Transaction]:
+        """Changes to several tables, committed together when the block ends without an error (or by ``commit``).
+
+        ``allow_unsafe``: as for ``sql``.
+        """
+        return sql.transaction(self._place, allow_unsafe=allow_unsafe)
 
     def drop_table(self, name: str) -> None:
         """``DROP TABLE``: refused while a view or a foreign key needs the table."""
@@ -211,7 +236,7 @@ class Warehouse:
 
     def capture(self, names: Sequence[str] = ()) -> results.Captured:
         """Take in what the sources have committed; all of them without names. One that fails stops no other."""
-        return scheduling.capture_sources(self._place, names)
+        return capture.capture_sources(self._place, names)
 
     def held(self) -> tuple[results.HeldTransaction, ...]:
         """Global transactions whose parts have not all come, oldest first."""
@@ -272,3 +297,10 @@ class Warehouse:
     def positions(self, at: Point = "latest") -> tuple[SourcePosition, ...]:
         """For each source, the position up to which its units of work are in a csn."""
         return self.catalog.positions(self.resolve(at))
+
+
+def _existing(root: str | os.PathLike[str]) -> Path:
+    place = Path(root).absolute()
+    if not (place / DATA_FOLDER).is_dir():
+        raise NotFound("warehouse", str(place), hint="Create one with: rollview init, or Warehouse.create().")
+    return place

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import ssl
+import stat
+import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,8 +17,9 @@ import pytest
 from rollview import errors
 from rollview.catalog import Catalog
 from rollview.cli.main import main
+from rollview.core.references import Secret, secret_variables
 from rollview.core.tls import postgres_tls, system_certificates
-from rollview.engine import session
+from rollview.engine import hidden, session
 from rollview.project import load_project, start_project
 from rollview.sources.binlog.server import BinlogServer
 from rollview.sources.debezium.kafka import KafkaStreams
@@ -323,3 +326,38 @@ def test_an_address_in_the_place_of_a_kind_is_not_quoted() -> None:
     with pytest.raises(errors.UsageError, match="There is no kind") as caught:
         open_new("bank", SourceSettings(f"postgresql://u:{CANARY}@h/d", os.devnull, TABLES))
     assert CANARY not in _told(caught.value)
+
+
+# Secrets that Spark needs
+
+
+def test_java_options_are_no_place_for_a_secret() -> None:
+    with pytest.raises(errors.UsageError, match="'ps' shows"):
+        session.start({"spark.driver.extraJavaOptions": Secret(f"-Dpin={CANARY}")})
+
+
+def test_a_second_file_of_properties_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--properties-file mine.conf pyspark-shell")
+    with pytest.raises(errors.UsageError, match="takes only one"), hidden.told_by_file({"spark.pin": CANARY}):
+        pass
+
+
+def test_the_file_for_spark_is_ours_alone_and_gone_afterwards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--verbose pyspark-shell")
+    with hidden.told_by_file({"spark.pin": f"a b\\{CANARY}\n=é😀"}):
+        (file,) = tmp_path.iterdir()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert os.environ["PYSPARK_SUBMIT_ARGS"].endswith(f"--properties-file {file} --verbose pyspark-shell")
+    assert not list(tmp_path.iterdir())
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--verbose pyspark-shell"
+
+
+def test_what_a_reference_refers_to_does_not_show_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PIN", CANARY)
+    (tmp_path / "rollview.yaml").write_text("version: 1\nspark: {spark.pin: 'env:PIN'}\n")
+    conf = load_project(tmp_path).spark_conf()
+    assert conf == {"spark.pin": CANARY}
+    assert CANARY not in repr(conf)
+    assert "PIN" in secret_variables()

@@ -140,7 +140,9 @@ class _Frame:
         assert not join.args.get("using"), "resolving writes ON"
         is_inner = not side and kind in ("", "INNER", "CROSS")
         if method or (not is_inner and find_operator(_words(side, kind)) is None):
-            raise NotIncremental(f"{side} {method} {kind} JOIN".strip(), "this join has no incremental rule yet", join)
+            raise NotIncremental(
+                " ".join(f"{side} {method} {kind} JOIN".split()), "this join has no incremental rule yet", join
+            )
         if not is_inner:
             self._join_sides(join, _words(side, kind), known)
             return

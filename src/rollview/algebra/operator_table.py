@@ -13,6 +13,7 @@ from rollview.algebra.operators.block import Block
 from rollview.algebra.operators.distinct import Distinct
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.operators.outer_join import OuterJoin
+from rollview.algebra.operators.semi_join import SemiJoin
 from rollview.algebra.operators.union import Union
 
 OPERATORS: tuple[type[Operator], ...] = (
@@ -22,6 +23,7 @@ OPERATORS: tuple[type[Operator], ...] = (
     Distinct,
     Aggregate,
     OuterJoin,
+    SemiJoin,
 )
 
 

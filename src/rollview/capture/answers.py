@@ -9,8 +9,11 @@ from typing import Literal
 from rollview.algebra.definition import declare, is_view_declaration
 from rollview.algebra.text import parse_statements
 from rollview.capture import requests
+from rollview.capture.plan import plan_capture
+from rollview.capture.run import run_capture
 from rollview.publish.workplace import Workplace
 from rollview.results import (
+    Captured,
     CopiedTable,
     Decided,
     Progress,
@@ -49,6 +52,16 @@ def add_source(
     return SourceAdded(record.name, record.kind, place.snapshot().moment.csn, record.position or "", tables)
 
 
+def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
+    """All sources without names. One that fails stops no other."""
+    place.recover()
+    records = place.catalog.sources()
+    wanted = [place.catalog.source(name).name for name in names] or [record.name for record in records]
+    plan = plan_capture(records, tuple(dict.fromkeys(wanted)), place.order)
+    done = run_capture(place.catalog, place.data, plan)
+    return Captured(place.snapshot().moment.csn, done)
+
+
 def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:
     place.recover()
     progress = requests.resnapshot(place.catalog, place.data, name, widen=widen, settings=settings)
@@ -57,7 +70,7 @@ def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSett
 
 def remove_source(place: Workplace, name: str, *, forget: bool) -> None:
     place.recover()
-    requests.remove(place.catalog, place.data, name, forget=forget)
+    requests.remove(place.catalog, name, forget=forget)
 
 
 def decide(place: Workplace, global_id: str, choice: Literal["wait", "release"]) -> Decided:

@@ -65,16 +65,31 @@ class Reading:
     passed: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a source is captured, and how many units of work and signed rows of it were published on the way."""
+
+    position: str
+    known: datetime | None
+    latest: datetime | None
+    units: int = 0
+    rows: int = 0
+
+    def moved(self, end: End) -> Reached:
+        return replace(self, position=end.position, known=end.known or self.known, latest=end.latest or self.latest)
+
+    def published(self, units: int, rows: int) -> Reached:
+        return replace(self, units=self.units + units, rows=self.rows + rows)
+
+
 class CommitStream:
-    """Whoever uses it holds the lease ``source:NAME``."""
+    """One source's commits, from wherever it is asked to begin. Whoever uses it holds the lease ``source:NAME``."""
 
     def __init__(self, source: Source, record: SourceRecord, snapshot: Snapshot) -> None:
         assert record.position is not None
         self.name = record.name
         self.source = source
-        self.position = record.position
-        self.known = record.known
-        self.latest = record.latest
+        self.start = Reached(record.position, record.known, record.latest)
         self.relations = {table.remote: table.relation for table in record.tables}
         settings = SourceSettings.from_json(record.settings)
         self.settings = settings.global_transactions
@@ -82,31 +97,24 @@ class CommitStream:
         schemas = {table.remote: snapshot.get(table.relation).schema for table in record.tables}
         self._columns = {remote: schema.names for remote, schema in schemas.items()}
         self._restrictions = restrictions(settings, schemas)
-        self.units = 0
-        self.rows = 0
 
-    def read(self, limit: int) -> Reading | LayoutChange:
-        """What comes after the position; or that a table is not what it was, if nothing comes before that."""
+    def read(self, reached: Reached, limit: int) -> Reading | LayoutChange:
+        """What comes after what was reached; or that a table is not what it was, if nothing comes before that."""
         try:
-            batch = self.source.read(self.position, limit)
+            batch = self.source.read(reached.position, limit)
         except SchemaChanged as error:
             return LayoutChange.told_by(error)
-        arrived = tuple(self._timed(self._fresh(batch.units)))
-        last = arrived[-1].effective if arrived else self.known
+        arrived = tuple(self._timed(reached, self._fresh(reached, batch.units)))
+        last = arrived[-1].effective if arrived else reached.known
         passed = _later(batch.known, last) if batch.complete else last
         return Reading(arrived, batch.position, batch.complete, batch.memory, batch.known, passed)
 
-    def arrive(self, unit: UnitOfWork) -> Arrived:
-        (arrived,) = self._timed([unit])
+    def arrive(self, reached: Reached, unit: UnitOfWork) -> Arrived:
+        (arrived,) = self._timed(reached, [unit])
         return replace(arrived, members=())
 
-    def moved(self, end: End) -> None:
-        self.position = end.position
-        self.known = end.known or self.known
-        self.latest = end.latest or self.latest
-
-    def _fresh(self, units: Iterable[UnitOfWork]) -> Iterator[UnitOfWork]:
-        last, newest = self.source.order(self.position), None
+    def _fresh(self, reached: Reached, units: Iterable[UnitOfWork]) -> Iterator[UnitOfWork]:
+        last, newest = self.source.order(reached.position), None
         for unit in units:
             place = self.source.order(unit.position)
             if newest is not None and place <= last:
@@ -115,10 +123,10 @@ class CommitStream:
                 last, newest = place, unit.position
                 yield unit
 
-    def _timed(self, units: Iterable[UnitOfWork]) -> Iterator[Arrived]:
-        floor = self.latest
-        if self.known is not None:
-            floor = _later(floor, self.known + TICK)
+    def _timed(self, reached: Reached, units: Iterable[UnitOfWork]) -> Iterator[Arrived]:
+        floor = reached.latest
+        if reached.known is not None:
+            floor = _later(floor, reached.known + TICK)
         for unit in units:
             floor = _later(floor, unit.time) or unit.time
             yield Arrived(self.name, restricted(unit, self._restrictions), floor, self._members(unit))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,56 +21,78 @@ from rollview.capture.in_place import READINGS, forward
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.restrict import restriction
 from rollview.capture.sequencer import CaptureProgress, Sequencer
-from rollview.catalog import Catalog, SourceRecord
+from rollview.capture.spooling import spool_space
+from rollview.catalog import Catalog, Lease, Relation, SourceRecord
 from rollview.core.faults import reach
-from rollview.errors import RollviewError
+from rollview.errors import LostLease, NotFound, RollviewError
 from rollview.evolve.plan import change_from
 from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
-from rollview.sources.protocol import Changes, FirstCopy, Source, UnitOfWork
+from rollview.sources import spool as spools
+from rollview.sources.protocol import Changes, FirstCopy, Source, SourceTable, UnitOfWork
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
+from rollview.sources.spool import Spool
 
 Copied = Mapping[str, int]
 
 
-def copy(catalog: Catalog, root: Path, record: SourceRecord, on_progress: OnProgress | None = None) -> Copied:
+def copy(
+    catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, on_progress: OnProgress | None = None
+) -> Copied:
+    """``lease``: on the source, as everywhere here."""
     try:
-        with closing(open_recorded(catalog, record)) as source, _withdrawing(source):
-            return run_first_copy(catalog, root, source, record, on_progress)
+        with closing(open_recorded(catalog, record, lease)) as source, _withdrawing(catalog, record, source):
+            return run_first_copy(catalog, root, source, record, lease, on_progress)
     except RollviewError as error:
-        note(catalog, record, error)
-        with catalog.write() as writer:
+        note(catalog, record, error, lease)
+        with suppress(LostLease), catalog.write(lease) as writer:
             writer.sources.set_state(record.name, COPYING, error.message)
         raise
 
 
 @contextmanager
-def _withdrawing(source: Source) -> Iterator[None]:
-    """A source must not keep its changes for a copy that failed: nobody may come for them."""
+def _withdrawing(catalog: Catalog, record: SourceRecord, source: Source) -> Iterator[None]:
+    """A source must not keep its changes for a copy that failed: nobody may come for them. What the copy itself put
+    there is taken away, and nothing else: whoever holds the source by now may have a copy of its own."""
     try:
         yield
     except BaseException:
         with suppress(RollviewError):
-            source.remove()
+            source.withdraw(_memory(catalog, record))
         raise
 
 
-def captured_copy(catalog: Catalog, root: Path, record: SourceRecord) -> CaptureProgress:
-    rows = copy(catalog, root, record)
+def _memory(catalog: Catalog, record: SourceRecord) -> Mapping[str, Any]:
+    """What the catalog holds of the source now: a copy that was published is not withdrawn, whatever failed then."""
+    try:
+        return catalog.source(record.name).memory
+    except NotFound:
+        return record.memory
+
+
+def captured_copy(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease) -> CaptureProgress:
+    rows = copy(catalog, root, record, lease)
     position = catalog.source(record.name).position or ""
     return CaptureProgress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
 
-def copy_again(catalog: Catalog, root: Path, record: SourceRecord, *, widen: bool) -> CaptureProgress:
+def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, *, widen: bool) -> CaptureProgress:
     with (
-        noting(catalog, record),
-        closing(open_recorded(catalog, record)) as source,
-        _withdrawing(source),
+        noting(catalog, record, lease),
+        spool_space(catalog, root, record) as space,
+        closing(open_recorded(catalog, record, lease, space)) as source,
+        _withdrawing(catalog, record, source),
         source.first_copy() as copy,
     ):
+        reach("copy_again.opened")
+        catalog.verify(lease)
         _follow_copy(catalog, record, copy)
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
-        done = _replace(catalog, root, source, record, copy)
+        done = _replace(catalog, root, source, record, copy, space, lease)
+        # What cannot be taken away now is found by whoever captures next.
+        with suppress(RollviewError):
+            source.tidy(copy.memory)
         readings = forward(catalog, root, source, catalog.source(record.name))
         if readings:
             with catalog.write() as writer:
@@ -80,14 +103,38 @@ def copy_again(catalog: Catalog, root: Path, record: SourceRecord, *, widen: boo
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
-def _replace(catalog: Catalog, root: Path, source: Source, record: SourceRecord, copy: FirstCopy) -> CaptureProgress:
-    settings = SourceSettings.from_json(record.settings)
-    changes = {}
-    for table in copy.tables:
-        found = list(pieces(record.name, settings, table, copy))
-        changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
+def _replace(
+    catalog: Catalog,
+    root: Path,
+    source: Source,
+    record: SourceRecord,
+    copy: FirstCopy,
+    space: Space,
+    lease: Lease,
+) -> CaptureProgress:
+    settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
+    relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
+    changes = {
+        table.name: _all_of(relations[table.name], pieces(record.name, settings, table, copy), space)
+        for table in copy.tables
+    }
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
-    return Sequencer(catalog, root, [CommitStream(source, record, catalog.snapshot())]).replace(unit, copy.memory)
+    streams = [CommitStream(source, record, catalog.snapshot())]
+    return Sequencer(catalog, root, streams, lease).replace(unit, copy.memory)
+
+
+def _all_of(relation: Relation, found: Iterator[pa.Table], space: Space) -> Changes:
+    """All rows of a table, on disk if they are many."""
+    few: list[pa.Table] = []
+    spool: Spool | None = None
+    for rows in found:
+        few.append(rows.select(list(relation.schema.names)))
+        if sum(piece.nbytes for piece in few) > spools.IN_MEMORY:
+            spool = spool or Spool(SourceTable(relation.name, relation.schema, relation.constraints), space)
+            while few:
+                spool.add(few.pop(0), +1)
+    after = pa.concat_tables(few) if few else ()
+    return Changes((), after, replaces=True, spools=() if spool is None else (spool,))
 
 
 def _follow_copy(catalog: Catalog, record: SourceRecord, copy: FirstCopy) -> None:

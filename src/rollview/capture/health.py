@@ -7,17 +7,16 @@ again after longer and longer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rollview.capture.commit_stream import CommitStream
 from rollview.capture.in_place import READINGS, forward
-from rollview.catalog import Catalog, SourceRecord
+from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.backoff import delay
-from rollview.errors import RollviewError, SourceStopped
+from rollview.errors import LostLease, RollviewError, SourceStopped
 from rollview.sources.protocol import Health, Source, Watched
 from rollview.sources.settings import SourceSettings
 
@@ -27,27 +26,33 @@ _SIGN_OF_LIFE = timedelta(seconds=5)
 
 
 @contextmanager
-def noting(catalog: Catalog, record: SourceRecord) -> Iterator[None]:
+def noting(catalog: Catalog, record: SourceRecord, lease: Lease) -> Iterator[None]:
     """Whether the source is well is in the catalog when the block ends."""
     try:
         yield
     except RollviewError as error:
-        note(catalog, record, error)
+        note(catalog, record, error, lease)
         raise
-    note(catalog, record, None)
+    note(catalog, record, None, lease)
 
 
-def note(catalog: Catalog, record: SourceRecord, error: RollviewError | None) -> None:
+def note(catalog: Catalog, record: SourceRecord, error: RollviewError | None, lease: Lease) -> None:
+    """Who does not hold the source any more has nothing to say of it."""
+    with suppress(LostLease):
+        _note(catalog, record, error, lease)
+
+
+def _note(catalog: Catalog, record: SourceRecord, error: RollviewError | None, lease: Lease) -> None:
     """A source that must be tried again waits longer each time, so that it costs nobody anything."""
     if error is not None:
         failures = int(record.health.get("failures", 0)) + 1
         retry_at = datetime.now(UTC) + delay(failures)
-        with catalog.write() as writer:
+        with catalog.write(lease) as writer:
             writer.sources.set_state(record.name, _state(record, error), error.message)
             health = {**record.health, "failures": failures, "retry_at": retry_at.isoformat()}
             writer.sources.set_health(record.name, health)
     elif record.state != "active" or record.problem is not None:
-        with catalog.write() as writer:
+        with catalog.write(lease) as writer:
             writer.sources.set_state(record.name, "active")
 
 
@@ -57,11 +62,11 @@ def _state(record: SourceRecord, error: RollviewError) -> str:
     return "retrying" if error.retryable and record.state == "active" else record.state
 
 
-def readings(catalog: Catalog, root: Path, record: SourceRecord, stream: CommitStream) -> Mapping[str, object]:
+def readings(catalog: Catalog, root: Path, record: SourceRecord, source: Source, position: str) -> Mapping[str, object]:
     """How tables are read that may be read where they are; the states of those move on with what was captured."""
-    if stream.position == record.position:
+    if position == record.position:
         return {READINGS: record.health[READINGS]} if READINGS in record.health else {}
-    readings = forward(catalog, root, stream.source, record)
+    readings = forward(catalog, root, source, record)
     return {READINGS: dict(readings)} if readings else {}
 
 

@@ -79,6 +79,13 @@ class _Restricted:
     def pieces(self) -> Iterator[pa.Table]:
         return map(self.restriction.table, self.spool.pieces())
 
+    def add_counted(self, table: pa.Table) -> None:
+        self.spool.add_counted(table)
+
+    def empty_copy(self) -> Spooled:
+        """Not restricted: what is put there was chosen before."""
+        return self.spool.empty_copy()
+
     def close(self) -> None:
         self.spool.close()
 

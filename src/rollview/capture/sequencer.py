@@ -16,7 +16,7 @@ from pathlib import Path
 from rollview.capture.arrange import Arranged, Entry, arrange
 from rollview.capture.commit_stream import TICK, CommitStream, End, Reading
 from rollview.capture.publication import Publication
-from rollview.catalog import Catalog
+from rollview.catalog import Catalog, Lease
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.core.order import Order
@@ -42,14 +42,20 @@ class CaptureProgress:
 
 
 class Sequencer:
-    """Whoever uses it holds the leases ``source:NAME`` of its streams."""
-
     def __init__(
-        self, catalog: Catalog, root: Path, streams: Sequence[CommitStream], order: Order | None = None
+        self,
+        catalog: Catalog,
+        root: Path,
+        streams: Sequence[CommitStream],
+        lease: Lease,
+        order: Order | None = None,
     ) -> None:
+        """``lease``: on the sources."""
         self._catalog = catalog
+        self._lease = lease
         self._streams = {stream.name: stream for stream in streams}
-        self._publication = Publication(catalog, root, streams)
+        self.reached = {stream.name: stream.start for stream in streams}
+        self._publication = Publication(catalog, root, streams, lease)
         self._order = order or Order()
         self.stopped: dict[str, RollviewError | LayoutChange] = {}
         self._absent = [
@@ -77,10 +83,14 @@ class Sequencer:
     def replace(self, unit: UnitOfWork, memory: Mapping[str, object]) -> CaptureProgress:
         """The one source was copied again, and its log begins at that copy."""
         (stream,) = self._streams.values()
-        arrived = stream.arrive(unit)
-        end = End(stream.position, unit.position, memory, arrived.effective, arrived.effective)
-        self._publication.publish((Entry((arrived,), arrived.effective),), {stream.name: end})
-        with self._catalog.write() as writer:
+        reached = self.reached[stream.name]
+        arrived = stream.arrive(reached, unit)
+        end = End(reached.position, unit.position, memory, arrived.effective, arrived.effective)
+        published = self._publication.publish((Entry((arrived,), arrived.effective),), {stream.name: end}, self.reached)
+        self.reached = dict(published.reached)
+        if published.error is not None:
+            raise published.error
+        with self._catalog.write(self._lease) as writer:
             writer.sources.unhold(stream.name)
         return self._progress()[stream.name]
 
@@ -90,9 +100,9 @@ class Sequencer:
             if name in self.stopped:
                 continue
             try:
-                found = stream.read(limit)
+                found = stream.read(self.reached[name], limit)
             except Exception as error:
-                self.stopped[name] = as_error(name, error, stream.position)
+                self.stopped[name] = as_error(name, error, self.reached[name].position)
             else:
                 if isinstance(found, LayoutChange):
                     self.stopped[name] = found
@@ -108,7 +118,7 @@ class Sequencer:
 
     def _in_time(self, entries: Sequence[Entry]) -> list[Entry]:
         """When entries count as committed never goes back at any source; by commit time, not at all."""
-        floors = {name: stream.latest for name, stream in self._streams.items()}
+        floors = {name: reached.latest for name, reached in self.reached.items()}
         if self._order.by_time:
             newest = max((s.latest for s in self._catalog.sources() if s.latest is not None), default=None)
             floors = dict.fromkeys(floors, newest)
@@ -123,7 +133,7 @@ class Sequencer:
     def _passed_by_all(self, readings: Mapping[str, Reading]) -> datetime | None:
         """What every source has passed; one that is far behind is not waited for."""
         passed = [reading.passed for reading in readings.values()]
-        passed += [stream.known for name, stream in self._streams.items() if name in self.stopped] + self._absent
+        passed += [reached.known for name, reached in self.reached.items() if name in self.stopped] + self._absent
         newest = max((one for one in passed if one is not None), default=None)
         if newest is None:
             return None
@@ -132,7 +142,7 @@ class Sequencer:
         )
 
     def _positions(self) -> dict[str, str]:
-        return {name: stream.position for name, stream in self._streams.items() if name not in self.stopped}
+        return {name: reached.position for name, reached in self.reached.items() if name not in self.stopped}
 
     def _publish(self, readings: Mapping[str, Reading], arranged: Arranged) -> bool:
         """Whether all went well: a value that does not fit stops its source, and the others are read again."""
@@ -142,23 +152,24 @@ class Sequencer:
             for name, reading in readings.items()
             if (end := self._end(name, reading, arranged.taken[name], latest.get(name))) is not None
         }
-        try:
-            self._publication.publish(arranged.entries, ends)
-        except SourceStopped as error:
-            self.stopped[str(error.facts["source"])] = error
-            return False
-        return True
+        published = self._publication.publish(arranged.entries, ends, self.reached)
+        self.reached = dict(published.reached)
+        if isinstance(published.error, SourceStopped):
+            self.stopped[str(published.error.facts["source"])] = published.error
+        elif published.error is not None:
+            raise published.error
+        return published.error is None
 
     def _end(self, name: str, reading: Reading, taken: int, latest: datetime | None) -> End | None:
-        stream = self._streams[name]
+        before = self.reached[name].position
         if taken == len(reading.arrived):
             known = (
                 None if reading.known is None or not reading.complete else max(reading.known, latest or reading.known)
             )
-            return End(stream.position, reading.position, reading.memory, known, latest)
+            return End(before, reading.position, reading.memory, known, latest)
         known = reading.arrived[taken].effective - TICK
-        position = reading.arrived[taken - 1].unit.position if taken else stream.position
-        return End(stream.position, position, None, known, latest)
+        position = reading.arrived[taken - 1].unit.position if taken else before
+        return End(before, position, None, known, latest)
 
     def _hold(self, arranged: Arranged) -> None:
         """What keeps each source waiting is in the catalog, for whoever has to decide."""
@@ -166,7 +177,7 @@ class Sequencer:
         now = {name: (blocked.global_id, blocked.missing) for name, blocked in arranged.blocked.items()}
         if {name: held[name] for name in self._streams if name in held} == now:
             return
-        with self._catalog.write() as writer:
+        with self._catalog.write(self._lease) as writer:
             for name in self._streams:
                 blocked = arranged.blocked.get(name)
                 if blocked is None:
@@ -179,15 +190,15 @@ class Sequencer:
             if name in self.stopped:
                 continue
             try:
-                self._streams[name].source.acknowledge(self._streams[name].position)
+                self._streams[name].source.acknowledge(self.reached[name].position)
             except Exception as error:
-                self.stopped[name] = as_error(name, error, self._streams[name].position)
+                self.stopped[name] = as_error(name, error, self.reached[name].position)
 
     def _progress(self) -> Mapping[str, CaptureProgress]:
         csn = self._catalog.snapshot().moment.csn
         return {
-            name: CaptureProgress(stream.units, stream.rows, stream.position, csn)
-            for name, stream in self._streams.items()
+            name: CaptureProgress(reached.units, reached.rows, reached.position, csn)
+            for name, reached in self.reached.items()
             if name not in self.stopped
         }
 

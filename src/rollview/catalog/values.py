@@ -32,6 +32,7 @@ StepKind = Literal[
     "copy",
     "capture",
     "release",
+    "spool",
 ]
 SCHEMA_CHANGED = "schema_changed"
 DEGRADED = "degraded"
@@ -279,7 +280,11 @@ class HeldPart:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One piece of work of a stage, and the folders it writes to."""
+    """One piece of work of a stage, and the folders it writes to.
+
+    ``tokens``: those of the leases it was begun under. ``expires``: while it runs, when it counts as abandoned
+    unless its process gives a sign of life.
+    """
 
     id: int
     relation: str
@@ -291,6 +296,20 @@ class Step:
     owner: str
     folders: tuple[str, ...]
     profile: Mapping[str, Any]
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The warehouse whose data the catalog describes, and how many steps it has ever begun.
+
+    ``previous``: the id that the data carried before, until they carry this one.
+    """
+
+    warehouse: str
+    previous: str | None
+    begun: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,24 @@ def _(answer: results.Rolled, to: TextOutput) -> None:
 _ROLLED = ("from csn", "to csn", "rows")
 
 
+@_renders(results.CatalogRecovery)
+def _(answer: results.CatalogRecovery, to: TextOutput) -> None:
+    to.say(f"Catalog: warehouse {answer.catalog_id}, {_count(answer.catalog_steps, 'step')}, csn {answer.csn}.")
+    to.say(f"Data:    warehouse {answer.data_id or '(no id)'}, {_count(answer.data_steps, 'step')}.")
+    if answer.accepted:
+        to.say(f"The warehouse goes on from csn {answer.csn} at {_time(answer.time)}, under a new id.")
+    elif answer.fits:
+        to.say("They belong together; there is nothing to recover.")
+    else:
+        to.say("They do not fit, so every other command refuses them.", style="red")
+    if answer.unreadable:
+        to.say(f"Files are gone that the catalog names, so these cannot be read: {', '.join(answer.unreadable)}.")
+    if answer.unknown_folders and (answer.accepted or not answer.fits):
+        to.say(f"The catalog does not know {_count(len(answer.unknown_folders), 'folder')} in the data; they stay:")
+        for folder in answer.unknown_folders:
+            to.say(f"  {folder}")
+
+
 @_renders(results.Maintained)
 def _(answer: results.Maintained, to: TextOutput) -> None:
     if not answer.actions:

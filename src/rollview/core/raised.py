@@ -8,6 +8,8 @@ from __future__ import annotations
 import traceback
 from pathlib import PurePath
 
+from rollview.errors import EngineFailed, RollviewError
+
 _OURS = "rollview"
 
 
@@ -20,3 +22,12 @@ def told(error: BaseException) -> str:
     parts = PurePath(ours[-1].filename).parts
     below = parts[len(parts) - parts[::-1].index(_OURS) :]
     return f"{kind} in {'/'.join(below)}, line {ours[-1].lineno}"
+
+
+def unforeseen(error: Exception) -> RollviewError:
+    """Whatever goes wrong is told, and the work goes on."""
+    if isinstance(error, RollviewError):
+        return error
+    return EngineFailed(
+        f"Something went wrong that was not foreseen: {told(error)}.", hint="The rest goes on. Please report it."
+    )

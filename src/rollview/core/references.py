@@ -22,6 +22,30 @@ _IN_URL = re.compile(r"\w[\w+.-]*://(?!/)[^@]*:.*@", re.DOTALL)
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _PLAIN = ("", "true", "false")
 
+_variables: set[str] = set()
+
+
+class Secret(str):
+    """What a reference refers to. It is text like any other, but does not show itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+def note_variables(*texts: str) -> None:
+    """Remember the variables that these texts refer to, so that no process that is started inherits them."""
+    for text in texts:
+        kind, _, target = text.partition(":")
+        if kind == "env" and _VARIABLE.fullmatch(target) is not None:
+            _variables.add(target)
+
+
+def secret_variables() -> tuple[str, ...]:
+    """The variables of the environment that are known to hold secrets."""
+    return tuple(sorted(_variables))
+
 
 def names_secret(name: str) -> bool:
     """Whether a setting of this name holds a secret."""
@@ -46,9 +70,10 @@ def is_reference(text: str) -> bool:
 
 
 def resolve(text: str, folder: Path, referring: str) -> str:
-    """The text itself, or what it refers to. ``referring``: who does, for the message."""
+    """The text itself, or what it refers to: a ``Secret``. ``referring``: who does, for the message."""
     if not is_reference(text):
         return text
+    note_variables(text)
     kind, _, target = text.partition(":")
     if kind == "file":
         if "://" in target or holds_secret(target):
@@ -62,7 +87,7 @@ def resolve(text: str, folder: Path, referring: str) -> str:
         )
     if target not in os.environ:
         raise UsageError(f"The environment has no variable '{target}', which {referring} refers to.", variable=target)
-    return os.environ[target]
+    return Secret(os.environ[target])
 
 
 def anchored(text: str, folder: Path) -> str:
@@ -73,7 +98,7 @@ def anchored(text: str, folder: Path) -> str:
 
 def _read(path: Path, referring: str) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return Secret(path.read_text(encoding="utf-8").strip())
     except OSError as cause:
         reason = cause.strerror
         raise UsageError(f"Cannot read '{path}', which {referring} refers to: {reason}.", file=str(path)) from None

@@ -162,6 +162,9 @@ def _told_sweep(sweep: Sweep, grace: timedelta, *, later: bool) -> Iterator[Main
         if waiting and later:
             why = f"{what}; they go after {_hours(grace)} in which a reader may still hold them"
             yield MaintenanceDone(owner, None, "hold", why, None, len(waiting), sweep.bytes(waiting))
+    if sweep.unused.foreign:
+        why = f"folders that carry the id of another warehouse stay: {', '.join(sweep.unused.foreign)}"
+        yield MaintenanceDone(None, None, "hold", why, None, 0, 0)
     for owner, trim in sweep.trims:
         why = f"its Delta log begins at version {trim.version}"
         yield MaintenanceDone(owner, trim.root.name, "trim", why, None, len(trim.paths), trim.bytes)

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rollview.publish.belonging import check_belongs
     from rollview.publish.recover import discard_abandoned, has_let_go
+    from rollview.publish.restored import accept_catalog, look_at_catalog
 
-__all__ = ["discard_abandoned", "has_let_go"]
-__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "rollview.publish.recover"))
+__all__ = ["accept_catalog", "check_belongs", "discard_abandoned", "has_let_go", "look_at_catalog"]
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "accept_catalog": "rollview.publish.restored",
+        "check_belongs": "rollview.publish.belonging",
+        "discard_abandoned": "rollview.publish.recover",
+        "has_let_go": "rollview.publish.recover",
+        "look_at_catalog": "rollview.publish.restored",
+    },
+)

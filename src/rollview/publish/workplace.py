@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rollview import engine, publish, relations
 from rollview.catalog import Catalog, Snapshot
+from rollview.core import references
 from rollview.core.order import Order
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Workplace:
     @property
     def spark(self) -> SparkSession:
         if self._session is None:
+            for source in self.catalog.sources():
+                references.note_variables(source.settings["address"], *source.settings["options"].values())
             start = engine.session
             self._session = start.adopt(self.given) if self.given is not None else start.start(self._conf)
         return self._session
@@ -46,6 +49,10 @@ class Workplace:
 
     def reader(self) -> Reader:
         return relations.Reader(self.spark, self.data, self.snapshot())
+
+    def check(self) -> None:
+        """Refuse a catalog that does not belong to the data."""
+        publish.check_belongs(self.catalog, self.data)
 
     def recover(self) -> None:
         """Before the first change, and after one that ended badly: take away what was begun and will not go on."""

@@ -8,12 +8,11 @@ from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rollview.schedule.commands import (
-        capture_sources,
         maintain_relations,
         refresh_views,
         roll_views,
         run_until,
     )
 
-__all__ = ["capture_sources", "maintain_relations", "refresh_views", "roll_views", "run_until"]
+__all__ = ["maintain_relations", "refresh_views", "roll_views", "run_until"]
 __getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "rollview.schedule.commands"))

@@ -19,9 +19,9 @@ from rollview.publish.merge import merge_if_many
 from rollview.publish.workplace import Workplace
 from rollview.relations.plans import plan_of
 from rollview.relations.points import Point, recorded_by, resolve
-from rollview.results import Captured, Maintained, Progress, Refreshed, Rolled
+from rollview.results import Maintained, Progress, Refreshed, Rolled
 from rollview.schedule.cadence import Words
-from rollview.schedule.crew import Crew, capture_all, run_rounds
+from rollview.schedule.crew import Crew, run_rounds
 from rollview.schedule.daemon import Event, work
 from rollview.schedule.refresh import Refresh, refresh, roll
 from rollview.schedule.selection import going_on, select_relations, select_views, views_below
@@ -80,6 +80,8 @@ def maintain_relations(
     grace: timedelta,
     on_progress: OnProgress | None,
 ) -> Maintained:
+    # It removes what the catalog does not know, so it has to be the right one, now.
+    place.check()
     if not explain:
         place.recover()
     names = select_relations(place.snapshot(), select) if select else None
@@ -91,15 +93,6 @@ def maintain_relations(
 
     todo = Maintenance(place.data, place.catalog, lambda: place.spark, keep, grace, on_progress or _silent, move_on)
     return maintain(todo, names, explain=explain)
-
-
-def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
-    """All sources without names. One that fails stops no other."""
-    place.recover()
-    catalog = place.catalog
-    known = [catalog.source(name).name for name in names] or [source.name for source in catalog.sources()]
-    done = capture_all(catalog, place.data, tuple(dict.fromkeys(known)), place.order)
-    return Captured(place.snapshot().moment.csn, done)
 
 
 def run_until(

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from rollview.capture import run as capturing
+from rollview.capture.plan import Group, plan_capture
+from rollview.capture.run import run_group
 from rollview.catalog import Catalog, Part
 from rollview.core.order import Order
+from rollview.core.raised import unforeseen
 from rollview.errors import Busy, RollviewError
-from rollview.results import Captured, Refreshed, SourceCaptured
+from rollview.results import Captured, Refreshed
 from rollview.schedule.cadence import Words, every
-from rollview.schedule.daemon import Event, Group, paced, unforeseen
+from rollview.schedule.daemon import Event, ViewGroup, paced
 from rollview.schedule.due import Turns
 
-_PATIENCE = 30.0
 _SLICE = 5.0
 """Seconds after which a view that is far behind lets the others have their turn."""
 GROUP = "rollview.group"
@@ -45,9 +46,9 @@ class Crew:
         self._turns = Turns(catalog, schedule, every(interval))
 
     def due_sources(self) -> Sequence[Group]:
-        return capturing.together(self._catalog, self._turns.sources(), self._order)
+        return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
-    def due_views(self) -> Sequence[Group]:
+    def due_views(self) -> Sequence[ViewGroup]:
         """Each view by itself, or with the others of its group."""
         snapshot, due = self._catalog.snapshot(), self._turns.views()
         groups: dict[str, list[str]] = {}
@@ -58,20 +59,20 @@ class Crew:
         return [tuple(names) for names in groups.values() if any(name in due for name in names)]
 
     def sources(self) -> Sequence[Group]:
-        names = tuple(source.name for source in self._catalog.sources())
-        return capturing.together(self._catalog, names, self._order)
+        records = self._catalog.sources()
+        return plan_capture(records, [source.name for source in records], self._order).groups
 
     def stale_views(self) -> Sequence[str]:
         return self._turns.stale()
 
     def capture(self, names: Group) -> Captured:
         try:
-            done = _capture(self._catalog, self._root, names, self._order, 0.0)
+            done = run_group(self._catalog, self._root, names, self._order, 0.0)
             return Captured(self._catalog.snapshot().moment.csn, done)
         finally:
             self._turns.captured(names)
 
-    def refresh(self, names: Group) -> Refreshed:
+    def refresh(self, names: ViewGroup) -> Refreshed:
         """For a while: what is not done then has its next turn at once, after the others."""
         newest = self._catalog.snapshot().moment.csn
         done = self._refreshed(names, _SLICE)
@@ -93,28 +94,6 @@ class Crew:
             raise
         self._turns.refreshed(names)
         return done
-
-
-def capture_all(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> tuple[SourceCaptured, ...]:
-    """What each source gave, or why it gave nothing."""
-    done: list[SourceCaptured] = []
-    for group in capturing.together(catalog, names, order):
-        try:
-            done += _capture(catalog, root, group, order, _PATIENCE)
-        except Exception as error:
-            done += [_told(catalog, name, unforeseen(error)) for name in group]
-    return tuple(done)
-
-
-def _capture(catalog: Catalog, root: Path, names: Group, order: Order, wait: float) -> tuple[SourceCaptured, ...]:
-    done = capturing.capture(catalog, root, names, order, wait)
-    return tuple(_told(catalog, name, done[name]) for name in names)
-
-
-def _told(catalog: Catalog, name: str, done: capturing.Captured) -> SourceCaptured:
-    if isinstance(done, RollviewError):
-        return SourceCaptured(name, 0, 0, catalog.source(name).position, done.message, done.retryable)
-    return SourceCaptured(name, done.units, done.rows, done.position, notes=done.notes)
 
 
 def run_rounds(crew: Crew, interval: float, stop: threading.Event, rounds: int) -> Iterator[Event]:

@@ -19,8 +19,9 @@ from itertools import count
 from types import FrameType
 from typing import Any, Protocol
 
-from rollview.core.raised import told
-from rollview.errors import Busy, EngineFailed, RollviewError
+from rollview.capture.plan import Group
+from rollview.core.raised import unforeseen
+from rollview.errors import Busy, RollviewError
 from rollview.results import Captured, Refreshed
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -29,18 +30,17 @@ _TICK = 0.2
 
 Event = Captured | Refreshed | RollviewError
 
-Group = tuple[str, ...]
-"""Sources that are captured together because they wait for each other, or views that are published together; mostly
-one."""
+ViewGroup = tuple[str, ...]
+"""Views that are published together; mostly one."""
 
 
 class DueWork(Protocol):
     """Whoever knows what is due, and does it."""
 
     def due_sources(self) -> Sequence[Group]: ...
-    def due_views(self) -> Sequence[Group]: ...
+    def due_views(self) -> Sequence[ViewGroup]: ...
     def capture(self, names: Group) -> Captured: ...
-    def refresh(self, names: Group) -> Refreshed: ...
+    def refresh(self, names: ViewGroup) -> Refreshed: ...
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class _Work:
     capturing: ThreadPoolExecutor
     refreshing: ThreadPoolExecutor
     sources: dict[Group, Future[Captured]] = field(default_factory=dict)
-    views: dict[Group, Future[Refreshed]] = field(default_factory=dict)
+    views: dict[ViewGroup, Future[Refreshed]] = field(default_factory=dict)
 
     def begin(self) -> None:
         for group in self.crew.due_sources():
@@ -101,15 +101,6 @@ def _outcome(ended: Future[Captured] | Future[Refreshed]) -> Iterator[Event]:
         return
     except Exception as error:
         yield unforeseen(error)
-
-
-def unforeseen(error: Exception) -> RollviewError:
-    """Whatever goes wrong is told, and the work goes on."""
-    if isinstance(error, RollviewError):
-        return error
-    return EngineFailed(
-        f"Something went wrong that was not foreseen: {told(error)}.", hint="The rest goes on. Please report it."
-    )
 
 
 def paced(interval: float, stop: threading.Event, rounds: int) -> Iterator[int]:

@@ -6,10 +6,11 @@ driver, reaches another source or ends a process. Errors that drivers tell in ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from errno import EDQUOT, ENOSPC
+from typing import Any
 
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.raised import told
@@ -118,6 +119,14 @@ class _Guarded:
     def order(self, position: str) -> int:
         with named(self._name, position):
             return self._source.order(position)
+
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        with named(self._name):
+            self._source.withdraw(memory)
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        with named(self._name):
+            self._source.tidy(memory)
 
     def remove(self) -> None:
         with named(self._name):

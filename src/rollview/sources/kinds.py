@@ -12,6 +12,7 @@ from rollview.errors import UsageError
 from rollview.sources.boundary import guarded, named
 from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
 
 
 def _debezium(opening: Opening) -> Source:
@@ -74,14 +75,23 @@ def new_memory() -> dict[str, str]:
 
 def open_new(name: str, settings: SourceSettings) -> Source:
     """A source that the catalog does not know yet."""
-    return _open(Opening(name, settings, _address(name, settings), new_memory(), {}))
+    return _open(Opening(name, settings, _address(name, settings), new_memory(), {}, _new_attempt()))
 
 
 def open_known(
-    name: str, settings: SourceSettings, memory: Mapping[str, Any], tables: Mapping[str, SourceTable]
+    name: str,
+    settings: SourceSettings,
+    memory: Mapping[str, Any],
+    tables: Mapping[str, SourceTable],
+    fence: Callable[[], None],
+    space: Space | None = None,
 ) -> Source:
     """A source that was opened before: with what it had to remember, and its tables as they were captured last."""
-    return _open(Opening(name, settings, _address(name, settings), memory, tables))
+    return _open(Opening(name, settings, _address(name, settings), memory, tables, _new_attempt(), fence, space))
+
+
+def _new_attempt() -> str:
+    return uuid4().hex[:8]
 
 
 def _address(name: str, settings: SourceSettings) -> str:

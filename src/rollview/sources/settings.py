@@ -22,8 +22,12 @@ ON_BAD_VALUE = "on_bad_value"
 IN_PLACE = "in_place"
 ALLOW_OUTSIDE = "allow_outside"
 OPEN_ALARM = "open_alarm"
+SPOOL_LIMIT = "spool_limit"
+TIMEOUT = "timeout"
+_TIMEOUT = "5 minutes"
 
 _OPEN_ALARM = "15 minutes"
+_SPOOL_LIMIT = "50 GB"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
@@ -100,6 +104,8 @@ class SourceSettings:
                     f"The secret '{option}' does not belong in a source's settings.",
                     hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
                 )
+        if self.timeout <= 0:
+            raise UsageError(f"{TIMEOUT} is '{self.options[TIMEOUT]}'.", hint="Write for example '5 minutes'.")
         if not self.tables:
             raise UsageError("The source has no tables.", hint="Name at least one.")
         if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
@@ -113,6 +119,7 @@ class SourceSettings:
             if self.options.get(option, "true") not in ("true", "false"):
                 raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
         duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
+        size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -128,6 +135,11 @@ class SourceSettings:
         return self.options.get(ON_BAD_VALUE, "stop") == "quarantine"
 
     @property
+    def timeout(self) -> float:
+        """So many seconds may a server give nothing while it is asked something."""
+        return duration(self.options.get(TIMEOUT, _TIMEOUT)).total_seconds()
+
+    @property
     def copies(self) -> bool:
         """Whether tables are copied that could be read where they are."""
         return self.options.get(IN_PLACE, "true") == "false"
@@ -141,6 +153,11 @@ class SourceSettings:
     def open_alarm(self) -> timedelta:
         """How long a transaction may be open before somebody should look at it."""
         return duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
+
+    @property
+    def spool_limit(self) -> int:
+        """Bytes of rows that may be on disk while the source is captured."""
+        return size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)

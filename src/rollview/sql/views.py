@@ -6,17 +6,19 @@ Law: a view begins at one csn, after its tables have what it needs; one that oth
 from __future__ import annotations
 
 from rollview.algebra.definition import Declared
+from rollview.algebra.unsafe import refuse_unsafe
 from rollview.capture.requests import cover
 from rollview.engine.meter import Meter
 from rollview.errors import InUse
 from rollview.propagate import plan_create, run_create
 from rollview.propagate.begin import check_begin
-from rollview.publish.steps import drop, take_away
+from rollview.publish.step import drop, dropped
 from rollview.publish.workplace import Workplace
 from rollview.results import ViewCreated
 
 
 def create_view(place: Workplace, declared: Declared) -> ViewCreated:
+    refuse_unsafe(declared.query)
     place.recover()
     notes = cover(place.catalog, place.data, declared)
     with place.catalog.lease("definitions", f"relation:{declared.name}") as lease:
@@ -36,5 +38,5 @@ def drop_view(place: Workplace, name: str) -> None:
         readers = tuple(reader.name for reader in snapshot.readers(view.name))
         if readers:
             raise InUse("view", view.name, readers)
-        step = drop(writer, view)
-    take_away(place.catalog, place.data, view, step)
+        drop(writer, view)
+    dropped()

@@ -16,11 +16,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from rollview.core import durable
 from rollview.core.lent import Lent
 from rollview.core.phases import phase
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
-from rollview.store import durable, links, parquet
+from rollview.store import links, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.log import DeltaLog

@@ -18,9 +18,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rollview.core import durable
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.schema import Schema
-from rollview.store import durable
 from rollview.store.datafile import DataFile, linked_name
 from rollview.types.arrow import arrow_schema
 

@@ -30,7 +30,7 @@ from sqlglot.errors import SqlglotError
 from rollview.core.bad_row import BadRow
 from rollview.core.names import same
 from rollview.core.schema import Column
-from rollview.errors import BadValue, LostPosition, SchemaChanged
+from rollview.errors import BadValue, LostPosition, SchemaChanged, Unreadable
 from rollview.sources.binlog.charsets import find_unreadable
 from rollview.sources.binlog.ddl import UnclearError, altered
 from rollview.sources.binlog.events import reason_to_stop
@@ -68,6 +68,11 @@ def done_through(position: str) -> str:
 
 def read_from(position: str) -> str:
     return position.rpartition("@")[2]
+
+
+def prepared_after(position: str) -> str | None:
+    """Where the first XA transaction lies that is prepared and neither committed nor rolled back; None if none is."""
+    return position.partition("@")[2] or None
 
 
 def _global_id(xid: Xid) -> str:
@@ -227,6 +232,10 @@ class BinlogStream:
             raise LostPosition(
                 self._opening.name, f"table '{event.table}' has a column of a new kind: {error}"
             ) from None
+        # Whatever else the driver raises where an event is not as it thinks.
+        except Exception as error:
+            what = f"the driver cannot read the rows of table '{event.table}' ({type(error).__name__})"
+            raise Unreadable(self._opening.name, what, place=f"transaction {self._gtid}") from None
         return rows
 
     def _decoded(

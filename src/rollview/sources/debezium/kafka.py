@@ -21,6 +21,13 @@ except ModuleNotFoundError as error:
 
 _SECONDS = 10.0
 _AT_ONCE = 1000
+_WAITS = {
+    "socket.timeout.ms": 10_000,
+    "socket.connection.setup.timeout.ms": 10_000,
+    "socket.keepalive.enable": True,
+    "session.timeout.ms": 10_000,
+}
+"""How long a broker is waited for, unless the settings say otherwise."""
 _PROTOCOL = "security.protocol"
 
 
@@ -38,7 +45,7 @@ class KafkaStreams:
         self._topics = [f"{prefix}.transaction", *(f"{prefix}.{table}" for table in tables)]
         own = {"bootstrap.servers": brokers, "group.id": f"rollview-{source}", "enable.auto.commit": False}
         reading = {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
-        self._consumer = Consumer({**settings, **own, **reading}, logger=_Silent())
+        self._consumer = Consumer({**_WAITS, **settings, **own, **reading}, logger=_Silent())
 
     def start(self) -> Mapping[str, Place]:
         return {
@@ -47,6 +54,12 @@ class KafkaStreams:
             for partition in self._partitions(topic)
             for low in [self._bounds(topic, partition)[0]]
         }
+
+    def listed(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    def check(self, places: Mapping[str, Place], known: Mapping[str, Sequence[str]] | None) -> None:
+        """Every offset is told by the broker."""
 
     def records(self, stream: str, after: Place) -> Iterator[Found]:
         topic, _, partition = stream.rpartition("/")
@@ -59,7 +72,7 @@ class KafkaStreams:
         offset = after[0]
         while offset < high:
             # It waits for as many as it is asked for, so it is never asked for more than there are.
-            messages = self._consumer.consume(min(_AT_ONCE, high - offset), _SECONDS)
+            messages = self._consume(min(_AT_ONCE, high - offset))
             if not messages:
                 raise SourceDown(self._source, f"topic '{topic}' gives nothing after offset {offset}")
             for message in messages:
@@ -70,6 +83,12 @@ class KafkaStreams:
                     raise SourceDown(self._source, str(failure))
                 offset = (message.offset() or 0) + 1
                 yield Found(stream, [offset], message.value())
+
+    def _consume(self, count: int) -> Sequence[Any]:
+        try:
+            return self._consumer.consume(count, _SECONDS)
+        except KafkaException as error:
+            raise SourceDown(self._source, str(error.args[0])) from None
 
     def close(self) -> None:
         self._consumer.close()

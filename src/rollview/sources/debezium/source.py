@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,22 +22,27 @@ from rollview.sources.debezium.assembly import Assembly, Placed, Places, Whole
 from rollview.sources.debezium.records import Event, Heartbeat, TransactionEnd, UnknownRecordError, parse
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
 from rollview.sources.debezium.values import OPTIONS, UNAVAILABLE, decode, is_known
+from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
     Batch,
     Capability,
     Changes,
     Finding,
     FirstCopy,
+    Health,
+    LeavesNothing,
     Opening,
     Row,
     Rows,
     SourceTable,
     UnitOfWork,
 )
-from rollview.sources.settings import TableSettings
+from rollview.sources.settings import OPEN_ALARM, TableSettings
 from rollview.sources.values import as_rows
 
 _KAFKA = "kafka."
+_FILES = "files"
+"""What the position remembers: the files that there were when it was read."""
 _EVERYTHING = 10**12
 _SHOWN = 60
 _MEND = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
@@ -50,7 +55,7 @@ class _Collected:
     replaces: bool = False
 
 
-class DebeziumSource:
+class DebeziumSource(LeavesNothing):
     kind: ClassVar[str] = "debezium"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.SCHEMA_MESSAGES}
 
@@ -58,16 +63,18 @@ class DebeziumSource:
         self._opening = opening
         self._options = opening.settings.options
         self._streams = _open_streams(opening)
+        self._known: Mapping[str, Sequence[str]] | None = opening.memory.get(_FILES)
+        self._health = Health()
 
     def check(self) -> tuple[Finding, ...]:
         found = [finding for table in self._opening.settings.tables for finding in _table_findings(table)]
         for name, value in self._options.items():
-            if not name.startswith(_KAFKA) and value not in OPTIONS.get(name, ()):
+            if not name.startswith(_KAFKA) and name != OPEN_ALARM and value not in OPTIONS.get(name, ()):
                 known = "; ".join(f"{option}: {' or '.join(values)}" for option, values in OPTIONS.items())
                 found.append(Finding(f"the option '{name}' or its value is not known; there are {known}"))
         try:
-            self._streams.start()
-        except SourceDown as error:
+            self._streams.check(self._streams.start(), None)
+        except (SourceDown, SourceStopped) as error:
             found.append(Finding(error.message))
         return tuple(found)
 
@@ -77,17 +84,26 @@ class DebeziumSource:
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
         tables = {table.name: table for table in self.tables()}
-        assembly = Assembly(self._opening.name, self._opening.settings.remotes, dict(self._streams.start()))
+        places = dict(self._streams.start())
+        self._streams.check(places, None)
+        assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
         state = _State(self._opening.name, tables)
         moment = self._replay(assembly, state)
 
         def rows(remote: str) -> Iterator[Rows]:
             yield list(state.rows[remote].elements())
 
-        yield FirstCopy(_text(assembly.places), moment, tuple(tables.values()), rows, self._opening.memory)
+        memory = {**self._opening.memory, _FILES: self._files()}
+        yield FirstCopy(_text(assembly.places), moment, tuple(tables.values()), rows, memory)
 
     def read(self, after: str, limit: int) -> Batch:
         places = {**self._streams.start(), **json.loads(after)}
+        self._streams.check(places, self._known)
+        memory = {**self._opening.memory, _FILES: self._files()}
+        if self._brings_files():
+            # Files are known before a record of them is published, so one that is not known was never read.
+            self._known = self._files()
+            return Batch((), after, complete=False, memory=memory)
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
         known = self._opening.known
         units: list[UnitOfWork] = []
@@ -101,19 +117,27 @@ class DebeziumSource:
         if stopped is not None and not units:
             raise stopped
         if stopped is not None:
-            return Batch(tuple(units), units[-1].position, complete=False)
+            return Batch(tuple(units), units[-1].position, complete=False, memory=memory)
         position = units[-1].position if units else after
+        self._health = _health(assembly) if complete else Health()
         times = [unit.time for unit in units] + ([] if assembly.waits else beats)
-        return Batch(tuple(units), position, complete, known=max(times, default=None) if complete else None)
+        return Batch(tuple(units), position, complete, memory, max(times, default=None) if complete else None)
+
+    def health(self) -> Health:
+        return self._health
+
+    def _files(self) -> dict[str, list[str]]:
+        return {stream: list(names) for stream, names in self._streams.listed().items()}
+
+    def _brings_files(self) -> bool:
+        known = self._known or {}
+        return any(not set(names) <= set(known.get(stream, ())) for stream, names in self._files().items())
 
     def acknowledge(self, position: str) -> None:
         """Files and topics are kept by their own rules."""
 
     def order(self, position: str) -> int:
         return sum(place[0] for place in json.loads(position).values())
-
-    def remove(self) -> None:
-        """Nothing was put there."""
 
     def close(self) -> None:
         self._streams.close()
@@ -255,6 +279,13 @@ class DebeziumSource:
             raise BadValue(self._opening.name, table.name, column.name, reason, event.transaction) from None
 
 
+def _health(assembly: Assembly) -> Health:
+    if assembly.oldest is None:
+        return Health()
+    transaction, since = assembly.oldest
+    return Health(oldest_open=f"transaction {transaction}", open_since=since)
+
+
 class _State:
     """Rows as a bag, while events are replayed."""
 
@@ -283,7 +314,7 @@ class _State:
 
 def _open_streams(opening: Opening) -> Streams:
     if not opening.address.startswith("kafka://"):
-        return FolderStreams(opening.name, Path(opening.address))
+        return FolderStreams(Inside.of(opening), opening.settings.options.get("file_order"))
     from rollview.sources.debezium.kafka import KafkaStreams
 
     settings = {

@@ -39,6 +39,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LeavesNothing,
     Opening,
     Rows,
     SourceTable,
@@ -72,7 +73,7 @@ class _TableFiles:
         return tuple(path for path in self.now if path not in self.before) if same else None
 
 
-class FilesSource:
+class FilesSource(LeavesNothing):
     kind: ClassVar[str] = "files"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.ACROSS_TABLES, Capability.KEYS, Capability.TRUNCATE}
@@ -84,6 +85,8 @@ class FilesSource:
         self._inside = Inside.of(opening)
         self._seconds = float(opening.settings.options.get("settle_seconds", SETTLE_SECONDS))
         self._confirm_seconds = float(opening.settings.options.get("confirm_empty_seconds", CONFIRM_SECONDS))
+        self._memory = opening.memory
+        self._memories: Mapping[str, Mapping[str, Any]] = {}
         self._alarm: str | None = None
         self._being_written: str | None = None
 
@@ -106,18 +109,27 @@ class FilesSource:
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
-        number = int(self._opening.memory.get("readings", 0)) + 1
+        number = int(self._memory.get("readings", 0)) + 1
         tables = self.tables()
         readings = {table.name: self._reading(table, {}) for table in tables}
 
         def rows(remote: str) -> Iterator[Rows]:
-            yield self._whole(readings[remote])
+            reading = readings[remote]
+            if reading.table.constraints.primary_key:
+                # Whether a key is there once can only be told of all rows together.
+                yield self._whole(reading)
+                return
+            for path in reading.now:
+                yield self._read(reading, (path,))
 
         memory = self._remembered(number, readings)
         yield FirstCopy(str(number), datetime.now(UTC), tables, rows, memory)
 
     def read(self, after: str, limit: int) -> Batch:
-        files: Mapping[str, Any] = self._opening.memory["files"]
+        self._memory = self._memories.get(after, self._opening.memory)
+        self._memories = {after: self._memory}
+        self._alarm = self._being_written = None
+        files: Mapping[str, Any] = self._memory["files"]
         known = datetime.now(UTC) - timedelta(seconds=self._seconds)
         try:
             readings = {
@@ -129,14 +141,17 @@ class FilesSource:
             return Batch((), after)
         in_doubt = self._in_doubt(readings)
         if in_doubt is not None:
-            return Batch((), after, memory={**self._opening.memory, _EMPTY: in_doubt})
+            return Batch((), after, memory=self._remember(after, {**self._memory, _EMPTY: in_doubt}))
         if not any(reading.changed for reading in readings.values()):
-            remembered = {key: value for key, value in self._opening.memory.items() if key != _EMPTY}
-            return Batch((), after, memory=remembered if _EMPTY in self._opening.memory else None, known=known)
+            if _EMPTY not in self._memory:
+                return Batch((), after, known=known)
+            believed = {key: value for key, value in self._memory.items() if key != _EMPTY}
+            return Batch((), after, memory=self._remember(after, believed), known=known)
         position = str(int(after) + 1)
         changes = {remote: self._changes(reading) for remote, reading in readings.items() if reading.changed}
         unit = UnitOfWork(position, position, _newest(readings.values()), changes)
-        return Batch((unit,), position, memory=self._remembered(int(position), readings), known=known)
+        memory = self._remember(position, self._remembered(int(position), readings))
+        return Batch((unit,), position, memory=memory, known=known)
 
     def health(self) -> Health:
         return Health(alarm=self._alarm, oldest_open=self._being_written)
@@ -146,9 +161,6 @@ class FilesSource:
 
     def order(self, position: str) -> int:
         return int(position)
-
-    def remove(self) -> None:
-        """Nothing was put into the folders."""
 
     def close(self) -> None:
         """No connection is open."""
@@ -184,7 +196,7 @@ class FilesSource:
         """The folders that look emptied, by their tables, and since when; None if that is believed, or none does."""
         if self._confirm_seconds <= 0:
             return None
-        now, known = datetime.now(UTC), self._opening.memory.get(_EMPTY, {})
+        now, known = datetime.now(UTC), self._memory.get(_EMPTY, {})
         found: dict[str, Any] = {}
         for remote, reading in readings.items():
             paths = emptied(reading.before, reading.now)
@@ -200,7 +212,7 @@ class FilesSource:
         folder = self._folder(self._opening.settings.table(remote))
         with self._inside.reading():
             try:
-                check_devices(folder, paths, self._opening.memory.get(_FOLDERS, {}).get(remote, {}))
+                check_devices(folder, paths, self._memory.get(_FOLDERS, {}).get(remote, {}))
             except OtherDeviceError as error:
                 what = f"'{folder / str(error)}' is empty, and on another device than its files were: is it mounted?"
                 mend = f"if it is to be empty, rollview source resnapshot {self._opening.name}"
@@ -263,6 +275,11 @@ class FilesSource:
         except UnreadableError as error:
             raise BadValue(self._opening.name, table, "*", f"{error}{where}") from None
 
+    def _remember(self, position: str, memory: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What belongs to a position is known here, too, when it is read on from there."""
+        self._memories = {**self._memories, position: memory}
+        return memory
+
     def _remembered(self, number: int, readings: Mapping[str, _TableFiles]) -> dict[str, Any]:
         files = {remote: {path: list(facts) for path, facts in r.now.items()} for remote, r in readings.items()}
         with self._inside.reading():
@@ -270,7 +287,7 @@ class FilesSource:
                 remote: dict(devices(self._folder(self._opening.settings.table(remote)), r.now))
                 for remote, r in readings.items()
             }
-        kept = {key: value for key, value in self._opening.memory.items() if key != _EMPTY}
+        kept = {key: value for key, value in self._memory.items() if key != _EMPTY}
         return {**kept, "readings": number, "files": files, _FOLDERS: folders}
 
 

@@ -7,7 +7,7 @@ checked unless the address says otherwise, and no secret of the address is in an
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,30 +20,36 @@ from rollview.sources.postgres.values import SESSION
 try:
     import psycopg
     from psycopg import conninfo
+
+    from rollview.core.patience import PARAMETERS, connection_type
 except ModuleNotFoundError as error:
     raise EnvironmentFault(
         "A PostgreSQL source needs the package psycopg.", hint="pip install 'rollview[postgres]'"
     ) from error
 
-_CONNECT_SECONDS = 10
 _IN_USE = ("55006", "55P03", "57014", "57P01", "57P02", "57P03", "53300")
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class PostgresServer:
-    def __init__(self, source: str, address: str) -> None:
+    def __init__(self, source: str, address: str, seconds: float) -> None:
+        """``seconds``: how long the server may give nothing while it is asked something."""
         self._source = source
         self._parameters = _parameters(source, address)
+        self._connection = connection_type(seconds)
 
     @contextmanager
     def connected(self, **options: Any) -> Iterator[Connection]:
         """A connection in which every statement is its own transaction."""
-        with self.translated(), psycopg.connect(**self._parameters, autocommit=True, **options) as connection:
+        with self.translated(), self._connected(options) as connection:
             if "replication" not in options:
                 for statement in SESSION:
                     connection.execute(statement.encode())
             yield connection
+
+    def _connected(self, options: Mapping[str, Any]) -> Connection:
+        return self._connection.connect(**self._parameters, autocommit=True, **options)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -76,7 +82,7 @@ def _parameters(source: str, address: str) -> dict[str, Any]:
     # An '@', '/', '?' or '#' of a password that is not percent-encoded puts a piece of it there.
     if has_stray_at(address) or "@" in str(given.get("host") or "").removeprefix("@"):
         raise _not_understood(source)
-    own = {"connect_timeout": _CONNECT_SECONDS, "application_name": "rollview"}
+    own = {**PARAMETERS, "application_name": "rollview"}
     return {**own, **given, **postgres_tls(given, os.environ)}
 
 

@@ -146,12 +146,14 @@ class PostgresStream:
         match message:
             case Begin():
                 self._draft = _Draft(message)
-                self._backlog = Backlog() if message.commit_lsn < after else None
+                self._backlog = Backlog(self._opening.room) if message.commit_lsn < after else None
             case Commit():
                 waiting, self._backlog = self._backlog, None
                 is_new = message.end_lsn > after
                 for data in (waiting or ()) if is_new else ():
                     self._take([data], after)
+                if waiting is not None:
+                    waiting.close()
                 self._step(message if is_new else None)
             case BeginPrepare():
                 self._draft = _Draft(message)

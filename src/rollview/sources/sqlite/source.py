@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.protocol import (
+    ATTEMPT,
     Batch,
     Capability,
     Changes,
@@ -43,6 +45,7 @@ from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
+_PIECE_BYTES = 16 << 20
 _AT_ONCE = 5_000
 
 
@@ -62,7 +65,7 @@ class SqliteSource:
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._names = [Names(opening.memory["tag"], place) for place in range(len(opening.settings.tables))]
+        self._names = self._named(opening.memory.get(ATTEMPT, ""))
         self._connection = self._connect(Path(opening.address))
 
     def check(self) -> tuple[Finding, ...]:
@@ -86,7 +89,8 @@ class SqliteSource:
         self._install()
         with self._reading():
             tables = {table.name: table for table in self.tables()}
-            position = _position([self._place(names, self._newest(names)) for names in self._names])
+            own = self._named(self._opening.attempt)
+            position = _position([self._place(names, self._newest(names)) for names in own])
 
             sieve = Sieve(self._opening)
 
@@ -94,7 +98,7 @@ class SqliteSource:
                 yield from self._rows(tables[remote], sieve)
 
             slots = {remote: list(self._layout(remote).names) for remote in tables}
-            memory = {**self._opening.memory, "slots": slots}
+            memory = {**self._opening.memory, "slots": slots, ATTEMPT: self._opening.attempt}
             yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
@@ -128,11 +132,17 @@ class SqliteSource:
     def order(self, position: str) -> int:
         return sum(place.number for place in _parsed(position))
 
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        if memory.get(ATTEMPT, "") != self._opening.attempt:
+            own = {name for names in self._named(self._opening.attempt) for name in names.all}
+            with self._translated():
+                self._drop({name: kind for name, kind in self._left().items() if name in own})
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        self._take_away(keep=self._named(memory.get(ATTEMPT, "")))
+
     def remove(self) -> None:
-        with self._writing():
-            for names in self._names:
-                for statement in triggers.drop(names):
-                    self._connection.execute(statement)
+        self._take_away(keep=())
 
     def close(self) -> None:
         self._connection.close()
@@ -153,21 +163,53 @@ class SqliteSource:
             connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             return connection
 
+    def _named(self, attempt: str) -> list[Names]:
+        """Older versions left one thing for all attempts."""
+        tag = self._opening.memory["tag"]
+        return [Names(f"{tag}_{attempt}" if attempt else tag, place) for place in range(len(self._remotes))]
+
     def _install(self) -> None:
+        """Beside what the present position is read from, which stays until the copy is published."""
+        self._take_away(keep=self._names if self._opening.known else ())
+        self._opening.fence()
         with self._writing():
-            for names, remote in zip(self._names, self._remotes, strict=True):
-                for statement in (*triggers.drop(names), *triggers.create(names, self._layout(remote))):
+            for names, remote in zip(self._named(self._opening.attempt), self._remotes, strict=True):
+                for statement in triggers.create(names, self._layout(remote)):
+                    self._connection.execute(statement)
+
+    def _left(self) -> dict[str, str]:
+        return triggers.left(self._connection, self._opening.memory["tag"])
+
+    def _take_away(self, keep: Sequence[Names]) -> None:
+        """Whoever takes over after the fence has names that are not among those that were found before it."""
+        kept = {name for names in keep for name in names.all}
+        with self._translated():
+            found = {name: kind for name, kind in self._left().items() if name not in kept}
+        if found:
+            self._opening.fence()
+            self._drop(found)
+
+    def _drop(self, found: Mapping[str, str]) -> None:
+        if found:
+            with self._writing():
+                for statement in triggers.drop(found):
                     self._connection.execute(statement)
 
     def _rows(self, table: SourceTable, sieve: Sieve) -> Iterator[Rows]:
         columns = ", ".join(map(quoted, table.schema.names))
         with self._translated():
             cursor = self._connection.execute(f"SELECT {columns} FROM {quoted(table.name)}")
-            while piece := cursor.fetchmany(_PIECE):
+            few: list[pa.Table] = []
+            while piece := cursor.fetchmany(_AT_ONCE):
                 try:
-                    yield Section.of(read_columns(zip(*piece, strict=True), table.schema))
+                    few.append(read_columns(zip(*piece, strict=True), table.schema))
                 except NotPlainError:
                     yield _decoded(table, piece, None, +1, sieve)
+                if sum(rows.num_rows for rows in few) >= _PIECE or sum(rows.nbytes for rows in few) > _PIECE_BYTES:
+                    yield Section.of(pa.concat_tables(few))
+                    few = []
+            if few:
+                yield Section.of(pa.concat_tables(few))
 
     def _found(self, seen: Sequence[_Place]) -> tuple[Sieve, list[tuple[_Place, Changes | None]]]:
         sieve = Sieve(self._opening)

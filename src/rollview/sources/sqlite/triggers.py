@@ -12,6 +12,8 @@ that went on otherwise after a backup was restored.
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rollview.sources.sqlite.layout import SqliteLayout, Unique, quoted
@@ -21,7 +23,7 @@ TIMES = ("bi", "ai", "bu", "au", "ad")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What is put into the database for the table at this place of the settings."""
+    """What is put into the database for the table at this place of the settings, by one attempt."""
 
     tag: str
     place: int
@@ -38,6 +40,10 @@ class Names:
     def triggers(self) -> tuple[str, ...]:
         return tuple(f"_rollview_{self.tag}_{time}_{self.place}" for time in TIMES)
 
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (self.log, self.aside, *self.triggers)
+
 
 def create(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     return (
@@ -49,12 +55,17 @@ def create(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     )
 
 
-def drop(names: Names) -> tuple[str, ...]:
-    return (
-        *(f"DROP TRIGGER IF EXISTS {quoted(name)}" for name in names.triggers),
-        f"DROP TABLE IF EXISTS {quoted(names.log)}",
-        f"DROP TABLE IF EXISTS {quoted(names.aside)}",
-    )
+def left(connection: sqlite3.Connection, tag: str) -> dict[str, str]:
+    """All that attempts of the source have left, by name: a TRIGGER or a TABLE."""
+    query = "SELECT name, upper(type) FROM sqlite_schema WHERE type IN ('trigger', 'table') AND substr(name, 1, ?) = ?"
+    begin = f"_rollview_{tag}_"
+    return dict(connection.execute(query, (len(begin), begin)))
+
+
+def drop(found: Mapping[str, str]) -> tuple[str, ...]:
+    """A table after the triggers that write to it."""
+    by_kind = sorted(found.items(), key=lambda one: one[1], reverse=True)
+    return tuple(f"DROP {kind} IF EXISTS {quoted(name)}" for name, kind in by_kind)
 
 
 def _triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:

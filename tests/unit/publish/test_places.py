@@ -12,7 +12,7 @@ from tests.unit.maintain.small import HOMES, Small
 from rollview.catalog import Part
 from rollview.errors import EnvironmentFault
 from rollview.publish import recover
-from rollview.tables.places import Places
+from rollview.publish.places import Places
 
 
 def logged(small: Small) -> tuple[Places, Path]:
