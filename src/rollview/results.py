@@ -367,6 +367,15 @@ class SourceStatus(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogRows(Result):
+    """How many rows the catalog has of what grows with every commit and every step."""
+
+    ledger: int
+    changes: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status(Result):
     csn: Csn
     time: datetime
@@ -374,6 +383,7 @@ class Status(Result):
     views: tuple[ViewStatus, ...]
     sources: tuple[SourceStatus, ...] = ()
     held: tuple[HeldTransaction, ...] = ()
+    catalog: CatalogRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

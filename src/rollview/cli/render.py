@@ -188,7 +188,11 @@ def _(answer: results.Verification, to: TextOutput) -> None:
 
 @_renders(results.Status)
 def _(answer: results.Status, to: TextOutput) -> None:
-    to.say(f"csn {answer.csn} at {_time(answer.time)}; {_count(len(answer.tables), 'table')}.\n")
+    to.say(f"csn {answer.csn} at {_time(answer.time)}; {_count(len(answer.tables), 'table')}.")
+    if answer.catalog is not None:
+        rows = answer.catalog
+        to.say(f"Catalog rows: ledger {rows.ledger}, changes {rows.changes}, steps {rows.steps}.")
+    to.say("")
     if answer.sources:
         render(answers.SourceList(answer.sources), to)
         to.say("")
@@ -213,6 +217,9 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
 
 @_renders(results.SourceAdded)
 def _(answer: results.SourceAdded, to: TextOutput) -> None:
+    if not answer.tables:
+        to.say(f"Source '{answer.name}' has its new options.")
+        return
     to.say(f"Source '{answer.name}' is captured from position {answer.position}, csn {answer.csn}.")
     to.table(("table", "rows"), _values(answer.tables, "name", "rows"), ("rows",))
     for table in answer.tables:

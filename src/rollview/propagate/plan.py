@@ -1,10 +1,13 @@
-"""What a propagation step will do, before it does it."""
+"""What a propagation step will do, before it does it.
+
+Law: only the catalog and the lists of files in Delta logs are looked at, never a row.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rollview.algebra.script import ONE_TASK_ROWS, Motion
@@ -16,9 +19,8 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
 from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, bounded, step_limit
 from rollview.propagate.choice import PastSteps, RefreshMode, RefreshWork, check_strict, choose, choose_without, mode_of
-from rollview.propagate.closed import closed_references
 from rollview.propagate.moved import ChangesOf, Moved, moved
-from rollview.relations.plans import Circumstances, high_water_mark, plan_of
+from rollview.relations.plans import Circumstances, ClosedReferences, high_water_mark, plan_of
 from rollview.relations.reader import stored_as
 from rollview.store.timed import delta_files
 
@@ -38,7 +40,6 @@ class PropagateStep:
     mode: Mode
     motion: Mapping[str, Motion]
     sizes: Mapping[str, int]
-    closed: frozenset[tuple[str, str]]
     work: RefreshWork
     reason: str
     groups_states: bool = False
@@ -47,6 +48,8 @@ class PropagateStep:
     """Tell the state at the end as well: it is about to be applied, and all groups are looked at anyway."""
     absent: frozenset[str] = frozenset()
     """Relations of which only changes can be read."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """In the delta of each relation below."""
     more: bool = False
     """The view is not where it was wanted after this step: another one follows."""
     commits: int = 0
@@ -65,11 +68,14 @@ class PropagateStep:
         """A few rows are all that moves between executors: no state is grouped whole."""
         return self.small and self.mode is not Mode.WHOLE and not self.groups_states
 
-    def circumstances(self, *, ahead: bool) -> Circumstances:
-        """Sizes only as far as they matter, so that the next refresh like this one finds its query written."""
+    def circumstances(self, *, ahead: bool, closed: ClosedReferences = frozenset()) -> Circumstances:
+        """Sizes only as far as they matter, so that the next refresh like this one finds its query written.
+
+        ``closed``: what the deltas' own rows tell, and is therefore not planned but looked up when the step is run.
+        """
         sizes = ((name, _limit_above(rows)) for name, rows in self.sizes.items())
         return Circumstances(
-            frozenset(self.motion.items()), self.small, frozenset(sizes), self.closed, ahead and self.ahead, self.absent
+            frozenset(self.motion.items()), self.small, frozenset(sizes), closed, ahead and self.ahead, self.absent
         )
 
 
@@ -113,7 +119,6 @@ def plan_propagate(
     choice = choose_without(absent.values(), anew, name, plan, wanted) or choose(plan, wanted, work, past)
     if plan.summary is not None:
         sizes[GROUPS] = _size(snapshot, relation, root, after)
-    rows = {lower: change.rows for lower, change in changes.items()}
     few = sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and work.delta_rows <= SMALL_DELTA_ROWS
     return PropagateStep(
         relation.name,
@@ -121,13 +126,13 @@ def plan_propagate(
         choice.mode,
         motion,
         sizes,
-        closed_references(read, motion, rows, root, interval) if choice.mode is not Mode.WHOLE else frozenset(),
         work,
         choice.reason,
         groups_states=plan.groups_states and work.read_rows > SMALL_DELTA_ROWS,
         ahead=applied_next and few and choice.mode is not Mode.WHOLE and interval.through == through,
         absent=frozenset(absent),
         more=interval.through < through,
+        rows={lower: change.rows for lower, change in changes.items()},
         commits=step.commits,
     )
 

@@ -10,6 +10,7 @@ from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Rel
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
 from rollview.results import (
+    CatalogRows,
     HeldTransaction,
     QuarantinedRow,
     SourceQuarantine,
@@ -33,6 +34,7 @@ def warehouse_status(catalog: Catalog) -> Status:
         tuple(_view(catalog, snapshot, view, steps.get(view.name), lacking) for view in snapshot.views()),
         sources(catalog),
         held(catalog),
+        CatalogRows(*catalog.row_counts()),
     )
 
 
