@@ -38,7 +38,7 @@ SCHEMA_CHANGED = "schema_changed"
 DEGRADED = "degraded"
 """States of a view."""
 
-StepStatus = Literal["running", "done", "undone", "failed"]
+StepStatus = Literal["running", "abandoned", "done", "undone", "failed"]
 
 
 class RelationKind(StrEnum):

@@ -6,12 +6,14 @@ import random
 from collections import Counter
 
 import pytest
+from tests.sizes import times
 
 from rollview.core.names import COUNT
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.sources import spool
 from rollview.sources.protocol import SourceTable
 
+ROWS = times(150, full=500)
 SCHEMA = Schema((Column("id", "int"), Column("v", "string")))
 
 
@@ -24,7 +26,7 @@ def test_the_net_effect_does_not_depend_on_how_it_is_divided(
     spooled = spool.Spool(SourceTable("t", SCHEMA, Constraints(primary_key=key)))
     chance, expected = random.Random(1), Counter[tuple[int, str]]()
     for count in (+1, -1, +1):
-        rows = [(chance.randrange(300), "x" * chance.randrange(3)) for _ in range(500)]
+        rows = [(chance.randrange(ROWS * 3 // 5), "x" * chance.randrange(3)) for _ in range(ROWS)]
         spooled.add(rows, count)
         expected.update({row: count * times for row, times in Counter(rows).items()})
     for _ in range(2):
