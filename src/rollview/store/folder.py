@@ -204,3 +204,17 @@ def empty(spark: SparkSession, schema: Schema) -> DataFrame:
 
     columns = [sf.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name) for c in schema]
     return spark.range(1).where(sf.lit(False)).select(*columns)
+
+
+def opaque(spark: SparkSession, schema: Schema, name: str) -> DataFrame:
+    """Rows of which Spark's optimiser knows nothing but their types; they cannot be looked at.
+
+    Every column is an expression of its own, so that what reads one is never taken for what reads another.
+    """
+    from pyspark.sql import functions as sf
+
+    columns = (
+        sf.raise_error(sf.lit(f"{name}.{c.name}")).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name)
+        for c in schema
+    )
+    return spark.range(2).select(*columns)
