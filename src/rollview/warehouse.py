@@ -503,6 +503,7 @@ class Warehouse:
             check_begin(reader.snapshot, view)
             rows = run_create(reader, self.catalog, lease, view, Meter())
         mode = "whole" if view.plan.mode == "whole" else "incremental"
+        notes = (*notes, *view.notes)
         return results.ViewCreated(declared.name, view.at, rows, mode, view.replaces, notes)
 
     def _statement(self, tree: exp.Expr) -> results.StatementResult:
@@ -538,7 +539,7 @@ class Warehouse:
     def _query(self, tree: exp.Query) -> DataFrame:
         from rollview.tables import Transaction
 
-        return Transaction(self.spark, self._data, self.catalog).query(render(tree))
+        return Transaction(self.spark, self._data, self.catalog).query(tree)
 
 
 def _a_view(snapshot: Snapshot, name: str) -> Relation:

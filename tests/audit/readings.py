@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as sf
 
 from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
@@ -17,6 +20,9 @@ from rollview.relations.reader import prepare_author
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_ALL = {"ignoreNullFields": "false"}
 
 
 def read(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = ()) -> Outline | None:
@@ -55,3 +61,20 @@ def both(
         except (AnalysisException, ParseException):
             answers.append(None)
     return answers[0], answers[1]
+
+
+def rows_of(
+    spark: SparkSession, answers: Mapping[int, tuple[DataFrame, DataFrame]]
+) -> dict[int, tuple[list[str], ...]]:
+    """The rows of both DataFrames under each number, as text, from one job for all of them."""
+    told = [
+        data.toDF(*(f"c{i}" for i in range(len(data.columns)))).select(
+            sf.lit(number).alias("number"), sf.lit(side).alias("side"), sf.to_json(sf.struct("*"), _ALL).alias("row")
+        )
+        for number, sides in answers.items()
+        for side, data in enumerate(sides)
+    ]
+    found: dict[int, tuple[list[str], ...]] = {number: ([], []) for number in answers}
+    for row in reduce(lambda one, other: one.unionAll(other), told).collect():
+        found[row["number"]][row["side"]].append(row["row"])
+    return {number: tuple(sorted(rows) for rows in sides) for number, sides in found.items()}

@@ -63,6 +63,8 @@ _BITS = (
 )
 """Each binds more loosely than the one before it; all of them more loosely than shifts."""
 
+_BY_COMMA = "rollview_by_comma"
+
 _TAKE_A_UNIT = {"DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF", "TIMESTAMPADD", "TIMESTAMPDIFF"}
 
 
@@ -184,6 +186,13 @@ class VerbatimSpark(Spark):
                 return self._parse_comparison()
             return exp.var("UNKNOWN") if self._match_text_seq("UNKNOWN") else super()._parse_is_rhs()
 
+        def _parse_join(self, *arguments: Any, **options: Any) -> exp.Join | None:
+            by_comma = self._match(TokenType.COMMA, advance=False)
+            join = super()._parse_join(*arguments, **options)
+            if by_comma and join is not None:
+                join.meta[_BY_COMMA] = True
+            return join
+
         def _parse_update_assignment(self) -> exp.Expr | None:
             this = self._parse_bitwise()
             if self._match(TokenType.EQ):
@@ -241,6 +250,11 @@ class VerbatimSpark(Spark):
         }
         # A subquery's own WITH stays where it is: moved up, its names would catch what they did not mean.
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+
+        def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+            """A comma stays one: Spark keeps the two apart, although they mean the same."""
+            is_comma = expression._meta is not None and _BY_COMMA in expression.meta and not expression.args.get("on")
+            return f", {self.sql(expression, 'this')}" if is_comma else super().join_sql(expression, join_op)
 
         def preprocess(self, expression: exp.Expr) -> exp.Expr:
             return parenthesised(super().preprocess(expression))

@@ -76,7 +76,8 @@ def _references(tree: exp.Query, known: Mapping[str, Known]) -> list[tuple[exp.T
                 continue
             found.append((table, _relation(table, known)))
     for table in tree.find_all(exp.Table):
-        if id(table) not in seen and isinstance(table.this, exp.Identifier):
+        is_advice = table.find_ancestor(exp.Hint) is not None
+        if id(table) not in seen and isinstance(table.this, exp.Identifier) and not is_advice:
             line, column = place_of(table)
             raise Unsupported(f"A table cannot be named here: '{table.name}'.", line=line, column=column)
     return found

@@ -5,7 +5,7 @@ Law: nothing of the text but the names of tables changes, so whatever Spark make
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -59,6 +59,30 @@ def in_place(node: exp.Expr) -> str | None:
     before = str(node.meta[_TEXT])[: node.meta[_FIRST]]
     column = len(before) - (before.rfind("\n") + 1)
     return "\n" * before.count("\n") + " " * column + own
+
+
+def in_words(tree: exp.Expr, tables: Iterable[tuple[exp.Table, str]]) -> exp.Expr:
+    """The tree with its author's own text for all that was not made here; ``tables`` are called otherwise in it."""
+    within: dict[int, list[tuple[exp.Table, str]]] = {}
+    for table, name in tables:
+        node: exp.Expr | None = table
+        while node is not None:
+            within.setdefault(id(node), []).append((table, name))
+            node = node.parent
+    return _spoken(tree, within)
+
+
+def _spoken(node: exp.Expr, within: Mapping[int, list[tuple[exp.Table, str]]]) -> exp.Expr:
+    found = words(node, within.get(id(node), ())) if is_written(node) else None
+    if found is not None:
+        text = found.with_tables(lambda name: exp.to_identifier(name, quoted=True).sql("spark"))
+        said = exp.Var(this=text if isinstance(node, exp.Query) else f"({text})")
+        if node.parent is not None:
+            node.replace(said)
+        return said
+    for child in list(node.iter_expressions()):
+        _spoken(child, within)
+    return node
 
 
 def words(node: exp.Expr, tables: Iterable[tuple[exp.Table, str]]) -> Words | None:

@@ -44,7 +44,7 @@ class Prepared:
 
 def prepare(query: exp.Expr, names: Collection[str]) -> Prepared:
     """``names``: the exact names, in the tree, of the tables that DataFrames stand for."""
-    stem, bound = f"rv_{uuid4().hex}", query.copy()
+    stem, bound = new_place(), query.copy()
     places: dict[str, str] = {}
     for table in bound.find_all(exp.Table):
         if table.name in names and isinstance(table.this, exp.Identifier):
@@ -52,10 +52,19 @@ def prepare(query: exp.Expr, names: Collection[str]) -> Prepared:
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
             table.set("this", exp.to_identifier(place, quoted=True))
-    text = _braced(render(bound))
-    for place in places.values():
+    return prepare_placed(bound, {place: name for name, place in places.items()})
+
+
+def prepare_placed(query: exp.Expr, places: Mapping[str, str]) -> Prepared:
+    """A query in which places, names that nobody else can know, stand for tables: the tables' names by place."""
+    text = _braced(render(query))
+    for place in places:
         text = text.replace(f"`{place}`", f"{{{place}}}")
-    return Prepared(text, {place: name for name, place in places.items()})
+    return Prepared(text, places)
+
+
+def new_place() -> str:
+    return f"rv_{uuid4().hex}"
 
 
 def prepare_words(
@@ -65,7 +74,7 @@ def prepare_words(
     outputs: tuple[str, ...] | None = None,
 ) -> Prepared:
     """An author's text as it is. ``inputs``: what DataFrames are called, and ``columns``, by relation in the text."""
-    stem = f"rv_{uuid4().hex}"
+    stem = new_place()
     places = {table: f"{stem}_{number}" for number, table in enumerate(dict.fromkeys(words.tables))}
     text = words.with_tables(lambda table: f"{{{places[table]}}}", _braced)
     seen = {inputs[table]: columns[table] for table in places if table in columns}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rollview.algebra.definition import Declared
-from rollview.algebra.view import Outline, Propagation, ViewPlan, authors_query, outline, plan
+from rollview.algebra.view import MISREAD, Outline, Propagation, ViewPlan, authors_query, outline, plan
 from rollview.catalog import Catalog, Definition, Lease, Part, Pin, Relation, RelationKind, Snapshot
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
@@ -50,6 +50,11 @@ class ViewToCreate:
     facts: Mapping[str, Any]
     at: Csn
     replaces: bool
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What its author should know of it."""
+        return (f"View '{self.declared.name}': {self.facts[MISREAD]}.",) if MISREAD in self.facts else ()
 
     @property
     def depends_on(self) -> tuple[str, ...]:
