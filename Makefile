@@ -2,13 +2,7 @@
 PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest
 
-# Without Spark, test by test side by side. With it, two processes with a session each, file by file, the longest first.
-# Faults alone: some of them measure time.
-LIGHT := $(wildcard tests/unit tests/golden tests/property)
-SPARK := $(wildcard tests/anywhere tests/spark tests/interleaving tests/sources tests/docs tests/cli)
-ALONE := $(wildcard tests/faults)
 SIDE_BY_SIDE := -n auto --maxprocesses 4
-TWO := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check faults bench bench-quick pg-ivm mysql soak mutants anywhere interop docs install constraints
@@ -19,10 +13,8 @@ help: ## show this list
 demo: .venv/.installed ## see rollview work, in the terminal, in under two minutes
 	@$(PYTHON) -m demo.story
 
-test: .venv/.installed ## run all tests
-	$(PYTEST) $(SIDE_BY_SIDE) $(LIGHT)
-	$(if $(SPARK),$(PYTEST) $(TWO) $(SPARK))
-	$(if $(ALONE),$(PYTEST) $(ALONE))
+test: .venv/.installed ## run all tests, with a summary at the end: half an hour
+	@$(PYTHON) -m tests.run
 
 check: .venv/.installed ## format, lint, types, import layers and unit tests: about a minute
 	$(PYTHON) -m ruff format --check .

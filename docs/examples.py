@@ -48,6 +48,7 @@ EXAMPLES = (
     Example(
         "keyed", "LEFT, RIGHT, FULL JOIN", "SELECT c.id, o.day FROM customers c LEFT JOIN orders o ON o.customer = c.id"
     ),
+    Example("keyed", "SEMI, ANTI JOIN", "SELECT c.id FROM customers c LEFT ANTI JOIN orders o ON o.customer = c.id"),
     Example(
         "keyed",
         "aggregate below a join",
@@ -70,7 +71,6 @@ EXAMPLES = (
         "whole", "subquery in an expression", "SELECT id FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)"
     ),
     Example("whole", "IN, EXISTS", "SELECT id FROM customers WHERE id IN (SELECT customer FROM orders)"),
-    Example("whole", "semi and anti join", "SELECT c.id FROM customers c LEFT ANTI JOIN orders o ON o.customer = c.id"),
     Example("whole", "EXCEPT, INTERSECT", "SELECT id FROM customers EXCEPT SELECT customer FROM orders"),
     Example("whole", "cube, rollup, grouping sets", "SELECT day, SUM(amount) AS s FROM orders GROUP BY ROLLUP (day)"),
     Example("whole", "generator", "SELECT id, EXPLODE(SPLIT(name, ' ')) AS word FROM customers"),

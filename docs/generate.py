@@ -14,6 +14,7 @@ from typing import Any
 
 import typer
 from examples import EXAMPLES, TYPES, Example
+from python_api import python_page
 
 from rollview import errors, project
 from rollview.algebra import functions, view
@@ -406,6 +407,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "config.md": config_page,
     "errors.md": errors_page,
+    "python.md": lambda: python_page(HEADER),
     "sql.md": sql_page,
 }
 

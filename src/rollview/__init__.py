@@ -12,22 +12,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rollview.core.lazy import lazy_names
 from rollview.definitions import materialized_view
 from rollview.errors import RollviewError
 
 if TYPE_CHECKING:
+    from rollview import results
+    from rollview.core.order import Order
+    from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings
+    from rollview.tables.transaction import Transaction
     from rollview.warehouse import Warehouse
 
     create = Warehouse.create
     open = Warehouse.open
 
-__all__ = ["RollviewError", "Warehouse", "create", "materialized_view", "open"]
+__all__ = [
+    "GlobalSettings",
+    "Order",
+    "RollviewError",
+    "SourceSettings",
+    "TableSettings",
+    "Transaction",
+    "Warehouse",
+    "create",
+    "materialized_view",
+    "open",
+    "results",
+]
+
+_lazy = lazy_names(
+    __name__,
+    {
+        "GlobalSettings": "rollview.sources.settings",
+        "Order": "rollview.core.order",
+        "SourceSettings": "rollview.sources.settings",
+        "TableSettings": "rollview.sources.settings",
+        "Transaction": "rollview.tables.transaction",
+        "Warehouse": "rollview.warehouse",
+        "results": "rollview.results",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
-    """The warehouse is imported when it is first asked for, so that the command line answers quickly."""
-    if name not in ("Warehouse", "create", "open"):
-        raise AttributeError(f"module 'rollview' has no attribute {name!r}")
-    from rollview.warehouse import Warehouse
-
-    return Warehouse if name == "Warehouse" else getattr(Warehouse, name)
+    """Imported when first asked for, so that the command line answers quickly."""
+    return getattr(_lazy("Warehouse"), name) if name in ("create", "open") else _lazy(name)

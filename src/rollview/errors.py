@@ -19,9 +19,15 @@ RollviewError                 root: code, retryable, facts, hint
 ├── SourceStopped             a source cannot be read on until somebody acts
 │   ├── LostPosition          the source no longer has what follows the last position
 │   ├── SchemaChanged         a table of the source is not what it was
-│   └── BadValue              a value that no column of the table's type can hold
+│   ├── BadValue              a value that no column of the table's type can hold
+│   ├── OutsideFolder         a file that lies outside of the source's folder
+│   ├── NotAFile              a FIFO, a device or a folder where a file should be
+│   ├── SpoolFull             more rows at once than may be on disk
+│   └── Unreadable            the source gives something that is not understood
 ├── LostLease                 this process was too slow and another took over
 ├── Corrupt                   what is stored contradicts itself; the view is stopped
+├── WrongCatalog              the catalog and the data belong to two warehouses
+├── OldCatalog                the catalog is older than the data, as a restored backup is
 ├── EnvironmentFault          Java, Spark or the disk is not as needed
 └── EngineFailed              Spark or storage refused a step
 """
@@ -226,6 +232,62 @@ class BadValue(SourceStopped):
         )
 
 
+class OutsideFolder(SourceStopped):
+    code = "outside_folder"
+
+    def __init__(self, source: str, path: str, target: str, folder: str) -> None:
+        super().__init__(
+            f"Source '{source}' would read '{target}' for '{path}', which is outside of its folder '{folder}'.",
+            hint="Put the file into the folder. To read anywhere on this machine, remove the source, "
+            "and add it with the option allow_outside: true.",
+            source=source,
+            path=path,
+            target=target,
+            folder=folder,
+        )
+
+
+class NotAFile(SourceStopped):
+    code = "not_a_file"
+
+    def __init__(self, source: str, path: str, found: str) -> None:
+        super().__init__(
+            f"Source '{source}' has '{path}' where a file should be: it is {found}.",
+            hint="Take it away, or put a file in its place. Nothing was read from it.",
+            source=source,
+            path=path,
+            found=found,
+        )
+
+
+class SpoolFull(SourceStopped):
+    code = "spool_full"
+
+    def __init__(self, source: str, limit: int) -> None:
+        super().__init__(
+            f"Source '{source}' has more rows in one transaction or copy than may be on disk at once, {limit:,} bytes.",
+            hint="Raise spool_limit in rollview.yaml, if the warehouse's disk has the room, and capture it again.",
+            source=source,
+            limit=limit,
+        )
+
+
+class Unreadable(SourceStopped):
+    code = "unreadable"
+
+    def __init__(self, source: str, reason: str, *, place: str | None = None, text: str | None = None) -> None:
+        """``place``: where in the source it is, or after which position; ``text``: how it begins."""
+        where = f" ({place})" if place is not None else ""
+        begins = f"; it begins with {text!r}" if text else ""
+        super().__init__(
+            f"Source '{source}' gives something that cannot be read{where}: {reason}{begins}.",
+            hint="Mend it at the source, and it goes on by itself; or copy its tables again, from beyond it: "
+            f"rollview source resnapshot {source}",
+            source=source,
+            place=place,
+        )
+
+
 class LostLease(RollviewError):
     code = "lost_lease"
     retryable = True
@@ -240,6 +302,40 @@ class LostLease(RollviewError):
 
 class Corrupt(RollviewError):
     code = "corrupt"
+
+
+class WrongCatalog(RollviewError):
+    code = "wrong_catalog"
+
+    def __init__(self, catalog: str, catalog_id: str, data: str, data_id: str | None) -> None:
+        """``data_id`` None: the data carry no id, and the catalog does not know them."""
+        belong = f"belong to warehouse {data_id}" if data_id else "carry no id and have folders that it does not know"
+        super().__init__(
+            f"The catalog {catalog} belongs to warehouse {catalog_id}, but the data in '{data}' {belong}.",
+            hint="Nothing was changed. See which catalog and warehouse rollview.yaml names: they must belong together."
+            if data_id
+            else "Nothing was changed. If they do belong together: rollview recover --accept-catalog",
+            catalog=catalog,
+            catalog_id=catalog_id,
+            data=data,
+            data_id=data_id,
+        )
+
+
+class OldCatalog(RollviewError):
+    code = "old_catalog"
+
+    def __init__(self, catalog: str, catalog_steps: int, data: str, data_steps: int) -> None:
+        super().__init__(
+            f"The catalog {catalog} is older than the data in '{data}': it has begun {catalog_steps} steps, and "
+            f"the data were written by {data_steps}.",
+            hint="Nothing was changed. If it was restored from a backup, restore a newer one; or go on from this one, "
+            "without what was done since: rollview recover --accept-catalog",
+            catalog=catalog,
+            catalog_steps=catalog_steps,
+            data=data,
+            data_steps=data_steps,
+        )
 
 
 class EnvironmentFault(RollviewError):

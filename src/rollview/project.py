@@ -6,7 +6,7 @@ Law: a secret is never in the file, only a reference to it: ``env:NAME`` or ``fi
 from __future__ import annotations
 
 import json
-import re
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from rollview.core import references
 from rollview.core.durations import duration
 from rollview.core.order import Order
+from rollview.core.ownership import is_trusted
 from rollview.errors import AlreadyExists, NotFound, UsageError
-from rollview.results import Result
+from rollview.results import CatalogRecovery, Result
 from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings, table_named
 
 if TYPE_CHECKING:
+    import yaml
     from pydantic import ValidationError
 
     from rollview.warehouse import Warehouse
 
 FILE = "rollview.yaml"
+SAFE = "ROLLVIEW_SAFE_PROJECTS"
+"""Folders of projects that are trusted although they belong to another user, as in PATH."""
 VIEWS = "views"
 
 _STRICT = {"extra": "forbid"}
@@ -171,11 +175,18 @@ class Project:
         return self.folder / Path(self.config.warehouse).expanduser()
 
     def catalog_url(self) -> str | None:
-        return None if self.config.catalog is None else resolve(self.config.catalog, self.folder)
+        catalog = _without_secret(self.config.catalog)
+        return None if catalog is None else resolve(catalog, self.folder)
 
     def spark_conf(self) -> dict[str, str]:
-        settings = (self.config.spark or {}).items()
-        return {key: resolve(_spelled(value), self.folder) for key, value in settings}
+        settings = {key: _spelled(value) for key, value in (self.config.spark or {}).items()}
+        for key, value in settings.items():
+            if references.is_literal_secret(key, value):
+                raise UsageError(
+                    f"The secret '{key}' does not belong in {FILE}.",
+                    hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
+                )
+        return {key: resolve(value, self.folder) for key, value in settings.items()}
 
     def source(self, name: str) -> SourceSettings:
         """What the file says of a source, its paths understood from anywhere."""
@@ -192,8 +203,15 @@ class Project:
     def open(self) -> Warehouse:
         from rollview.warehouse import Warehouse
 
+        for source in (self.config.sources or {}).values():
+            references.note_variables(source.address, *map(_spelled, (source.options or {}).values()))
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
         return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
+
+    def recover(self, *, accept_catalog: bool = False) -> CatalogRecovery:
+        from rollview.warehouse import Warehouse
+
+        return Warehouse.recover(self.root, self.catalog_url(), accept_catalog=accept_catalog)
 
 
 def find_project(start: Path | None = None) -> Project:
@@ -208,11 +226,35 @@ def find_project(start: Path | None = None) -> Project:
 def load_project(folder: Path) -> Project:
     import yaml
 
+    _refuse_strangers(folder)
     try:
         data = yaml.safe_load((folder / FILE).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as cause:
-        raise UsageError(f"'{folder / FILE}' is not valid YAML: {' '.join(str(cause).split())}") from None
+    # Their messages quote the file, which may hold a secret that should not have been there.
+    except yaml.YAMLError as cause:
+        raise UsageError(f"'{folder / FILE}' is not valid YAML{_place_in(cause)}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"'{folder / FILE}' is not valid YAML: it is not UTF-8 text.") from None
     return Project(folder, _validate(data or {}, folder / FILE))
+
+
+def _refuse_strangers(folder: Path) -> None:
+    """Its settings start Java with options and libraries, and say what is read: only whom this user trusts may say."""
+    try:
+        is_own = is_trusted(folder) and is_trusted(folder / FILE)
+    except OSError as cause:
+        raise UsageError(f"Cannot read '{folder / FILE}': {cause.strerror}.", file=str(folder / FILE)) from None
+    allowed = [Path(place) for place in os.environ.get(SAFE, "").split(os.pathsep) if place]
+    if not is_own and folder.resolve() not in [place.resolve() for place in allowed]:
+        raise UsageError(
+            f"'{folder / FILE}', or its folder, belongs to another user, and its settings can run code.",
+            hint=f"If you trust its owner, allow it: export {SAFE}={folder}",
+            file=str(folder / FILE),
+        )
+
+
+def _place_in(fault: yaml.YAMLError) -> str:
+    mark = getattr(fault, "problem_mark", None) or getattr(fault, "context_mark", None)
+    return f": it cannot be read at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
 
 
 def start_project(folder: Path, catalog: str | None = None) -> ProjectStarted:
@@ -245,7 +287,7 @@ def _settings(catalog: str | None) -> str:
 
 
 def _without_secret(catalog: str | None) -> str | None:
-    if catalog is not None and re.match(r"\w[\w+.-]*://[^/@]*:[^/@]*@", catalog):
+    if catalog is not None and references.holds_secret(catalog):
         raise UsageError(
             f"A password does not belong in {FILE}.",
             hint="Put the URL into the environment and give --catalog env:NAME, or into a file and give file:PATH.",

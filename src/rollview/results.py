@@ -98,7 +98,7 @@ class Progress(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class TermNote(Result):
+class ExplainedTerm(Result):
     """Whether the term that starts at this relation's delta is needed, and why."""
 
     relation: str
@@ -124,7 +124,7 @@ class ViewRefreshed(Result):
     bytes_read: int
     phases: Mapping[str, float]
     """Seconds by what they were spent on."""
-    terms: tuple[TermNote, ...]
+    terms: tuple[ExplainedTerm, ...]
     """The terms of the delta that were computed, and those that were left out."""
 
 
@@ -154,7 +154,7 @@ class Rolled(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorNote(Result):
+class ExplainedOperator(Result):
     """How one operator of a definition is maintained: linear, keyed or whole."""
 
     operator: str
@@ -166,8 +166,8 @@ class OperatorNote(Result):
 class Explanation(Result):
     name: str
     mode: str
-    operators: tuple[OperatorNote, ...]
-    terms: tuple[TermNote, ...]
+    operators: tuple[ExplainedOperator, ...]
+    terms: tuple[ExplainedTerm, ...]
     sql: str
 
 
@@ -338,7 +338,8 @@ class SourceStatus(Result):
     everything that it committed by then, by its own clock, is here.
 
     ``behind_bytes``, ``kept_bytes``, ``slot``: how much of its log was not read and how much it keeps for us, as it was
-    last seen; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again. ``kept``: what is here of
+    last seen; ``oldest_open``: the transaction that has been open for the longest, or what else it waits for, and for
+    how long; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again. ``kept``: what is here of
     each table of which not simply all is.
     """
 
@@ -356,6 +357,9 @@ class SourceStatus(Result):
     kept_bytes: int | None = None
     slot: str | None = None
     alarm: str | None = None
+    oldest_open: str | None = None
+    open_since: datetime | None = None
+    open_seconds: float | None = None
     retry_at: datetime | None = None
     known: datetime | None = None
     readings: Mapping[str, TableReading] = field(default_factory=dict)
@@ -373,7 +377,7 @@ class Status(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep(Result):
+class MaintenanceDone(Result):
     """One thing that maintenance does, with how many files and bytes fewer there are then.
 
     ``relation`` is None for folders whose table or view is gone; ``hold`` and ``wait`` are what it leaves, and why.
@@ -394,4 +398,24 @@ class Maintained(Result):
 
     csn: Csn
     explained: bool
-    actions: tuple[Upkeep, ...]
+    actions: tuple[MaintenanceDone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRecovery(Result):
+    """How the catalog and the data fit; ``accepted``: it was made so just now.
+
+    ``steps``: how many were begun, by the catalog and by the data. ``unreadable``: tables and views of which the
+    catalog names files that are gone. ``unknown_folders``: those of tables and views that the catalog does not know.
+    """
+
+    accepted: bool
+    fits: bool
+    csn: Csn
+    time: datetime
+    catalog_id: str
+    data_id: str | None
+    catalog_steps: int
+    data_steps: int
+    unreadable: tuple[str, ...] = ()
+    unknown_folders: tuple[str, ...] = ()

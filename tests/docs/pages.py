@@ -39,7 +39,7 @@ class Block:
 
 
 def all_pages() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def read_blocks(page: Path) -> list[Block]:

@@ -42,6 +42,12 @@ def test_words_are_ours(page: Path) -> None:
     assert not [word for word in _OTHERS_WORDS if word in text]
 
 
+def test_papers_are_cited_by_author_and_title() -> None:
+    cites = re.compile(r"\bseed 00\d|\(00[0-4] |\b00[0-4] (?:§|Eq|Def|Fig|Theorem)")
+    texts = [path for folder in ("src", "docs") for path in (ROOT / folder).rglob("*.[pm][yd]")]
+    assert not [path for path in texts if cites.search(path.read_text(encoding="utf-8"))]
+
+
 def test_the_readme_fits() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 

@@ -174,7 +174,7 @@ def _work(
     if step:
         os.environ["ROLLVIEW_FAULT"] = step
     warehouse = place.open(None)
-    warehouse._given = Attached(gateway)  # type: ignore[assignment]
+    warehouse._place.given = Attached(gateway)  # type: ignore[assignment]
     if stops:
         faults.die = stop_when_idle(warehouse.catalog)
     try:

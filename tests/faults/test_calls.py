@@ -30,7 +30,7 @@ from tests.faults.shop import (
     pinned_folders,
     published,
 )
-from tests.faults.sizes import FULL, by_request
+from tests.sizes import FULL, by_request
 
 from rollview.catalog import Snapshot
 from rollview.schedule.selection import views_below

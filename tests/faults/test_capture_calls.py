@@ -16,7 +16,7 @@ from tests.faults import tasks
 from tests.faults.calls import Order, Told, Where, obey, tell
 from tests.faults.crew import Place, Worker
 from tests.faults.preload import crew_with, library
-from tests.faults.sizes import FULL
+from tests.sizes import FULL
 from tests.sources.harness import Write, account, stored
 from tests.sources.sqlite_harness import SqliteHarness
 

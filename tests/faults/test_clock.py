@@ -14,7 +14,7 @@ from tests.faults import tasks
 from tests.faults.crew import PATIENCE, Place
 from tests.faults.preload import crew_with, library
 from tests.faults.shop import VIEWS, Shop, check_every_csn, check_ledger, check_stored, statements
-from tests.faults.sizes import by_request
+from tests.sizes import by_request
 
 from rollview.catalog import Catalog, Part, Snapshot
 from rollview.core.schema import Schema

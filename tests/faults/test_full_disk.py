@@ -28,7 +28,7 @@ from tests.faults.shop import (
     published,
     statements,
 )
-from tests.faults.sizes import FULL, by_request
+from tests.sizes import FULL, by_request
 
 from rollview.errors import RollviewError
 from rollview.store import writing

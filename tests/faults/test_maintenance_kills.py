@@ -21,7 +21,7 @@ from tests.faults.shop import (
     published,
     table_at,
 )
-from tests.faults.sizes import FULL
+from tests.sizes import FULL
 from tests.spark.oracle.bags import assert_same
 from tests.spark.oracle.model import by_csn
 

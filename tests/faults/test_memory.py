@@ -12,7 +12,7 @@ import psutil
 import pyarrow as pa
 from pyspark.sql import functions as sf
 from tests.faults import tasks
-from tests.faults.sizes import FULL, by_request
+from tests.sizes import FULL, by_request
 from tests.spark.oracle.warehouses import fresh
 
 from rollview.warehouse import Warehouse

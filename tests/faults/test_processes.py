@@ -18,8 +18,8 @@ from tests.faults.shop import (
     folders,
     pinned_folders,
 )
-from tests.faults.sizes import FULL
 from tests.servers.postgres import PostgresServer
+from tests.sizes import FULL
 
 from rollview import errors
 
@@ -86,7 +86,7 @@ def test_a_refresher_that_was_stopped_too_long(shop: Shop, crew: Crew, step: str
     check_end(shop)
 
 
-@pytest.mark.parametrize("step", ["commit.staged", "commit.all_logged"])
+@pytest.mark.parametrize("step", ["commit.computed", "commit.logged"])
 def test_a_writer_that_was_stopped_too_long(shop: Shop, crew: Crew, step: str) -> None:
     before = folders(shop.place.root)
     slow = crew.start(shop.place, tasks.commit, 10_000 + shop.count, stop=step)

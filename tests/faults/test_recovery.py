@@ -52,7 +52,7 @@ def test_a_refresh_killed_again_and_again(shop: Shop, crew: Crew, steps: tuple[s
     check_all(shop, before)
 
 
-@pytest.mark.parametrize("steps", [("commit.logged", "recover.discarded", "commit.all_logged", "recover.found")])
+@pytest.mark.parametrize("steps", [("commit.first_logged", "recover.discarded", "commit.logged", "recover.found")])
 def test_a_commit_killed_again_and_again(shop: Shop, crew: Crew, steps: tuple[str, ...]) -> None:
     before, n = folders(shop.place.root), shop.next()
     for step in steps:

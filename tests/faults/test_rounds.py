@@ -20,8 +20,8 @@ import pytest
 from tests.faults import crew as crews
 from tests.faults import tasks
 from tests.faults.crew import Place, Worker
-from tests.faults.sizes import FULL
 from tests.servers.postgres import PostgresServer
+from tests.sizes import FULL
 from tests.sources.harness import Row, Write, account, stored
 from tests.sources.sqlite_harness import SqliteHarness
 

@@ -10,6 +10,9 @@ from rollview.algebra.resolve import Known
 NUMBERS = ("int", "decimal", "double", "bigint")
 _KEYS = ("k", "id", "pid", "cid", "a", "b", "code")
 
+_SEMI_JOINS = ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
+_JOINS = ("JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", *_SEMI_JOINS)
+
 Columns = list[tuple[str, str]]
 """Name as it may be written, and kind."""
 
@@ -94,9 +97,9 @@ class Definitions:
         text, columns = self._named(depth)
         for _ in range(self.random.choice([0, 1, 1, 2]) if depth < 2 else self.random.choice([0, 1])):
             right, more = self._named(depth)
-            kind = self.random.choice(["JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"])
+            kind = self.random.choice(_JOINS)
             on = "" if kind == "CROSS JOIN" else f" ON {self._join_condition(columns, more)}"
-            text, columns = f"{text} {kind} {right}{on}", columns + more
+            text, columns = f"{text} {kind} {right}{on}", columns + ([] if kind in _SEMI_JOINS else more)
         return text, columns
 
     def _by_name(self) -> tuple[str, Columns]:

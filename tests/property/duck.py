@@ -33,6 +33,7 @@ _TYPES = {
     "BOOLEAN": "boolean",
     "DATE": "date",
 }
+_AT_ONCE = 200
 
 
 def declare_query(name: str, query: str, columns: tuple[str, ...] = ()) -> Declared:
@@ -69,6 +70,7 @@ class Duck:
     def __init__(self, tables: tuple[Known, ...]) -> None:
         self.db = duckdb.connect(":memory:", config={"threads": 1})
         self.known: dict[str, Known] = {}
+        self.set(a=0, b=0, t=0)
         for table in tables:
             self.add_relation(table)
         self.base = frozenset(self.known)
@@ -90,7 +92,6 @@ class Duck:
         changes = quoted(known.name + "@changes")
         self.db.execute(f"CREATE OR REPLACE TABLE {changes} ({columns}, _count BIGINT, _csn BIGINT)")
         names = ", ".join(quoted(name) for name in known.schema.names)
-        self.db.execute("SET VARIABLE a = 0; SET VARIABLE b = 0; SET VARIABLE t = 0")
         signed = "CASE WHEN _count < 0 THEN -1 ELSE 1 END AS _count"
         one_each = f"(SELECT *, UNNEST(GENERATE_SERIES(1, ABS(_count))) AS _i FROM {changes})"
         self.db.execute(
@@ -114,9 +115,14 @@ class Duck:
             self.append(name, [(*row, count, csn) for row, count in changes])
 
     def append(self, name: str, rows: list[Row]) -> None:
-        if rows:
-            marks = ", ".join("?" * len(rows[0]))
-            self.db.executemany(f"INSERT INTO {quoted(name + '@changes')} VALUES ({marks})", rows)
+        self.insert(name + "@changes", rows)
+
+    def insert(self, table: str, rows: list[Row]) -> None:
+        """Many rows with one statement: a statement costs far more than a row."""
+        for first in range(0, len(rows), _AT_ONCE):
+            some = rows[first : first + _AT_ONCE]
+            marks = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+            self.db.execute(f"INSERT INTO {quoted(table)} VALUES {marks}", [value for row in some for value in row])
 
     def set(self, **variables: int) -> None:
         self.db.execute("; ".join(f"SET VARIABLE {name} = {value}" for name, value in variables.items()))
@@ -269,11 +275,8 @@ class View:
 
     def _hold(self) -> None:
         """The groups held so far as a table."""
-        table = quoted(self._groups)
-        self.duck.db.execute(f"DELETE FROM {table}")
-        held = list(self.groups.elements())
-        if held:
-            self.duck.db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(held[0]))})", held)
+        self.duck.db.execute(f"DELETE FROM {quoted(self._groups)}")
+        self.duck.insert(self._groups, list(self.groups.elements()))
 
     def _told_ahead(self, text: str) -> list[Row]:
         """The groups' delta, read off a query that tells the view's rows at the end as well; those must be right."""
@@ -298,13 +301,13 @@ class View:
     def _visible(self, rows: list[Row]) -> list[tuple[Row, int, int]]:
         if not rows:
             return []
-        table = quoted(f"{self.name} delta")
+        table = f"{self.name} delta"
         columns = self.plan.hidden
         assert columns is not None
         spelled = ", ".join(f"{quoted(c.name)} {_duck_type(c.type)}" for c in columns)
-        self.duck.db.execute(f"CREATE OR REPLACE TABLE {table} ({spelled}, _count BIGINT, _csn BIGINT)")
-        self.duck.db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-        seen = self.duck.run(in_duckdb(self.plan.visible(f"{self.name} delta", ("_count", "_csn"))))
+        self.duck.db.execute(f"CREATE OR REPLACE TABLE {quoted(table)} ({spelled}, _count BIGINT, _csn BIGINT)")
+        self.duck.insert(table, rows)
+        seen = self.duck.run(in_duckdb(self.plan.visible(table, ("_count", "_csn"))))
         return [(canonical(row[:-2]), row[-2], row[-1]) for row in seen]
 
 

@@ -18,11 +18,11 @@ import pytest
 from rollview.algebra.resolve import Known
 from rollview.algebra.view import Mode
 from rollview.core.schema import Column, Schema
-from tests.faults.sizes import FULL
 from tests.property.duck import Duck, Texts, View, in_duckdb, quoted
 from tests.property.histories import Transaction, random_history
 from tests.property.schemas import BAGS
 from tests.property.test_timed_delta import engine, equal_at_every_csn
+from tests.sizes import FULL
 
 KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 JOIN_HISTORIES = 2_000 if FULL else 320

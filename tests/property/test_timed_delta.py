@@ -1,4 +1,4 @@
-"""Law (003 Def. 4.2): at every csn, first rows plus the view delta up to it equal the definition evaluated there."""
+"""The timed delta property: at every csn, first rows and the view delta up to it are the definition evaluated there."""
 
 from __future__ import annotations
 

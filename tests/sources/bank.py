@@ -10,10 +10,11 @@ from typing import Any
 
 import psycopg
 
-from rollview.capture.stored_rows import delta_folder, load_rows
+from rollview.capture.stored_rows import load_rows
 from rollview.catalog import Part
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
+from rollview.relations.folders import delta_folder
 from rollview.sources import GlobalSettings, SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.mariadb_harness import MariadbHarness

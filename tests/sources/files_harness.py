@@ -34,7 +34,7 @@ class FilesHarness:
             TableSettings("account", "account", TYPES["account"], ("id",), "json"),
             TableSettings("note", "note", TYPES["note"], (), "csv"),
         )
-        return SourceSettings("files", str(self.root), tables, {"settle_seconds": "0.5"})
+        return SourceSettings("files", str(self.root), tables, {"settle_seconds": "0.5", "confirm_empty_seconds": "0"})
 
     def write(self, *writes: Write) -> None:
         for write in writes:

@@ -15,10 +15,11 @@ from typing import Any, Protocol
 
 import pyarrow.compute as pc
 
-from rollview.capture.stored_rows import delta_folder, load_rows, state_folder
+from rollview.capture.stored_rows import load_rows
 from rollview.catalog import Part
 from rollview.core.interval import Csn
 from rollview.core.names import CSN
+from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources import SourceSettings
 from rollview.sources.protocol import Capability
 from rollview.warehouse import Warehouse

@@ -32,7 +32,7 @@ def inbox(tmp_path: Path) -> Path:
 
 def settings(inbox: Path, format_: str, types: dict[str, str] | None = None, *key: str) -> SourceSettings:
     table = TableSettings("orders", "orders", ORDERS if types is None else types, key, format_)
-    return SourceSettings("files", str(inbox.parent), (table,))
+    return SourceSettings("files", str(inbox.parent), (table,), {"confirm_empty_seconds": "0"})
 
 
 def put(path: Path, text: str, age: float = 60.0) -> None:

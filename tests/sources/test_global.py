@@ -1,4 +1,4 @@
-"""Transactions over several sources: all parts in one csn, or none (seed 004, 5.4)."""
+"""Transactions over several sources: all parts in one csn, or none (Zhuge et al., *The Strobe Algorithms*)."""
 
 from __future__ import annotations
 
@@ -147,6 +147,10 @@ def test_a_prepared_transaction_is_seen_when_it_ends(
             pg.connection.execute(text.encode()) if harness is pg else my.execute(text)
         with Warehouse.open(warehouse.root) as other:
             assert captured(other) == {"pg": 1, "my": 1}
+    waiting = {source.name: source for source in warehouse.sources()}
+    assert waiting["pg"].oldest_open == "the prepared transaction 'kept'"
+    assert "XA transaction" in (waiting["my"].oldest_open or "")
+    assert all(source.open_since is not None for source in waiting.values())
     pg.connection.execute("ROLLBACK PREPARED 'dropped'")
     my.execute("XA ROLLBACK 'dropped','my'")
     assert captured(warehouse) == {"pg": 0, "my": 0}
@@ -154,6 +158,7 @@ def test_a_prepared_transaction_is_seen_when_it_ends(
     commit_my(my, "kept")
     assert captured(warehouse) == {"pg": 1, "my": 1}
     assert captured(warehouse) == {"pg": 0, "my": 0}
+    assert [source.oldest_open for source in warehouse.sources()] == [None, None]
     assert stored(warehouse, "pg_account") == pg.rows("account")
     assert stored(warehouse, "my_account") == my.rows("account")
     slot = pg.connection.execute(

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from rollview.capture.stored_rows import delta_folder, load_rows
+from rollview.capture.stored_rows import load_rows
 from rollview.core.interval import Interval
+from rollview.relations.folders import delta_folder
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Write, account, capture, stored

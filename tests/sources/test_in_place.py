@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rollview.capture.stored_rows import state_folder
 from rollview.catalog import Part
+from rollview.relations.folders import state_folder
 from rollview.results import TableReading
 from rollview.sources import SourceSettings, TableSettings
 from rollview.store.datafile import DataFile

@@ -27,7 +27,8 @@ from rollview.algebra.expressions import (
     number,
 )
 from rollview.algebra.functions import function_name
-from rollview.algebra.tree import Aggregate, Output
+from rollview.algebra.operator import Output
+from rollview.algebra.operators.aggregate import Aggregate
 from rollview.core.names import COUNT
 
 ROWS = "_rv_rows"
@@ -59,7 +60,7 @@ class Accumulator:
 
 
 @dataclass(slots=True)
-class Ledger:
+class AccumulatorSet:
     """The accumulators a set of aggregates needs; equal ones are kept once."""
 
     types: Mapping[str, str]
@@ -73,7 +74,7 @@ class Ledger:
         return column(None, found.name)
 
 
-Rule = Callable[[exp.Expr, exp.Column, str, str, Ledger], exp.Expr]
+Rule = Callable[[exp.Expr, exp.Column, str, str, AccumulatorSet], exp.Expr]
 """Value, count of its rows, its type, the result's type."""
 
 
@@ -81,7 +82,7 @@ class NotLinear(Exception):
     """The aggregate cannot be kept by adding up; says why."""
 
 
-def linear_value(output: Output, result: str, ledger: Ledger) -> exp.Expr:
+def linear_value(output: Output, result: str, ledger: AccumulatorSet) -> exp.Expr:
     """The aggregate's value over accumulators, cast to Spark's own type for it."""
     aggregate, condition = output.expression, None
     if isinstance(aggregate, exp.Filter):
@@ -114,17 +115,17 @@ def _one_if(condition: exp.Expr) -> exp.Expr:
     return case((condition, big(1)), otherwise=big(0))
 
 
-def _count(aggregate: exp.Count, condition: exp.Expr | None, ledger: Ledger) -> exp.Expr:
+def _count(aggregate: exp.Count, condition: exp.Expr | None, ledger: AccumulatorSet) -> exp.Expr:
     operands = [] if isinstance(aggregate.this, exp.Star) else [aggregate.this, *aggregate.expressions]
     conditions = [*_given(condition), *[not_null(operand) for operand in operands]]
     return ledger.add("n", "bigint", _one_if(all_of(conditions))) if conditions else column(None, ROWS)
 
 
-def _sum(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expr:
+def _sum(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: AccumulatorSet) -> exp.Expr:
     return case((_positive(present), cast(_total(value, type_, ledger), result)))
 
 
-def _average(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expr:
+def _average(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: AccumulatorSet) -> exp.Expr:
     total = _total(value, type_, ledger)
     decimal = _DECIMAL.fullmatch(type_)
     if decimal is None:
@@ -137,7 +138,7 @@ def _average(value: exp.Expr, present: exp.Column, type_: str, result: str, ledg
     return case((_positive(present), cast(exp.Div(this=narrowed, expression=cast(present, "decimal(20,0)")), result)))
 
 
-def _moments(value: exp.Expr, present: exp.Column, type_: str, ledger: Ledger) -> exp.Expr:
+def _moments(value: exp.Expr, present: exp.Column, type_: str, ledger: AccumulatorSet) -> exp.Expr:
     """Σ(x − mean)² as DOUBLE.
 
     With q near the mean and r = Σx − nq it is Σx² − q(Σx + r) − r²/n; all but the last step is exact.
@@ -176,7 +177,7 @@ def _moments(value: exp.Expr, present: exp.Column, type_: str, ledger: Ledger) -
 
 
 def _variance(*, sample: bool, root: bool) -> Rule:
-    def rule(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: Ledger) -> exp.Expr:
+    def rule(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: AccumulatorSet) -> exp.Expr:
         spread = exp.Paren(this=_moments(value, present, type_, ledger))
         below = exp.Sub(this=present.copy(), expression=number(1)) if sample else present.copy()
         quotient: exp.Expr = exp.Div(this=spread, expression=cast(exp.Paren(this=below), "double"))
@@ -187,7 +188,7 @@ def _variance(*, sample: bool, root: bool) -> Rule:
     return rule
 
 
-def _total(value: exp.Expr, type_: str, ledger: Ledger) -> exp.Expr:
+def _total(value: exp.Expr, type_: str, ledger: AccumulatorSet) -> exp.Expr:
     if type_ in _INTEGERS:
         kept = "decimal(38,0)" if type_ == "bigint" else "bigint"
         return ledger.add("s", kept, cast(value, kept))
@@ -200,7 +201,7 @@ def _total(value: exp.Expr, type_: str, ledger: Ledger) -> exp.Expr:
     raise NotLinear(f"a sum of {type_} is not kept by adding up")
 
 
-def _float_total(value: exp.Expr, ledger: Ledger) -> exp.Expr:
+def _float_total(value: exp.Expr, ledger: AccumulatorSet) -> exp.Expr:
     infinity = cast(exp.Literal.string("Infinity"), "double")
     nan = cast(exp.Literal.string("NaN"), "double")
     is_nan = exp.EQ(this=value.copy(), expression=nan.copy())
@@ -260,6 +261,6 @@ class Accumulated:
 
 def accumulate(rel: Aggregate, types: Mapping[str, str], results: Mapping[str, str]) -> Accumulated:
     """Raises NotLinear when one of the aggregates cannot be kept by adding up."""
-    ledger = Ledger(types)
+    ledger = AccumulatorSet(types)
     values = {output.name: linear_value(output, results[output.name], ledger) for output in rel.aggregates}
     return Accumulated(tuple(ledger.kept), values)

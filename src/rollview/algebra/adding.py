@@ -12,15 +12,16 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from rollview.algebra.functions import function_name
-from rollview.algebra.kinds import BIG, FLOATING, TEXT, kinds_of, kinds_of_type
-from rollview.algebra.tree import Aggregate, Rel, walk
+from rollview.algebra.kinds import BIG, FLOATING, TEXT, kinds_of_type
+from rollview.algebra.operator import Operator, walk
+from rollview.algebra.operators.aggregate import Aggregate
 
 _AVERAGES = ("avg", "mean", "try_avg")
 _SUMS = ("sum", "try_sum", *_AVERAGES)
 _ALWAYS = ("std", "stddev", "variance", "var_", "corr", "covar_", "kurtosis", "skewness", "regr_", "vector_")
 
 
-def order_of_adding(rel: Rel, top: Aggregate | None, types: Mapping[str, str], *, kept: bool) -> str | None:
+def order_of_adding(rel: Operator, top: Aggregate | None, types: Mapping[str, str], *, kept: bool) -> str | None:
     """Why the view cannot be kept by aggregating groups again. ``types``: those of the columns that ``top`` reads;
     ``kept``: whether its sums are stored."""
     for node in walk(rel):
@@ -43,9 +44,9 @@ def _depends(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -
 
 def _floating(node: Aggregate, call: exp.Expr, types: Mapping[str, str] | None) -> bool:
     read = [column.name for column in call.find_all(exp.Column)]
-    kinds = (kinds_of(node.input, name) if types is None else kinds_of_type(types[name]) for name in read)
+    kinds = (node.input.kinds_of(name) if types is None else kinds_of_type(types[name]) for name in read)
     return any(kind & {FLOATING, TEXT} for kind in kinds)
 
 
 def _big(node: Aggregate, call: exp.Expr) -> bool:
-    return any(BIG in kinds_of(node.input, column.name) for column in call.find_all(exp.Column))
+    return any(BIG in node.input.kinds_of(column.name) for column in call.find_all(exp.Column))

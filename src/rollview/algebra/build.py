@@ -1,7 +1,8 @@
-"""A qualified query becomes a ``Rel``.
+"""A qualified query becomes a tree of operators.
 
-What has no incremental form raises ``NotIncremental`` with the reason and the place; the view is then recomputed whole.
-Everything this module accepts means exactly what Spark means by the text.
+The query is taken apart here; each piece is handed to the operator with its words. What has no incremental form raises
+``NotIncremental`` with the reason and the place; the view is then recomputed whole. Everything that is accepted means
+exactly what Spark means by the text.
 """
 
 from __future__ import annotations
@@ -12,65 +13,42 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from rollview.algebra.expressions import column, conjuncts, identifiers
-from rollview.algebra.functions import (
-    function_name,
-    is_aggregate,
-    is_aggregate_call,
-    is_generator,
-    is_time_window,
-)
-from rollview.algebra.tree import (
-    LEFT_SIDE,
-    RIGHT_SIDE,
-    Aggregate,
-    Block,
-    Distinct,
-    Input,
-    JoinKind,
-    Leaf,
-    OuterJoin,
-    Output,
-    Rel,
-    Union,
-)
-
-
-class NotIncremental(Exception):
-    """No incremental form (yet); carries the operator, the reason and the node."""
-
-    def __init__(self, operator: str, reason: str, node: exp.Expr) -> None:
-        super().__init__(reason)
-        self.operator = operator
-        self.reason = reason
-        self.node = node
-
-
-Schemas = Mapping[str, tuple[str, ...]]
-"""Folded relation name to (declared) column names."""
+from rollview.algebra.functions import function_name, is_aggregate, is_generator, is_time_window
+from rollview.algebra.grouping import group_keys, grouped
+from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Input, Operator, Output
+from rollview.algebra.operator_table import find_operator
+from rollview.algebra.operators.block import Block
+from rollview.algebra.pieces import DistinctPiece, GroupPiece, JoinPiece, NotIncremental, SelectPiece, SetPiece
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Sources:
     """What a name in FROM may mean: stored relations, and the CTEs in sight."""
 
-    relations: Mapping[str, Leaf]
-    ctes: Mapping[str, Rel] = field(default_factory=dict)
+    relations: Mapping[str, Operator]
+    ctes: Mapping[str, Operator] = field(default_factory=dict)
 
-    def with_cte(self, name: str, rel: Rel) -> Known:
-        return Known(self.relations, {**self.ctes, name: rel})
+    def with_cte(self, name: str, rel: Operator) -> Sources:
+        return Sources(self.relations, {**self.ctes, name: rel})
 
 
-def build(query: exp.Expr, known: Known) -> Rel:
+def build(query: exp.Expr, known: Sources) -> Operator:
     """The query's algebra. The query is qualified: every column carries its table's alias, every output its name."""
     for cte in _ctes(query):
         known = known.with_cte(cte.alias.lower(), build(cte.this, known))
     if isinstance(query, exp.Subquery):
         return build(query.this, known)
-    if isinstance(query, exp.Union):
-        return _union(query, known)
     if isinstance(query, exp.Select):
         return _select(query, known)
+    if isinstance(query, exp.SetOperation) and find_operator(query.key.upper()) is not None:
+        return _set_operation(query, known)
     raise NotIncremental(query.key.upper(), "this form of query has no incremental rule yet", query)
+
+
+def _built(words: str, piece: object) -> Operator:
+    operator = find_operator(words)
+    assert operator is not None, words
+    return operator.build(piece)
 
 
 def _ctes(query: exp.Expr) -> Iterable[exp.CTE]:
@@ -82,16 +60,16 @@ def _ctes(query: exp.Expr) -> Iterable[exp.CTE]:
     return tuple(with_.expressions)
 
 
-def _union(query: exp.Union, known: Known) -> Rel:
+def _set_operation(query: exp.SetOperation, known: Sources) -> Operator:
     _refuse_row_limits(query)
+    words = query.key.upper()
     if query.args.get("by_name"):
-        raise NotIncremental("UNION", "columns that meet by name have no incremental rule yet", query)
-    left, right = build(query.left, known), build(query.right, known)
-    both = Union((left, right))
-    return Distinct(both) if query.args.get("distinct") else both
+        raise NotIncremental(words, "columns that meet by name have no incremental rule yet", query)
+    both = _built(words, SetPiece(words, query, (build(query.left, known), build(query.right, known))))
+    return _built("DISTINCT", DistinctPiece(both)) if query.args.get("distinct") else both
 
 
-def _select(query: exp.Select, known: Known) -> Rel:
+def _select(query: exp.Select, known: Sources) -> Operator:
     _refuse_unsupported_clauses(query)
     frame = _Frame(_columns_used(query))
     frame.place_from(query, known)
@@ -103,99 +81,17 @@ def _select(query: exp.Select, known: Known) -> Rel:
         raise NotIncremental("SELECT", "two of its columns have the same name", query)
     group, having = query.args.get("group"), query.args.get("having")
     if group is not None or having is not None or any(is_aggregate(output.expression) for output in outputs):
-        rel = _aggregate(frame, outputs, group, frame.translate(having.this) if having else None)
+        rel = _grouped(frame, outputs, group, frame.translate(having.this) if having else None)
     else:
         rel = frame.block(outputs)
-    return Distinct(rel) if query.args.get("distinct") else rel
+    return _built("DISTINCT", DistinctPiece(rel)) if query.args.get("distinct") else rel
 
 
-def _aggregate(frame: _Frame, outputs: list[Output], group: exp.Group | None, having: exp.Expr | None) -> Rel:
-    """π(σ_having(γ(π(…)))): key and argument expressions become columns of the input, so γ sees only columns."""
-    keys = _group_keys(frame, outputs, group)
-    below: list[Output] = [Output(f"k{i}", key) for i, key in enumerate(keys, 1)]
-    calls: list[Output] = []
-
-    def argument(expression: exp.Expr) -> exp.Column:
-        found = next((o for o in below if o.expression == expression and o.name.startswith("a")), None)
-        if found is None:
-            found = Output(f"a{len(below) - len(keys) + 1}", expression)
-            below.append(found)
-        return column(None, found.name)
-
-    def above(expression: exp.Expr) -> exp.Expr:
-        for i, key in enumerate(keys, 1):
-            if expression == key and expression.find(exp.Column) is not None:
-                return column("g", f"k{i}")
-        if isinstance(expression, exp.Filter) or is_aggregate_call(expression):
-            call = _lift_arguments(expression, argument)
-            found = next((o for o in calls if o.expression == call), None)
-            if found is None:
-                found = Output(f"v{len(calls) + 1}", call)
-                calls.append(found)
-            return column("g", found.name)
-        if isinstance(expression, exp.Column):
-            raise NotIncremental(
-                "GROUP BY", f"column '{expression.name}' is neither grouped nor aggregated", expression
-            )
-        copy = expression.copy()
-        for child in list(copy.iter_expressions()):
-            child.replace(above(child))
-        return copy
-
-    finals = tuple(Output(output.name, above(output.expression)) for output in outputs)
-    conditions = tuple(conjuncts(above(having))) if having is not None else ()
-    if not keys and not calls:
-        # the one group of a query that only has HAVING is told by its one row
-        calls.append(Output("v1", exp.Count(this=exp.Star())))
-    below = below or [Output("row", exp.true())]
-    aggregate = Aggregate(frame.block(below), tuple(f"k{i}" for i in range(1, len(keys) + 1)), tuple(calls))
-    return Block((Input("g", aggregate),), conditions, finals)
-
-
-def _lift_arguments(call: exp.Expr, argument: object) -> exp.Expr:
-    assert callable(argument)
-    copy = call.copy()
-    inner = copy.this if isinstance(copy, exp.Filter) else copy
-    if isinstance(copy, exp.Filter):
-        condition = copy.expression.this
-        condition.replace(argument(condition.copy()))
-    if isinstance(inner, exp.WithinGroup):
-        raise NotIncremental("WITHIN GROUP", "ordered-set aggregates have no incremental rule yet", call)
-    for operand in _operands(inner):
-        if not isinstance(operand, exp.Star):
-            operand.replace(argument(operand.copy()))
-    return copy
-
-
-def _operands(call: exp.Expr) -> list[exp.Expr]:
-    """The value arguments of an aggregate call; constants that steer it (an accuracy, a percentage) stay in place."""
-    found: list[exp.Expr] = []
-    for i, child in enumerate(call.iter_expressions()):
-        if isinstance(child, exp.Distinct):
-            found.extend(child.expressions)
-        elif i > 0 and child.find(exp.Column) is None:
-            continue
-        else:
-            found.append(child)
-    return found
-
-
-def _group_keys(frame: _Frame, outputs: list[Output], group: exp.Group | None) -> list[exp.Expr]:
-    if group is None:
-        return []
-    if group.find(exp.GroupingSets, exp.Cube, exp.Rollup):
-        raise NotIncremental("GROUPING SETS", "grouping sets, cube and rollup have no incremental rule yet", group)
-    if group.args.get("all"):
-        keys = [output.expression for output in outputs if not is_aggregate(output.expression)]
-    else:
-        keys = [frame.translate(key) for key in group.expressions]
-    distinct: list[exp.Expr] = []
-    for key in keys:
-        if is_aggregate(key):
-            raise NotIncremental("GROUP BY", "a grouping key holds an aggregate", key)
-        if key not in distinct:
-            distinct.append(key)
-    return distinct
+def _grouped(frame: _Frame, outputs: list[Output], group: exp.Group | None, having: exp.Expr | None) -> Operator:
+    """π(σ_having(γ(π(…))))."""
+    parts = grouped(group_keys(group, outputs, frame.translate), outputs, having)
+    aggregate = _built("GROUP BY", GroupPiece(frame.block(parts.below), parts.keys, parts.calls))
+    return _built("SELECT", SelectPiece((Input(parts.alias, aggregate),), parts.having, parts.outputs))
 
 
 class _Frame:
@@ -208,7 +104,7 @@ class _Frame:
         self.homes: dict[tuple[str, str], exp.Column] = {}
         self.joins = 0
 
-    def place_from(self, query: exp.Select, known: Known) -> None:
+    def place_from(self, query: exp.Select, known: Sources) -> None:
         from_ = query.args.get("from_")
         if from_ is None:
             raise NotIncremental("SELECT", "a query without FROM reads no table", query)
@@ -217,7 +113,7 @@ class _Frame:
             self._join(join, known)
 
     def block(self, outputs: Iterable[Output]) -> Block:
-        return Block(tuple(self.inputs), tuple(self.where), tuple(outputs))
+        return Block.build(SelectPiece(tuple(self.inputs), tuple(self.where), tuple(outputs)))
 
     def translate(self, expression: exp.Expr) -> exp.Expr:
         _refuse_inner_queries(expression)
@@ -232,27 +128,30 @@ class _Frame:
 
         return expression.copy().transform(home)
 
-    def _place(self, source: exp.Expr, known: Known) -> str:
+    def _place(self, source: exp.Expr, known: Sources) -> str:
         alias, rel = _source(source, known)
         self.inputs.append(Input(alias, rel))
         for name in rel.columns:
             self.homes[(alias, name.lower())] = column(alias, name)
         return alias
 
-    def _join(self, join: exp.Join, known: Known) -> None:
+    def _join(self, join: exp.Join, known: Sources) -> None:
         side, kind, method = (join.side or "").upper(), (join.kind or "").upper(), (join.method or "").upper()
         assert not join.args.get("using"), "resolving writes ON"
-        if method or kind in ("SEMI", "ANTI"):
-            raise NotIncremental(f"{side} {method} {kind} JOIN".strip(), "this join has no incremental rule yet", join)
-        if side or kind == "OUTER":
-            self._outer_join(join, JoinKind(side or "FULL"), known)
+        is_inner = not side and kind in ("", "INNER", "CROSS")
+        if method or (not is_inner and find_operator(_words(side, kind)) is None):
+            raise NotIncremental(
+                " ".join(f"{side} {method} {kind} JOIN".split()), "this join has no incremental rule yet", join
+            )
+        if not is_inner:
+            self._join_sides(join, _words(side, kind), known)
             return
         self._place(join.this, known)
         on = join.args.get("on")
         if on is not None:
             self.where.extend(conjuncts(self.translate(on)))
 
-    def _outer_join(self, join: exp.Join, kind: JoinKind, known: Known) -> None:
+    def _join_sides(self, join: exp.Join, words: str, known: Sources) -> None:
         """Fold what stands so far into the left side; the joined rows become the only input."""
         self.joins += 1
         left_homes, left = self._side(LEFT_SIDE, self)
@@ -263,12 +162,11 @@ class _Frame:
         on = join.args.get("on")
         conditions = conjuncts(_rehome(on, sides)) if on is not None else []
         left, right, pairs, hidden = _equalities(conditions, left, right)
-        if not pairs:
-            raise NotIncremental(f"{kind} JOIN", "an outer join without an equality has no keys to recompute by", join)
+        joined = _built(words, JoinPiece(words, join, left, right, tuple(conditions), pairs, hidden))
         alias = f"j{self.joins}"
-        self.inputs = [Input(alias, OuterJoin(kind, left, right, tuple(conditions), pairs, hidden))]
+        self.inputs = [Input(alias, joined)]
         self.where = []
-        self.homes = {place: column(alias, home.name) for place, home in sides.items()}
+        self.homes = {place: column(alias, home.name) for place, home in sides.items() if home.name in joined.columns}
 
     def _side(self, side: str, frame: _Frame) -> tuple[dict[tuple[str, str], exp.Column], Block]:
         """The frame as one block whose columns are those the query uses, renamed so that both sides' names differ."""
@@ -279,6 +177,13 @@ class _Frame:
                 outputs.append(Output(f"{side}{self.joins}_{len(outputs) + 1}_{name}", home))
                 homes[(alias, name)] = column(side, outputs[-1].name)
         return homes, frame.block(outputs)
+
+
+def _words(side: str, kind: str) -> str:
+    """LEFT OUTER JOIN is LEFT JOIN, OUTER JOIN is FULL JOIN, SEMI JOIN is LEFT SEMI JOIN."""
+    if kind in ("", "OUTER"):
+        return f"{side or 'FULL'} JOIN"
+    return f"{side or 'LEFT'} {kind} JOIN"
 
 
 def _rehome(expression: exp.Expr, homes: Mapping[tuple[str, str], exp.Column]) -> exp.Expr:
@@ -319,7 +224,7 @@ def _as_column(block: Block, expression: exp.Expr, name: str) -> tuple[Block, st
     return Block(block.sources, block.where, (*block.outputs, Output(name, inlined))), name, [name]
 
 
-def _source(source: exp.Expr, known: Known) -> tuple[str, Rel]:
+def _source(source: exp.Expr, known: Sources) -> tuple[str, Operator]:
     if source.args.get("pivots") or source.args.get("laterals"):
         raise NotIncremental("PIVOT", "pivot has no incremental rule yet", source)
     alias = source.alias_or_name.lower()

@@ -45,20 +45,20 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllOf:
     """AND; true without parts."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
+class AnyOf:
     """OR; false without parts."""
 
     parts: tuple[Condition, ...]
 
 
-Condition = Compare | IsNull | Not | All | Any
+Condition = Compare | IsNull | Not | AllOf | AnyOf
 
 INTEGERS = ("tinyint", "smallint", "int", "integer", "bigint")
 _WIDEST = 38
@@ -94,7 +94,7 @@ def columns_of(what: Condition) -> Iterator[str]:
             yield what.column.name
         case Not():
             yield from columns_of(what.part)
-        case All() | Any():
+        case AllOf() | AnyOf():
             for part in what.parts:
                 yield from columns_of(part)
 
@@ -114,10 +114,10 @@ def spelled(what: Condition, column: Callable[[str], str | None], *, exactly: bo
         case Not():
             text = spelled(what.part, column, exactly=True)
             return None if text is None else f"NOT ({text})"
-        case All():
+        case AllOf():
             said = [spelled(part, column, exactly=exactly) for part in what.parts]
             return None if exactly and None in said else " AND ".join(f"({one})" for one in said if one) or "1 = 1"
-        case Any():
+        case AnyOf():
             said = [spelled(part, column, exactly=exactly) for part in what.parts]
             return None if None in said else " OR ".join(f"({one})" for one in said) or "1 = 0"
 
@@ -132,13 +132,13 @@ class _Reading:
             case exp.Paren():
                 return self.read(node.this)
             case exp.And():
-                return All((self.read(node.this), self.read(node.expression)))
+                return AllOf((self.read(node.this), self.read(node.expression)))
             case exp.Or():
-                return Any((self.read(node.this), self.read(node.expression)))
+                return AnyOf((self.read(node.this), self.read(node.expression)))
             case exp.Not():
                 return Not(self.read(node.this))
             case exp.Boolean():
-                return All(()) if node.this else Any(())
+                return AllOf(()) if node.this else AnyOf(())
             case exp.Column():
                 return self._flag(node)
         return self._comparison(node)
@@ -152,12 +152,12 @@ class _Reading:
             case exp.NullSafeEQ():
                 # Never unknown, so that NOT of it is not either.
                 found = self._compare(node, "=", "=")
-                return All((Not(IsNull(found.column)), found))
+                return AllOf((Not(IsNull(found.column)), found))
             case exp.In() if node.expressions:
-                return Any(tuple(self._with(node.this, "=", value) for value in node.expressions))
+                return AnyOf(tuple(self._with(node.this, "=", value) for value in node.expressions))
             case exp.Between() if not node.args.get("symmetric"):
                 low, high = node.args["low"], node.args["high"]
-                return All((self._with(node.this, ">=", low), self._with(node.this, "<=", high)))
+                return AllOf((self._with(node.this, ">=", low), self._with(node.this, "<=", high)))
         if type(node) in _OPERATORS:
             return self._compare(node, *_OPERATORS[type(node)])
         raise self._refusal(node)

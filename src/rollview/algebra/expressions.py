@@ -84,6 +84,11 @@ def identifiers(expression: exp.Expr) -> set[str]:
     return {node.table for node in expression.find_all(exp.Column)}
 
 
+def columns_in(expressions: Iterable[exp.Expr]) -> set[tuple[str, str]]:
+    """(alias, name) of every column that the expressions use."""
+    return {(node.table, node.name) for expression in expressions for node in expression.find_all(exp.Column)}
+
+
 def bag_union(queries: Sequence[exp.Query]) -> exp.Query:
     first, *rest = queries
     for query in rest:

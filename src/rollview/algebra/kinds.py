@@ -6,12 +6,12 @@ of adding. Text that meets a number becomes one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from sqlglot import exp
 
 from rollview.algebra.functions import function_name
-from rollview.algebra.tree import Aggregate, Block, Leaf, OuterJoin, Rel, Union
 
 FLOATING, TEXT, EXACT, BIG = "floating", "text", "exact", "big"
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Neg)
@@ -23,26 +23,15 @@ Kinds = frozenset[str]
 beyond the whole numbers that a DOUBLE tells apart."""
 
 
-def may_float(rel: Rel, name: str) -> bool:
+class HasKinds(Protocol):
+    """A relation that knows the kinds of its columns."""
+
+    def kinds_of(self, name: str) -> Kinds: ...
+
+
+def may_float(rel: HasKinds, name: str) -> bool:
     """Whether the column may hold a floating number that is not normalised; when in doubt, yes."""
-    return FLOATING in kinds_of(rel, name)
-
-
-def kinds_of(rel: Rel, name: str) -> Kinds:
-    match rel:
-        case Leaf():
-            return kinds_of_type(rel.types.get(name, ""))
-        case Block():
-            sources = {source.alias: source.rel for source in rel.sources}
-            return _of_expression(next(output.expression for output in rel.outputs if output.name == name), sources)
-        case Union():
-            at = rel.columns.index(name)
-            return _met(kinds_of(side, side.columns[at]) for side in rel.inputs)
-        case OuterJoin():
-            return kinds_of(rel.left if name in rel.left.columns else rel.right, name)
-        case Aggregate() if name not in rel.keys:
-            return _of_call(rel, name)
-    return kinds_of(rel.input, name) - {FLOATING}
+    return FLOATING in rel.kinds_of(name)
 
 
 def kinds_of_type(type_: str) -> Kinds:
@@ -55,20 +44,20 @@ def kinds_of_type(type_: str) -> Kinds:
     return frozenset({TEXT if type_.startswith(("string", "char", "varchar")) else EXACT})
 
 
-def _met(kinds: Iterable[Kinds]) -> Kinds:
+def met(kinds: Iterable[Kinds]) -> Kinds:
     """Values of which Spark takes one, after giving all of them one type."""
     found = frozenset[str]().union(*kinds)
     return found | {FLOATING} if {TEXT, EXACT} <= found else found
 
 
-def _of_call(rel: Aggregate, name: str) -> Kinds:
-    call = next(output.expression for output in rel.aggregates if output.name == name)
+def kinds_of_call(call: exp.Expr, rel: HasKinds) -> Kinds:
+    """Of an aggregate call over columns of ``rel``."""
     call = call.this if isinstance(call, exp.Filter) else call
     if isinstance(call, exp.Count):
         return frozenset({EXACT})
     if not isinstance(call, exp.Min | exp.Max | exp.Sum) or not isinstance(call.this, exp.Column):
         return frozenset({FLOATING})
-    found = kinds_of(rel.input, call.this.name)
+    found = rel.kinds_of(call.this.name)
     return _added(found) if isinstance(call, exp.Sum) else found
 
 
@@ -76,9 +65,10 @@ def _added(kinds: Kinds) -> Kinds:
     return kinds | {FLOATING} if TEXT in kinds else kinds
 
 
-def _of_expression(expression: exp.Expr, sources: dict[str, Rel]) -> Kinds:
+def kinds_of_expression(expression: exp.Expr, sources: Mapping[str, HasKinds]) -> Kinds:
+    """Of an expression over columns ``alias.column``."""
     if isinstance(expression, exp.Column):
-        return kinds_of(sources[expression.table], expression.name)
+        return sources[expression.table].kinds_of(expression.name)
     if isinstance(expression, exp.Literal):
         number = FLOATING if "e" in expression.this.lower() else EXACT
         return frozenset({TEXT if expression.is_string else number})
@@ -86,11 +76,11 @@ def _of_expression(expression: exp.Expr, sources: dict[str, Rel]) -> Kinds:
         return _of_cast(expression.to)
     if isinstance(expression, _NEVER):
         return frozenset()
-    parts = (_of_expression(child, sources) for child in expression.iter_expressions())
+    parts = (kinds_of_expression(child, sources) for child in expression.iter_expressions())
     if isinstance(expression, _ARITHMETIC):
-        return _added(_met(parts))
+        return _added(met(parts))
     one_of = isinstance(expression, _ONE_OF) or function_name(expression) == "coalesce"
-    return _met(parts) if one_of else frozenset({FLOATING})
+    return met(parts) if one_of else frozenset({FLOATING})
 
 
 def _of_cast(to: exp.DataType) -> Kinds:

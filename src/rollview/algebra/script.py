@@ -1,21 +1,21 @@
 """Writing one propagation query: each node's delta and old state become named subqueries, written once.
 
-Law (003 Def. 4.2): over an interval (a, b], ``delta(rel)`` is the timed delta of ``rel``, ``old(rel)`` is its state
-at a as signed rows. Inputs are the stored relations' ``name@delta``, rows of (a, b] with ``_count`` ±1 and ``_csn``,
-and ``name@old``, the state at a with ``_count`` ±1. A row that was there at a carries csn 0 wherever a csn is needed,
+Law: over an interval (a, b], ``delta(rel)`` is the timed delta of ``rel``, ``old(rel)`` is its state at a as signed
+rows. Inputs are the stored relations' ``name@delta``, rows of (a, b] with ``_count`` ±1 and ``_csn``, and ``name@old``,
+the state at a with ``_count`` ±1. A row that was there at a carries csn 0 wherever a csn is needed,
 so the text does not depend on the interval.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from sqlglot import exp
 
 from rollview.algebra.expressions import column, gathered, identifier, select, table
-from rollview.algebra.tree import Leaf, Rel, leaves
 from rollview.core.names import COUNT, CSN
 
 DELTA_SUFFIX = "@delta"
@@ -44,6 +44,28 @@ class TermNote:
     reason: str
 
 
+class Relation(Protocol):
+    """What a script asks of an operator."""
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def delta(self, script: Script) -> exp.Query | exp.Table: ...
+
+    def old(self, script: Script) -> exp.Query | exp.Table: ...
+
+
+@runtime_checkable
+class Stored(Protocol):
+    """A relation whose delta and state are inputs."""
+
+    @property
+    def relation(self) -> str: ...
+
+
 @dataclass(slots=True)
 class Script:
     """The subqueries written so far."""
@@ -65,31 +87,26 @@ class Script:
     def motion_of(self, relation: str) -> Motion:
         return self.motion.get(relation, Motion())
 
-    def changed(self, rel: Rel) -> bool:
-        return any(self.motion_of(leaf.relation).changed for leaf in leaves(rel))
+    def changed(self, rel: Relation) -> bool:
+        return any(self.motion_of(relation).changed for relation in _stored_below(rel))
 
-    def is_absent(self, rel: Rel) -> bool:
-        return any(leaf.relation in self.absent for leaf in leaves(rel))
+    def is_absent(self, rel: Relation) -> bool:
+        return any(relation in self.absent for relation in _stored_below(rel))
 
-    def delta(self, rel: Rel) -> str:
+    def delta(self, rel: Relation) -> str:
         """Name of the timed delta: the node's columns, ``_count`` and ``_csn``."""
-        from rollview.algebra.rules import delta_of
+        return self.once((id(rel), "delta"), f"{_kind(rel)}_delta", lambda: rel.delta(self))
 
-        if isinstance(rel, Leaf):
-            self.inputs.add((rel.relation, "delta"))
-            return rel.relation + DELTA_SUFFIX
-        return self.once((id(rel), "delta"), f"{_kind(rel)}_delta", lambda: delta_of(self, rel))
-
-    def old(self, rel: Rel) -> str:
+    def old(self, rel: Relation) -> str:
         """Name of the state at the interval's start: the node's columns and ``_count``."""
-        from rollview.algebra.rules import old_of
+        return self.once((id(rel), "old"), f"{_kind(rel)}_old", lambda: rel.old(self))
 
-        if isinstance(rel, Leaf):
-            self.inputs.add((rel.relation, "old"))
-            return rel.relation + OLD_SUFFIX
-        return self.once((id(rel), "old"), f"{_kind(rel)}_old", lambda: old_of(self, rel))
+    def input(self, relation: str, what: str) -> exp.Table:
+        """A stored relation's ``delta`` or ``old``."""
+        self.inputs.add((relation, what))
+        return table(f"{relation}@{what}")
 
-    def gathered_delta(self, rel: Rel) -> str:
+    def gathered_delta(self, rel: Relation) -> str:
         """The same as ``delta``, brought into one piece if all that it reads is quick to read."""
         name = self.delta(rel)
         if not self._old_inputs or not self.reads_little:
@@ -125,12 +142,20 @@ class Script:
             with_.set("expressions", list(reversed(with_.expressions)))
         return query
 
-    def once(self, key: object, name: str, write: Callable[[], exp.Query]) -> str:
-        """The name of a subquery that is written at the first call with this key."""
+    def once(self, key: object, name: str, write: Callable[[], exp.Query | exp.Table]) -> str:
+        """The name of what is written at the first call with this key: a subquery, or a table that is there anyway."""
         if key not in self._written:
-            self._written[key] = self.add(name, write())
+            written = write()
+            self._written[key] = written.name if isinstance(written, exp.Table) else self.add(name, written)
         return self._written[key]
 
 
-def _kind(rel: Rel) -> str:
+def _stored_below(rel: Relation) -> Iterator[str]:
+    if isinstance(rel, Stored):
+        yield rel.relation
+    for child in rel.inputs:
+        yield from _stored_below(child)
+
+
+def _kind(rel: Relation) -> str:
     return type(rel).__name__.lower()

@@ -7,7 +7,8 @@ depends on the interval, so all that lies below it counts as read.
 
 from __future__ import annotations
 
-from rollview.algebra.tree import Block, Leaf, Rel, Union, leaves
+from rollview.algebra.operator import Operator
+from rollview.algebra.operators.leaf import leaves
 from rollview.algebra.view import Mode, ViewPlan
 
 
@@ -19,9 +20,7 @@ def states_read(plan: ViewPlan) -> frozenset[str]:
     return frozenset(_below(plan.outline.rel if plan.summary is None else plan.summary.input))
 
 
-def _below(rel: Rel) -> set[str]:
-    if isinstance(rel, Leaf):
-        return set()
-    if isinstance(rel, Union) or (isinstance(rel, Block) and len(rel.sources) == 1):
-        return set().union(*map(_below, rel.inputs))
-    return {leaf.relation for leaf in leaves(rel)}
+def _below(rel: Operator) -> set[str]:
+    if rel.reads_states:
+        return {leaf.relation for leaf in leaves(rel)}
+    return set().union(*map(_below, rel.inputs))

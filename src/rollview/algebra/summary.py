@@ -36,8 +36,11 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
+from rollview.algebra.operator import Operator, Output
+from rollview.algebra.operators.aggregate import Aggregate
+from rollview.algebra.operators.block import Block
+from rollview.algebra.operators.distinct import Distinct
 from rollview.algebra.script import OLD_SUFFIX, Script
-from rollview.algebra.tree import Aggregate, Block, Distinct, Output, Rel
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Schema
 
@@ -53,7 +56,7 @@ _SEEN = "_rv_seen"
 class Summary:
     """The groups: their keys and accumulators, and how the view's columns are read off them."""
 
-    input: Rel
+    input: Operator
     keys: tuple[str, ...]
     key_types: tuple[str, ...]
     accumulated: Accumulated
@@ -71,7 +74,7 @@ class Summary:
         return Schema((*keys, *(Column(name, type_) for name, type_ in self.sums)))
 
 
-def find_aggregate(rel: Rel) -> tuple[Aggregate, tuple[Output, ...], tuple[exp.Expr, ...]] | None:
+def find_aggregate(rel: Operator) -> tuple[Aggregate, tuple[Output, ...], tuple[exp.Expr, ...]] | None:
     """The aggregate at the top of the view, the outputs over it and HAVING; None if the top is something else."""
     if isinstance(rel, Distinct):
         outputs = tuple(Output(name, column("g", name)) for name in rel.columns)

@@ -11,39 +11,36 @@ What is left out compares plain columns of one type only, so it could not have f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from sqlglot import exp
 
 from rollview.algebra.expressions import column, identifiers
 from rollview.algebra.kinds import may_float
-from rollview.algebra.tree import LEFT_SIDE, RIGHT_SIDE, Block, Input, JoinKind, Leaf, OuterJoin, Output, Rel
+from rollview.algebra.operator import Input, Operator, Output
+from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.product import Product
 from rollview.algebra.types import compared_one_to_one
 from rollview.core.names import same
 from rollview.core.schema import ForeignKey
 
-
-def side_alone(rel: OuterJoin, wanted: Set[str]) -> Rel | None:
-    """The side that an outer join is, if of the other one nothing is wanted and a key finds at most one row."""
-    if rel.kind is JoinKind.LEFT and not wanted & set(rel.right.columns) and _finds_one(rel, rel.right, RIGHT_SIDE):
-        return rel.left
-    if rel.kind is JoinKind.RIGHT and not wanted & set(rel.left.columns) and _finds_one(rel, rel.left, LEFT_SIDE):
-        return rel.right
-    return None
+_P = TypeVar("_P", bound=Product)
 
 
-def without_parents(rel: Block) -> Block:
+def without_parents(rel: _P) -> _P:
     """The same block without the inputs of which only a key is used that a foreign key tells."""
     smaller = next(_smaller(rel), None)
     return rel if smaller is None else without_parents(smaller)
 
 
-def _finds_one(rel: OuterJoin, side: Rel, name: str) -> bool:
-    sources = (Input(LEFT_SIDE, rel.left), Input(RIGHT_SIDE, rel.right))
-    pairs = [_compared(condition) for condition in rel.on]
-    if not all(pair and compared_one_to_one(sources, *pair) for pair in pairs):
+def finds_at_most_one(side: Input, other: Input, on: Sequence[exp.Expr]) -> bool:
+    """Whether a row of ``side`` meets at most one row of ``other``: the condition compares a whole key of that."""
+    pairs = [_compared(condition) for condition in on]
+    if not all(pair and compared_one_to_one((side, other), *pair) for pair in pairs):
         return False
-    stored = [_stored(side, one.name) for pair in pairs for one in pair or () if one.table == name]
+    stored = [_stored(other.rel, one.name) for pair in pairs for one in pair or () if one.table == other.alias]
     found = {place[1].lower() for place in stored if place is not None}
     leaf = next((place[0] for place in stored if place is not None), None)
     return leaf is not None and any({part.lower() for part in key} <= found for key in leaf.constraints.keys)
@@ -56,17 +53,17 @@ def _compared(condition: exp.Expr) -> tuple[exp.Column, exp.Column] | None:
     return (left, right) if left.table != right.table else None
 
 
-def _stored(rel: Rel, name: str) -> tuple[Leaf, str] | None:
+def _stored(rel: Operator, name: str) -> tuple[Leaf, str] | None:
     """Where a column is stored, if all rows of that relation come up, each once."""
     if isinstance(rel, Leaf):
         return rel, name
-    if not isinstance(rel, Block) or len(rel.sources) > 1 or rel.where:
+    if not isinstance(rel, Product) or len(rel.sources) > 1 or rel.where:
         return None
-    expression = next(output.expression for output in rel.outputs if output.name == name)
+    expression = rel.output(name)
     return _stored(rel.sources[0].rel, expression.name) if isinstance(expression, exp.Column) else None
 
 
-def _smaller(rel: Block) -> Iterator[Block]:
+def _smaller(rel: _P) -> Iterator[_P]:
     for parent in rel.sources:
         for child in rel.sources:
             if child is parent or not isinstance(child.rel, Leaf) or not isinstance(parent.rel, Leaf):
@@ -76,7 +73,7 @@ def _smaller(rel: Block) -> Iterator[Block]:
                     yield from _without(rel, parent, child, key)
 
 
-def _without(rel: Block, parent: Input, child: Input, key: ForeignKey) -> Iterator[Block]:
+def _without(rel: _P, parent: Input, child: Input, key: ForeignKey) -> Iterator[_P]:
     told = {theirs.lower(): _own(child, ours) for theirs, ours in zip(key.referenced, key.columns, strict=True)}
     where = [_renamed(condition, parent, told) for condition in rel.where]
     outputs = tuple(Output(output.name, _renamed(output.expression, parent, told)) for output in rel.outputs)
@@ -88,7 +85,8 @@ def _without(rel: Block, parent: Input, child: Input, key: ForeignKey) -> Iterat
         return
     there = [exp.Not(this=exp.Is(this=one.copy(), expression=exp.Null())) for one in told.values()]
     kept = [condition for condition in where if condition not in joins]
-    yield Block(tuple(s for s in rel.sources if s is not parent), (*kept, *there), outputs)
+    sources = tuple(source for source in rel.sources if source is not parent)
+    yield replace(rel, sources=sources, where=(*kept, *there), outputs=outputs)
 
 
 def _own(child: Input, name: str) -> exp.Column:

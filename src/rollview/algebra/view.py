@@ -13,16 +13,20 @@ from typing import Any
 
 from sqlglot import exp
 
-from rollview.algebra import build as building
 from rollview.algebra import zeroes
 from rollview.algebra.accumulators import NotLinear
 from rollview.algebra.adding import order_of_adding
+from rollview.algebra.build import Sources, build
 from rollview.algebra.clock import check_words
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
 from rollview.algebra.functions import check_determined
-from rollview.algebra.notes import OperatorNote, notes_of
-from rollview.algebra.prune import prune
+from rollview.algebra.group_keys import grouped_by_maps
+from rollview.algebra.notes import notes_of
+from rollview.algebra.operator import Operator, OperatorNote, Upkeep, walk
+from rollview.algebra.operators.aggregate import Aggregate
+from rollview.algebra.operators.leaf import Leaf, leaves
+from rollview.algebra.pieces import NotIncremental, TablePiece
 from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
 from rollview.algebra.resolve import Known, Resolved, rebind, resolve
 from rollview.algebra.script import Motion, Script, TermNote
@@ -36,8 +40,6 @@ from rollview.algebra.summary import (
     visible,
 )
 from rollview.algebra.text import place_of
-from rollview.algebra.tree import Aggregate, Distinct, Leaf, OuterJoin, Rel, leaves, walk
-from rollview.algebra.types import grouped_by_maps
 from rollview.algebra.words import Words
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
@@ -81,7 +83,7 @@ class Outline:
     """What the text alone says. ``probes`` are the queries whose types Spark must tell before the plan is made."""
 
     resolved: Resolved
-    rel: Rel | None
+    rel: Operator | None
     whole_because: str | None
 
     @property
@@ -117,7 +119,7 @@ class ViewPlan:
     def groups_states(self) -> bool:
         """Whether an operator other than the groups at the top is not linear, so that whole old states are grouped."""
         inner = self.outline.rel if self.summary is None else self.summary.input
-        return inner is not None and any(isinstance(node, Aggregate | Distinct | OuterJoin) for node in walk(inner))
+        return inner is not None and any(node.upkeep is Upkeep.KEYED for node in walk(inner))
 
     def recomputation(self) -> Propagation:
         """The definition itself, over ``name@rows``."""
@@ -177,19 +179,16 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
     resolved = resolve(declared.query, known, declared.columns, f"View '{declared.name}'")
     check_determined(resolved.query)
     check_words(resolved)
-    stored = {relation.name.lower(): _leaf(relation) for relation in resolved.reads}
+    pieces = [TablePiece(relation.name, relation.schema, relation.constraints) for relation in resolved.reads]
+    stored = {piece.name.lower(): Leaf.build(piece) for piece in pieces}
     try:
-        rel = prune(building.build(resolved.query, building.Known(stored)))
-    except building.NotIncremental as refusal:
+        rel = build(resolved.query, Sources(stored))
+        rel = rel.pruned(set(rel.columns))
+    except NotIncremental as refusal:
         line, _ = place_of(refusal.node)
         where = f" (line {line})" if line else ""
         return Outline(resolved, None, f"{refusal.operator}{where}: {refusal.reason}")
     return Outline(resolved, rel, None)
-
-
-def _leaf(relation: Known) -> Leaf:
-    types = {column.name: column.type for column in relation.schema}
-    return Leaf(relation.name, relation.schema.names, types, relation.constraints)
 
 
 def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
@@ -233,7 +232,7 @@ def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:
     )
 
 
-def _net(rows: str, rel: Rel) -> exp.Select:
+def _net(rows: str, rel: Operator) -> exp.Select:
     """Net effect per csn: counts added, zeroes gone."""
     query = zeroes.net(rel, select().from_(table(rows)), None, [column(None, CSN)])
     return query.having(exp.NEQ(this=exp.Sum(this=column(None, COUNT)), expression=number(0)), copy=False)

@@ -13,11 +13,11 @@ from sqlglot import exp
 
 from rollview.algebra.expressions import cast, column, named
 from rollview.algebra.kinds import may_float
-from rollview.algebra.tree import Rel
+from rollview.algebra.operator import Operator
 from rollview.core.names import COUNT
 
 
-def net(rel: Rel, rows: exp.Select, alias: str | None, extra: Sequence[exp.Column]) -> exp.Select:
+def net(rel: Operator, rows: exp.Select, alias: str | None, extra: Sequence[exp.Column]) -> exp.Select:
     """Add up the counts of equal rows. ``rows``: FROM and its joins; ``extra`` columns are grouped by as well."""
     columns = [column(alias, name) for name in rel.columns]
     floating = {name for name in rel.columns if may_float(rel, name)}

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 from rollview.apply.plan import REWRITE_ROWS, ApplyStep
-from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot
-from rollview.core.faults import reach
+from rollview.catalog import Catalog, Lease, Part, Snapshot
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import Phases, measured, phase
 from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, RollviewError
-from rollview.publish.steps import give_up, recorded
+from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, publish_together, recorded
 from rollview.relations.ahead import Ahead
 from rollview.relations.reader import Reader, stored_as
 from rollview.store.buckets import Buckets, bucket_expression
@@ -40,8 +39,8 @@ class Applied:
     """A new extent (and new groups, where they were due), logged but not yet published."""
 
     step: ApplyStep
-    step_id: int
-    pins: tuple[Pin, ...]
+    running: RunningStep
+    logged: tuple[LoggedVersion, ...]
 
 
 OnFailure = Callable[[str, RollviewError], None]
@@ -80,14 +79,12 @@ def run_apply(
             except (EngineFailed, Corrupt) as error:
                 failed.add(step.view)
                 on_failure(step.view, error)
-        reach("publish.begun")
         _publish(catalog, lease, applied, meters)
     except BaseException:
         for done in applied:
-            give_up(catalog, reader.root, done.step_id)
+            done.running.give_up()
         raise
-    reach("publish.published")
-    return {done.step.view: done.pins[0].rows for done in applied}
+    return {done.step.view: done.logged[0].rows for done in applied}
 
 
 def _told(ahead: Ahead | None, step: ApplyStep) -> Ahead | None:
@@ -95,12 +92,11 @@ def _told(ahead: Ahead | None, step: ApplyStep) -> Ahead | None:
 
 
 def _publish(catalog: Catalog, lease: Lease, applied: Sequence[Applied], meters: Mapping[str, Meter]) -> None:
-    with catalog.write(lease) as writer:
+    steps = [(done.running, meters[done.step.view].of(LABEL).to_json()) for done in applied]
+    with publish_together(catalog, lease, steps) as publishing:
         for done in applied:
-            for pin in done.pins:
-                writer.pin(done.step.view, pin)
-            writer.finish_step(done.step_id, "done", meters[done.step.view].of(LABEL).to_json())
-        reach("publish.pinned")
+            for logged in done.logged:
+                publishing.show(logged, done.step.after, done.step.after)
 
 
 def _below(snapshot: Snapshot, name: str) -> set[str]:
@@ -116,46 +112,35 @@ def _apply(
     relation = reader.snapshot.get(step.view)
     place, groups_place = DeltaFolder.new_folder(), DeltaFolder.new_folder()
     paths = (f"{relation.folder}/extent/{place}", f"{relation.folder}/groups/{groups_place}")
-    with recorded(catalog, lease, reader.root, step.view, "apply", step.between, paths) as step_id:
-        reach("apply.begun")
-        pins = [_new_extent(reader, step, place, meter, ahead)]
+    with recorded(catalog, lease, reader.root, step.view, "apply", step.between, paths) as running:
+        running.begun()
+        new = [_new_extent(reader, step, place, meter, ahead)]
         if step.fold_groups or ahead is not None:
-            pins.append(_new_groups(reader, step, groups_place, meter, ahead))
-        reach("apply.logged")
-    return Applied(step, step_id, tuple(pins))
+            new.append(_new_groups(reader, step, groups_place, meter, ahead))
+        running.computed()
+        logged = running.log(new, {"view": step.view, "csn": str(step.after)})
+    return Applied(step, running, logged)
 
 
-def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> Pin:
+def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> NewVersion:
     relation = reader.snapshot.get(step.view)
     extent, pin = stored_as(reader.root, relation).folder("extent"), relation.pins[Part.EXTENT]
     old = extent.files(pin.version)
     if ahead is not None:
         added = stage_table(extent, in_order(ahead.extent), place, meter, LABEL)
-        reach("apply.computed")
-        return _logged(extent, pin, added, old, step)
+        return NewVersion(step.view, Part.EXTENT, extent, pin, added, old)
     by_bucket = step.by_bucket and old[0].bucket_count is not None
     fresh, removed = (_touched_buckets if by_bucket else _whole_extent)(reader, step, extent, old, place, meter)
-    reach("apply.computed")
-    return _logged(extent, pin, fresh, removed, step)
+    return NewVersion(step.view, Part.EXTENT, extent, pin, fresh, removed)
 
 
-def _new_groups(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> Pin:
+def _new_groups(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> NewVersion:
     held, folder = reader.snapshot.get(step.view).pins[Part.GROUPS], reader.stored(step.view).folder("groups")
     if ahead is not None:
         fresh = stage_table(folder, ahead.groups, place, meter, LABEL)
     else:
         fresh = stage(folder, reader.groups(step.view, step.after), place, meter, LABEL, expected=held.rows)
-    return _logged(folder, held, fresh, folder.files(held.version), step)
-
-
-def _logged(
-    folder: DeltaFolder, pin: Pin, added: Sequence[DataFile], removed: Sequence[DataFile], step: ApplyStep
-) -> Pin:
-    version = pin.version
-    if added or removed:
-        version = folder.commit(pin.version, added, removed, {"view": step.view, "csn": str(step.after)})
-    rows = pin.rows + sum(file.rows for file in added) - sum(file.rows for file in removed)
-    return Pin(pin.part, version, step.after, step.after, rows)
+    return NewVersion(step.view, Part.GROUPS, folder, held, fresh, folder.files(held.version))
 
 
 Files = tuple[Sequence[DataFile], Sequence[DataFile]]

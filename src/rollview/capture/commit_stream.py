@@ -1,4 +1,4 @@
-"""One source's way in.
+"""One source's commits, one after another.
 
 Law: units of work come strictly in the source's commit order, each once: what is at or before the position is in the
 ledger already and is dropped. When a unit counts as committed never goes back, and is never a time that the source was
@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from rollview.catalog import Snapshot
-from rollview.catalog import Source as Record
-from rollview.errors import Corrupt
+from rollview.capture.restrict import restricted, restrictions
+from rollview.catalog import Snapshot, SourceRecord
+from rollview.errors import Corrupt, SchemaChanged
+from rollview.evolve.plan import LayoutChange
 from rollview.sources.protocol import Source, UnitOfWork
-from rollview.sources.restrict import restricted, restrictions
 from rollview.sources.settings import GlobalSettings, SourceSettings
 from rollview.sources.values import as_rows
 
@@ -65,16 +65,31 @@ class Reading:
     passed: datetime | None
 
 
-class Inlet:
-    """Whoever uses it holds the lease ``source:NAME``."""
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a source is captured, and how many units of work and signed rows of it were published on the way."""
 
-    def __init__(self, source: Source, record: Record, snapshot: Snapshot) -> None:
+    position: str
+    known: datetime | None
+    latest: datetime | None
+    units: int = 0
+    rows: int = 0
+
+    def moved(self, end: End) -> Reached:
+        return replace(self, position=end.position, known=end.known or self.known, latest=end.latest or self.latest)
+
+    def published(self, units: int, rows: int) -> Reached:
+        return replace(self, units=self.units + units, rows=self.rows + rows)
+
+
+class CommitStream:
+    """One source's commits, from wherever it is asked to begin. Whoever uses it holds the lease ``source:NAME``."""
+
+    def __init__(self, source: Source, record: SourceRecord, snapshot: Snapshot) -> None:
         assert record.position is not None
         self.name = record.name
         self.source = source
-        self.position = record.position
-        self.known = record.known
-        self.latest = record.latest
+        self.start = Reached(record.position, record.known, record.latest)
         self.relations = {table.remote: table.relation for table in record.tables}
         settings = SourceSettings.from_json(record.settings)
         self.settings = settings.global_transactions
@@ -82,27 +97,24 @@ class Inlet:
         schemas = {table.remote: snapshot.get(table.relation).schema for table in record.tables}
         self._columns = {remote: schema.names for remote, schema in schemas.items()}
         self._restrictions = restrictions(settings, schemas)
-        self.units = 0
-        self.rows = 0
 
-    def read(self, limit: int) -> Reading:
-        batch = self.source.read(self.position, limit)
-        arrived = tuple(self._timed(self._fresh(batch.units)))
-        last = arrived[-1].effective if arrived else self.known
+    def read(self, reached: Reached, limit: int) -> Reading | LayoutChange:
+        """What comes after what was reached; or that a table is not what it was, if nothing comes before that."""
+        try:
+            batch = self.source.read(reached.position, limit)
+        except SchemaChanged as error:
+            return LayoutChange.told_by(error)
+        arrived = tuple(self._timed(reached, self._fresh(reached, batch.units)))
+        last = arrived[-1].effective if arrived else reached.known
         passed = _later(batch.known, last) if batch.complete else last
         return Reading(arrived, batch.position, batch.complete, batch.memory, batch.known, passed)
 
-    def arrive(self, unit: UnitOfWork) -> Arrived:
-        (arrived,) = self._timed([unit])
+    def arrive(self, reached: Reached, unit: UnitOfWork) -> Arrived:
+        (arrived,) = self._timed(reached, [unit])
         return replace(arrived, members=())
 
-    def moved(self, end: End) -> None:
-        self.position = end.position
-        self.known = end.known or self.known
-        self.latest = end.latest or self.latest
-
-    def _fresh(self, units: Iterable[UnitOfWork]) -> Iterator[UnitOfWork]:
-        last, newest = self.source.order(self.position), None
+    def _fresh(self, reached: Reached, units: Iterable[UnitOfWork]) -> Iterator[UnitOfWork]:
+        last, newest = self.source.order(reached.position), None
         for unit in units:
             place = self.source.order(unit.position)
             if newest is not None and place <= last:
@@ -111,10 +123,10 @@ class Inlet:
                 last, newest = place, unit.position
                 yield unit
 
-    def _timed(self, units: Iterable[UnitOfWork]) -> Iterator[Arrived]:
-        floor = self.latest
-        if self.known is not None:
-            floor = _later(floor, self.known + TICK)
+    def _timed(self, reached: Reached, units: Iterable[UnitOfWork]) -> Iterator[Arrived]:
+        floor = reached.latest
+        if reached.known is not None:
+            floor = _later(floor, reached.known + TICK)
         for unit in units:
             floor = _later(floor, unit.time) or unit.time
             yield Arrived(self.name, restricted(unit, self._restrictions), floor, self._members(unit))

@@ -10,118 +10,159 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from rollview.capture.commit_stream import Inlet
+from rollview.capture.commit_stream import CommitStream
 from rollview.capture.first_copy import OnProgress, pieces, run_first_copy
 from rollview.capture.health import COPYING, WIDENING, note, noting
 from rollview.capture.in_place import READINGS, forward
-from rollview.capture.sequencer import Progress, Sequencer
-from rollview.catalog import Catalog
-from rollview.catalog import Source as Record
+from rollview.capture.recorded_source import open_recorded
+from rollview.capture.restrict import restriction
+from rollview.capture.sequencer import CaptureProgress, Sequencer
+from rollview.capture.spooling import spool_space
+from rollview.catalog import Catalog, Lease, Relation, SourceRecord
 from rollview.core.faults import reach
-from rollview.errors import RollviewError, SchemaChanged
-from rollview.evolve.follow import follow, unkept
-from rollview.evolve.follow import widen as widen_table
-from rollview.sources.kinds import open_recorded
-from rollview.sources.protocol import Changes, FirstCopy, Source, UnitOfWork
-from rollview.sources.restrict import restriction
+from rollview.errors import LostLease, NotFound, RollviewError
+from rollview.evolve.plan import change_from
+from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
+from rollview.sources import spool as spools
+from rollview.sources.protocol import Changes, FirstCopy, Source, SourceTable, UnitOfWork
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
+from rollview.sources.spool import Spool
 
 Copied = Mapping[str, int]
 
 
-def copy(catalog: Catalog, root: Path, record: Record, on_progress: OnProgress | None = None) -> Copied:
+def copy(
+    catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, on_progress: OnProgress | None = None
+) -> Copied:
+    """``lease``: on the source, as everywhere here."""
     try:
-        with closing(open_recorded(catalog, record)) as source, _withdrawing(source):
-            return run_first_copy(catalog, root, source, record, on_progress)
+        with closing(open_recorded(catalog, record, lease)) as source, _withdrawing(catalog, record, source):
+            return run_first_copy(catalog, root, source, record, lease, on_progress)
     except RollviewError as error:
-        note(catalog, record, error)
-        with catalog.write() as writer:
+        note(catalog, record, error, lease)
+        with suppress(LostLease), catalog.write(lease) as writer:
             writer.sources.set_state(record.name, COPYING, error.message)
         raise
 
 
 @contextmanager
-def _withdrawing(source: Source) -> Iterator[None]:
-    """A source must not keep its changes for a copy that failed: nobody may come for them."""
+def _withdrawing(catalog: Catalog, record: SourceRecord, source: Source) -> Iterator[None]:
+    """A source must not keep its changes for a copy that failed: nobody may come for them. What the copy itself put
+    there is taken away, and nothing else: whoever holds the source by now may have a copy of its own."""
     try:
         yield
     except BaseException:
         with suppress(RollviewError):
-            source.remove()
+            source.withdraw(_memory(catalog, record))
         raise
 
 
-def captured_copy(catalog: Catalog, root: Path, record: Record) -> Progress:
-    rows = copy(catalog, root, record)
+def _memory(catalog: Catalog, record: SourceRecord) -> Mapping[str, Any]:
+    """What the catalog holds of the source now: a copy that was published is not withdrawn, whatever failed then."""
+    try:
+        return catalog.source(record.name).memory
+    except NotFound:
+        return record.memory
+
+
+def captured_copy(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease) -> CaptureProgress:
+    rows = copy(catalog, root, record, lease)
     position = catalog.source(record.name).position or ""
-    return Progress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
+    return CaptureProgress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
 
-def copy_again(catalog: Catalog, root: Path, record: Record, *, widen: bool) -> Progress:
+def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, *, widen: bool) -> CaptureProgress:
     with (
-        noting(catalog, record),
-        closing(open_recorded(catalog, record)) as source,
-        _withdrawing(source),
+        noting(catalog, record, lease),
+        spool_space(catalog, root, record) as space,
+        closing(open_recorded(catalog, record, lease, space)) as source,
+        _withdrawing(catalog, record, source),
         source.first_copy() as copy,
     ):
+        reach("copy_again.opened")
+        catalog.verify(lease)
         _follow_copy(catalog, record, copy)
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
-        done = _replace(catalog, root, source, record, copy)
+        done = _replace(catalog, root, source, record, copy, space, lease)
+        # What cannot be taken away now is found by whoever captures next.
+        with suppress(RollviewError):
+            source.tidy(copy.memory)
         readings = forward(catalog, root, source, catalog.source(record.name))
         if readings:
             with catalog.write() as writer:
                 writer.sources.set_health(record.name, {**record.health, READINGS: dict(readings)})
         if notes and not done.units:
             with catalog.write() as writer:
-                writer.sources.hasten_layouts(done.csn)
+                activate_layouts(writer, done.csn)
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
-def _replace(catalog: Catalog, root: Path, source: Source, record: Record, copy: FirstCopy) -> Progress:
-    settings = SourceSettings.from_json(record.settings)
-    changes = {}
-    for table in copy.tables:
-        found = list(pieces(record.name, settings, table, copy))
-        changes[table.name] = Changes(after=pa.concat_tables(found) if found else (), replaces=True)
+def _replace(
+    catalog: Catalog,
+    root: Path,
+    source: Source,
+    record: SourceRecord,
+    copy: FirstCopy,
+    space: Space,
+    lease: Lease,
+) -> CaptureProgress:
+    settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
+    relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
+    changes = {
+        table.name: _all_of(relations[table.name], pieces(record.name, settings, table, copy), space)
+        for table in copy.tables
+    }
     unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
-    return Sequencer(catalog, root, [Inlet(source, record, catalog.snapshot())]).replace(unit, copy.memory)
+    streams = [CommitStream(source, record, catalog.snapshot())]
+    return Sequencer(catalog, root, streams, lease).replace(unit, copy.memory)
 
 
-def _follow_copy(catalog: Catalog, record: Record, copy: FirstCopy) -> None:
+def _all_of(relation: Relation, found: Iterator[pa.Table], space: Space) -> Changes:
+    """All rows of a table, on disk if they are many."""
+    few: list[pa.Table] = []
+    spool: Spool | None = None
+    for rows in found:
+        few.append(rows.select(list(relation.schema.names)))
+        if sum(piece.nbytes for piece in few) > spools.IN_MEMORY:
+            spool = spool or Spool(SourceTable(relation.name, relation.schema, relation.constraints), space)
+            while few:
+                spool.add(few.pop(0), +1)
+    after = pa.concat_tables(few) if few else ()
+    return Changes((), after, replaces=True, spools=() if spool is None else (spool,))
+
+
+def _follow_copy(catalog: Catalog, record: SourceRecord, copy: FirstCopy) -> None:
     """Columns that the copy does not have, or not as they were, are left out from here on."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     for table in copy.tables:
-        relation = relations[table.name]
-        gone = tuple(c.name for c in relation.schema if table.schema.find(c.name) != c)
-        unsure = unkept(relation.constraints, table.constraints)
-        if gone or unsure:
-            what = f"columns that are gone or promise less: {', '.join((*gone, *unsure))}"
-            follow(catalog, record, SchemaChanged(record.name, table.name, what, gone=gone, unsure=unsure))
+        change = change_from(record, relations[table.name], table)
+        if change is not None and run_change(catalog, record, change) is None:
+            raise change.refused()
 
 
-def _widen_copy(catalog: Catalog, root: Path, record: Record, copy: FirstCopy) -> tuple[str, ...]:
-    found = {table.name: widen_table(catalog, root, record, table, copy.position) for table in copy.tables}
-    return tuple(f"table '{name}' has as well: {', '.join(columns)}" for name, columns in found.items() if columns)
+def _widen_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy) -> tuple[str, ...]:
+    plans = {table.name: run_widening(catalog, root, record, table, copy.position) for table in copy.tables}
+    columns = {name: [column.name for column in plan.new] for name, plan in plans.items() if plan is not None}
+    return tuple(f"table '{name}' has as well: {', '.join(new)}" for name, new in columns.items())
 
 
-def _note_rows(catalog: Catalog, record: Record, position: str) -> tuple[str, ...]:
+def _note_rows(catalog: Catalog, record: SourceRecord, position: str) -> tuple[str, ...]:
     """Of tables of which not simply all is here: which rows, from the newest csn on at least."""
     settings = SourceSettings.from_json(record.settings)
     chosen = [table for table in settings.tables if table.rows or table.needed]
     with catalog.write() as writer:
-        snapshot = writer.snapshot()
-        for relation, rows in ((snapshot.get(table.relation), table.rows) for table in chosen):
-            about = (relation.schema, relation.constraints, position, snapshot.moment.csn, f"rows: {rows or 'all'}")
-            writer.sources.set_layout(relation.name, *about)
+        note_rows(writer, position, ((table.relation, table.rows) for table in chosen))
     return tuple(f"rows of table '{table.remote}': {table.rows or 'all'}" for table in chosen)
 
 
-def widening(catalog: Catalog, record: Record, settings: SourceSettings | None) -> Record:
+def widening(catalog: Catalog, record: SourceRecord, settings: SourceSettings | None) -> SourceRecord:
     """The same source with other columns and rows; nothing else of it may change.
 
     From here on until it is copied again its log says nothing of what is held: whoever captures it copies it first.

@@ -15,36 +15,37 @@ from uuid import uuid4
 import pyarrow as pa
 
 from rollview.capture.in_place import COPIED, READINGS, told
-from rollview.capture.stored_rows import delta_folder, state_folder
+from rollview.capture.restrict import restriction
 from rollview.catalog import (
     Catalog,
     CatalogWriter,
     Change,
+    Lease,
     Moment,
     NewUnit,
     Part,
-    Pin,
     Relation,
     RelationKind,
+    SourceRecord,
     UnitPart,
 )
-from rollview.catalog import Source as Record
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
+from rollview.core.lent import UnlinkableError
 from rollview.core.names import fault_in_name, same
 from rollview.core.schema import Schema
 from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
-from rollview.publish.steps import recorded
+from rollview.evolve.run import begin_layout
+from rollview.publish.step import NewVersion, RunningStep, recorded
+from rollview.relations.folders import delta_folder, state_folder
 from rollview.results import Progress
 from rollview.sources.protocol import FirstCopy, Lender, Source, SourceTable
 from rollview.sources.quarantine import sift_rows
-from rollview.sources.restrict import restriction
 from rollview.sources.settings import SourceSettings
 from rollview.sources.values import UnfitError, as_table
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
-from rollview.store.links import UnlinkableError
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 TRANSACTION = "first copy"
 
@@ -70,9 +71,14 @@ OnProgress = Callable[[Progress], None]
 
 
 def run_first_copy(
-    catalog: Catalog, root: Path, source: Source, record: Record, on_progress: OnProgress | None = None
+    catalog: Catalog,
+    root: Path,
+    source: Source,
+    record: SourceRecord,
+    lease: Lease,
+    on_progress: OnProgress | None = None,
 ) -> Mapping[str, int]:
-    """Rows by relation. Whoever runs it holds the lease ``source:NAME``."""
+    """Rows by relation. ``lease``: on the source."""
     settings = SourceSettings.from_json(record.settings)
     at = catalog.snapshot().moment.csn
     with source.first_copy() as copy:
@@ -85,11 +91,11 @@ def run_first_copy(
             planned = [_planned(settings, table, homes[table.name], at) for table in tables]
             staging = _Staging(root, record.name, settings, copy, len(tables), on_progress, source)
             copied = staging.run(list(zip(tables, planned, strict=True)))
-            reach("copy.computed")
+            step.computed()
             if isinstance(source, Lender):
                 reasons = {one.table.name: one.reason for one in copied if one.reason is not None}
                 copy = replace(copy, memory={**copy.memory, COPIED: reasons})
-            _publish(catalog, root, record, copy, copied, step)
+            _publish(catalog, root, record, copy, copied, step, lease)
     return {one.relation.name: one.rows for one in copied}
 
 
@@ -191,23 +197,27 @@ class _Staging:
 
 
 def _publish(
-    catalog: Catalog, root: Path, record: Record, copy: FirstCopy, copied: Sequence[_Copied], step: int
+    catalog: Catalog,
+    root: Path,
+    record: SourceRecord,
+    copy: FirstCopy,
+    copied: Sequence[_Copied],
+    step: RunningStep,
+    held: Lease,
 ) -> None:
     names = [f"relation:{one.relation.name}" for one in copied]
     with catalog.lease("definitions", "commit", *names) as lease:
-        versions = [_log(root, one) for one in copied]
-        reach("copy.logged")
-        with catalog.write(lease) as writer:
+        logged = step.log([new for one in copied for new in _first_versions(root, one)], {"table": "copied"})
+        with step.publish(lease, held=held, profile={"rows": sum(one.rows for one in copied)}) as publishing:
+            writer = publishing.writer
             for one in copied:
                 about = (one.relation.schema, one.relation.constraints)
                 writer.add_relation(one.relation.name, RelationKind.TABLE, *about, None, (), one.relation.folder)
                 writer.sources.attach(record.name, one.relation.name, one.table.name)
-                at = writer.snapshot().moment.csn + 1
-                writer.sources.set_layout(one.relation.name, *about, copy.position, at, _reason(record, one.table))
+                begin_layout(writer, one.relation.name, copy.position, _reason(record, one.table))
             moment = _first_unit(writer, record.name, copy, copied)
-            for one, (state, delta) in zip(copied, versions, strict=True):
-                writer.pin(one.relation.name, Pin(Part.STATE, state, moment.csn, moment.csn, one.rows))
-                writer.pin(one.relation.name, Pin(Part.DELTA, delta, moment.csn, moment.csn, 0))
+            for new in logged:
+                publishing.show(new, moment.csn, moment.csn)
             relations = {one.table.name: one.relation.name for one in copied}
             for bad in copy.quarantined:
                 writer.sources.quarantine(record.name, relations[bad.table], copy.position, bad)
@@ -217,19 +227,19 @@ def _publish(
             if COPIED in copy.memory:
                 readings = {one.relation.name: told(state_folder(root, one.relation), *one.read) for one in copied}
                 writer.sources.set_health(record.name, {READINGS: readings})
-            writer.finish_step(step, "done", {"rows": sum(one.rows for one in copied)})
-        reach("copy.published")
 
 
-def _reason(record: Record, table: SourceTable) -> str:
+def _reason(record: SourceRecord, table: SourceTable) -> str:
     rows = SourceSettings.from_json(record.settings).table(table.name).rows
     return f"{TRANSACTION}; rows: {rows}" if rows else TRANSACTION
 
 
-def _log(root: Path, one: _Copied) -> tuple[int, int]:
-    note = {"table": "copied"}
-    state = state_folder(root, one.relation).commit(None, one.files, (), note)
-    return state, delta_folder(root, one.relation).commit(None, (), (), note)
+def _first_versions(root: Path, one: _Copied) -> tuple[NewVersion, NewVersion]:
+    relation = one.relation
+    return (
+        NewVersion(relation.name, Part.STATE, state_folder(root, relation), None, one.files),
+        NewVersion(relation.name, Part.DELTA, delta_folder(root, relation), None),
+    )
 
 
 def _first_unit(writer: CatalogWriter, source: str, copy: FirstCopy, copied: Sequence[_Copied]) -> Moment:

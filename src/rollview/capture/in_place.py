@@ -13,17 +13,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rollview.capture.stored_rows import state_folder
-from rollview.catalog import Catalog, Lease, Part, Relation
-from rollview.catalog import Source as Record
+from rollview.catalog import Catalog, Lease, Part, Relation, SourceRecord
 from rollview.core.interval import Interval
+from rollview.core.lent import UnlinkableError
 from rollview.errors import RollviewError
 from rollview.publish.fold import pays
-from rollview.publish.rewrite import Files, Rewriting, rewrite
+from rollview.publish.rewrite import Rewriting, rewrite
+from rollview.relations.folders import state_folder
 from rollview.sources.protocol import Lender, Source
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
-from rollview.store.links import UnlinkableError, kept_alone
+from rollview.store.links import kept_alone
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def told(folder: DeltaFolder, files: Sequence[DataFile], reason: str | None) -> 
     return {"reason": reason or "its state was written anew here"}
 
 
-def move_on(catalog: Catalog, root: Path, source: Source, record: Record, name: str) -> bool:
+def move_on(catalog: Catalog, root: Path, source: Source, record: SourceRecord, name: str) -> bool:
     """The table's state by the source's files at the position that was captured last; False if that cannot be.
 
     Whoever asks holds the lease ``source:NAME``, so the position belongs to the newest csn.
@@ -82,12 +82,12 @@ def is_widened(relation: Relation) -> bool:
     return any(later - earlier for earlier, later in pairwise(names))
 
 
-def forward(catalog: Catalog, root: Path, source: Source, record: Record) -> Mapping[str, Reading]:
+def forward(catalog: Catalog, root: Path, source: Source, record: SourceRecord) -> Mapping[str, Reading]:
     """After capture: states that have fallen behind move on. How each table is read, if the source lends its files."""
     return dict(_forwarded(catalog, root, source, record)) if isinstance(source, Lender) else {}
 
 
-def _forwarded(catalog: Catalog, root: Path, source: Source, record: Record) -> Iterator[tuple[str, Reading]]:
+def _forwarded(catalog: Catalog, root: Path, source: Source, record: SourceRecord) -> Iterator[tuple[str, Reading]]:
     copied = record.memory.get(COPIED, {})
     for table in record.tables:
         reading = _read(catalog, root, table.relation, copied.get(table.remote))
@@ -107,21 +107,3 @@ def _read(catalog: Catalog, root: Path, name: str, reason: str | None) -> Readin
 def _falls_behind(catalog: Catalog, root: Path, name: str, reading: Reading) -> bool:
     snapshot = catalog.snapshot()
     return bool(reading.get("kept")) or pays(snapshot, root, snapshot.get(name))
-
-
-def own_copy(catalog: Catalog, root: Path, lease: Lease, relation: Relation) -> None:
-    """Linked files become files of ours: they may hold columns that the table has not had so far."""
-    folder, pin = state_folder(root, relation), relation.pins[Part.STATE]
-    old = folder.files(pin.version) if pin.is_kept else ()
-    if not any(file.linked for file in old):
-        return
-
-    def write(folder: DeltaFolder, places: Sequence[str]) -> Files:
-        staged: Files = ()
-        for file in old:
-            # All that is in the place so far.
-            staged = folder.stage(folder.load([file]), places[0])
-        return staged
-
-    work = Rewriting(relation, Part.STATE, "fold", Interval(pin.through, pin.through), old, pin.after, pin.through)
-    rewrite(catalog, lease, root, work, folder, write)

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rollview.capture.arrange import Entry
-from rollview.capture.commit_stream import End, Inlet
+from rollview.capture.commit_stream import CommitStream, End, Reached
+from rollview.capture.quarantine import note_quarantine, sift
+from rollview.capture.recorded_source import tables_of
 from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone, settle
-from rollview.capture.stored_rows import delta_folder, state_folder
-from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Pin, Relation, UnitPart
-from rollview.core.faults import reach
+from rollview.catalog import Catalog, CatalogWriter, Lease, NewUnit, Part, Relation, UnitPart
 from rollview.core.interval import Csn, Interval
-from rollview.errors import BadValue
-from rollview.publish.steps import recorded
-from rollview.sources.quarantine import note_quarantine, sift, tables_of
+from rollview.errors import BadValue, RollviewError, Unreadable
+from rollview.publish.step import LoggedVersion, NewVersion, Publishing, recorded
+from rollview.relations.folders import delta_folder, state_folder
+from rollview.sources.boundary import as_error
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 
@@ -28,27 +29,43 @@ Ends = Mapping[str, End]
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    relation: Relation
-    part: Part
-    folder: DeltaFolder
-    files: tuple[DataFile, ...]
+class Published:
+    """How far each source is captured now, and what kept it from being more."""
 
-    @property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.files)
+    reached: Mapping[str, Reached]
+    error: Exception | None = None
 
 
 class Publication:
-    """Of the units of work of some sources, whose leases the caller holds."""
+    """Of the units of work of some sources. ``held``: the lease on those; whoever lost it publishes nothing."""
 
-    def __init__(self, catalog: Catalog, root: Path, inlets: Sequence[Inlet]) -> None:
+    def __init__(self, catalog: Catalog, root: Path, streams: Sequence[CommitStream], held: Lease) -> None:
+        self._held = held
         self._catalog = catalog
         self._root = root
-        self._inlets = {inlet.name: inlet for inlet in inlets}
+        self._streams = {stream.name: stream for stream in streams}
+
+    def publish(self, entries: Sequence[Entry], ends: Ends, reached: Mapping[str, Reached]) -> Published:
+        """All entries in their order, from where the sources are; ``ends``: where they stand after the last one."""
+        done = _Publishing(self._catalog, self._root, self._streams, dict(reached), self._held)
+        try:
+            done.publish(entries, ends)
+        except Exception as error:
+            return Published(done.reached, error)
+        return Published(done.reached)
+
+
+@dataclass(frozen=True, slots=True)
+class _Publishing:
+    """One publication under way. ``reached`` is its own, and moves with every transaction."""
+
+    _catalog: Catalog
+    _root: Path
+    _streams: Mapping[str, CommitStream]
+    reached: dict[str, Reached]
+    _held: Lease
 
     def publish(self, entries: Sequence[Entry], ends: Ends) -> None:
-        """All entries in their order; ``ends``: where the sources stand after the last one."""
         groups = list(_groups(entries))
         for group in groups[:-1]:
             self._publish_each(group, self._ends(group))
@@ -62,22 +79,19 @@ class Publication:
         ends: dict[str, End] = {}
         for entry in entries:
             for one in entry.arrived:
-                before = self._inlets[one.source].position
+                before = self.reached[one.source].position
                 ends[one.source] = End(before, one.unit.position, latest=entry.effective)
         return ends
 
     def _still(self, ends: Ends) -> dict[str, End]:
         """The same ends, from where the sources are by now."""
-        return {
-            name: End(self._inlets[name].position, end.position, end.memory, end.known, end.latest)
-            for name, end in ends.items()
-        }
+        return {name: replace(end, before=self.reached[name].position) for name, end in ends.items()}
 
     def _publish_each(self, entries: Sequence[Entry], ends: Ends) -> None:
         """Together; one by one if a value does not fit, so that those before it are kept."""
         try:
             self._publish(entries, ends)
-        except BadValue:
+        except (BadValue, Unreadable):
             if len(entries) == 1:
                 raise
             for entry in entries[:-1]:
@@ -87,14 +101,14 @@ class Publication:
     def _publish(self, entries: Sequence[Entry], ends: Ends) -> None:
         touched = {one.source for entry in entries for one in entry.arrived}
         names = {
-            (source, remote): name for source in touched for remote, name in self._inlets[source].relations.items()
+            (source, remote): name for source in touched for remote, name in self._streams[source].relations.items()
         }
         with self._catalog.lease("commit", *(f"relation:{name}" for name in names.values())) as lease:
             snapshot = self._catalog.snapshot()
             relations = {remote: snapshot.get(name) for remote, name in names.items()}
             after = snapshot.moment.csn
             entries = [self._sifted(entry, relations) for entry in entries]
-            settled = settle(self._root, relations, entries, after + 1)
+            settled = _settled(self._root, relations, entries, after + 1)
             if settled.entries:
                 self._write(lease, settled, Interval(after, after + len(settled.entries)), ends, entries)
             else:
@@ -105,15 +119,15 @@ class Publication:
     def _count(self, settled: Settled) -> None:
         for one in settled.entries:
             for source in {arrived.source for arrived in one.entry.arrived}:
-                self._inlets[source].units += 1
+                self.reached[source] = self.reached[source].published(1, 0)
         for (source, _), rows in (*settled.tables.items(), *settled.states.items()):
-            self._inlets[source].rows += rows.num_rows
+            self.reached[source] = self.reached[source].published(0, rows.num_rows)
 
     def _sifted(self, entry: Entry, relations: Mapping[Remote, Relation]) -> Entry:
         """Without the rows that have no representation, where a source puts those aside."""
         arrived = []
         for one in entry.arrived:
-            if self._inlets[one.source].quarantines:
+            if self._streams[one.source].quarantines:
                 own = {remote: relation for (source, remote), relation in relations.items() if source == one.source}
                 one = replace(one, unit=sift(one.unit, tables_of(own)))
             arrived.append(one)
@@ -122,17 +136,17 @@ class Publication:
     def _quarantine(self, writer: CatalogWriter, entries: Sequence[Entry]) -> None:
         for entry in entries:
             for one in entry.arrived:
-                note_quarantine(writer, one.source, self._inlets[one.source].relations, [one.unit])
+                note_quarantine(writer, one.source, self._streams[one.source].relations, [one.unit])
 
     def _advance(self, ends: Ends, entries: Sequence[Entry] = ()) -> None:
-        with self._catalog.write() as writer:
+        with self._catalog.write(self._held) as writer:
             self._quarantine(writer, entries)
             _move(writer, ends)
         self._moved(ends)
 
     def _moved(self, ends: Ends) -> None:
         for name, end in ends.items():
-            self._inlets[name].moved(end)
+            self.reached[name] = self.reached[name].moved(end)
 
     def _write(self, lease: Lease, settled: Settled, interval: Interval, ends: Ends, entries: Sequence[Entry]) -> None:
         parts = dict.fromkeys(settled.tables, Part.DELTA) | dict.fromkeys(settled.states, Part.STATE)
@@ -140,33 +154,44 @@ class Publication:
         paths = [f"{settled.relations[remote].folder}/{parts[remote]}/{place}" for remote, place in places.items()]
         about = ", ".join(sorted({source for source, _ in parts}))
         with recorded(self._catalog, lease, self._root, about, "capture", interval, paths) as step:
-            written = [self._stage(settled, remote, place) for remote, place in places.items()]
-            reach("capture.staged")
-            pins = _log(written, interval)
-            with self._catalog.write(lease) as writer:
-                writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
-                for one, pin in zip(written, pins, strict=True):
-                    writer.pin(one.relation.name, pin)
-                    if one.part is Part.STATE:
-                        writer.add_replaced(one.relation.name, pin.through)
-                self._quarantine(writer, entries)
-                _move(writer, ends)
-                writer.finish_step(step, "done", {"units": len(settled.entries), "rows": settled.rows})
+            new = [self._stage(settled, remote, place) for remote, place in places.items()]
+            step.computed()
+            logged = step.log(new, {"csn": str(interval.through)})
+            with step.publish(
+                lease, held=self._held, profile={"units": len(settled.entries), "rows": settled.rows}
+            ) as publishing:
+                publishing.writer.commit_units([_described(one) for one in settled.entries], interval.after + 1)
+                for one, version in zip(new, logged, strict=True):
+                    _show(publishing, one, version, interval.through)
+                self._quarantine(publishing.writer, entries)
+                _move(publishing.writer, ends)
             self._moved(ends)
-            reach("capture.published")
 
-    def _stage(self, settled: Settled, remote: Remote, place: str) -> _Written:
+    def _stage(self, settled: Settled, remote: Remote, place: str) -> NewVersion:
         relation = settled.relations[remote]
+        files: tuple[DataFile, ...] = ()
         if remote in settled.states:
-            folder, rows = state_folder(self._root, relation), settled.states[remote].select(relation.schema.names)
-            files = folder.stage(rows, place, sort=relation.constraints.primary_key) if rows.num_rows else ()
-            return _Written(relation, Part.STATE, folder, files)
+            folder = state_folder(self._root, relation)
+            for rows in (rows for rows in settled.states[remote].each() if rows.num_rows):
+                # All that is in the place so far.
+                files = folder.stage(rows.select(relation.schema.names), place, sort=relation.constraints.primary_key)
+            return NewVersion(relation.name, Part.STATE, folder, None, files)
         folder = delta_folder(self._root, relation)
-        files = ()
         for rows in settled.tables[remote].each():
             # All that is in the place so far.
             files = folder.stage(rows, place, sort=relation.constraints.primary_key)
-        return _Written(relation, Part.DELTA, folder, files)
+        return NewVersion(relation.name, Part.DELTA, folder, relation.pins[Part.DELTA], files)
+
+
+def _settled(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[Entry], csn: Csn) -> Settled:
+    """What a source's rows make fail stops that source; among several entries it is found one by one."""
+    try:
+        return settle(root, relations, entries, csn)
+    except (RollviewError, OSError):
+        raise
+    except Exception as error:
+        first = entries[0].arrived[0]
+        raise as_error(first.source, error, first.unit.position) from error
 
 
 def _close_spools(entries: Sequence[Entry]) -> None:
@@ -195,22 +220,11 @@ def _groups(entries: Sequence[Entry]) -> Iterable[Sequence[Entry]]:
         yield group
 
 
-def _log(written: Sequence[_Written], interval: Interval) -> tuple[Pin, ...]:
-    pins: list[Pin] = []
-    for one in written:
-        pins.append(_logged(one, interval.through))
-        if len(pins) == 1:
-            reach("capture.logged")
-    reach("capture.all_logged")
-    return tuple(pins)
-
-
-def _logged(one: _Written, csn: Csn) -> Pin:
-    note = {"csn": str(csn)}
-    if one.part is Part.STATE:
-        return Pin(Part.STATE, one.folder.commit(None, one.files, (), note), csn, csn, one.rows)
-    old = one.relation.pins[Part.DELTA]
-    return Pin(Part.DELTA, one.folder.commit(old.version, one.files, (), note), old.after, csn, old.rows + one.rows)
+def _show(publishing: Publishing, new: NewVersion, logged: LoggedVersion, csn: Csn) -> None:
+    """A state that replaces all that was there is of one csn; a delta goes on from where it was."""
+    publishing.show(logged, csn if new.base is None else new.base.after, csn)
+    if new.part is Part.STATE:
+        publishing.writer.add_replaced(new.relation, csn)
 
 
 def _described(settled: SettledEntry) -> NewUnit:

@@ -16,15 +16,15 @@ from rollview.capture.first_copy import OnProgress, check_tables
 from rollview.capture.health import COPYING, REMOVING, WIDENING
 from rollview.capture.in_place import READINGS
 from rollview.capture.in_place import move_on as move_on_state
-from rollview.capture.run import lease_name
-from rollview.capture.sequencer import Progress
-from rollview.catalog import Catalog, Choice, HeldPart, this_process
-from rollview.catalog import Source as Record
+from rollview.capture.plan import lease_name
+from rollview.capture.recorded_source import open_recorded
+from rollview.capture.sequencer import CaptureProgress
+from rollview.catalog import Catalog, Choice, HeldPart, Lease, SourceRecord, this_process
 from rollview.core.faults import reach
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
 from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
-from rollview.publish.steps import drop, take_away
-from rollview.sources.kinds import new_memory, open_new, open_recorded
+from rollview.publish.step import drop, dropped
+from rollview.sources.kinds import new_memory, open_new
 from rollview.sources.protocol import Finding
 from rollview.sources.settings import SourceSettings
 
@@ -63,25 +63,25 @@ def add(
 
 
 def finish_copy(catalog: Catalog, root: Path, name: str, on_progress: OnProgress | None = None) -> Copied:
-    with catalog.lease(lease_name(name)):
-        return copy(catalog, root, catalog.source(name), on_progress)
+    with catalog.lease(lease_name(name)) as lease:
+        return copy(catalog, root, catalog.source(name), lease, on_progress)
 
 
 def resnapshot(
     catalog: Catalog, root: Path, name: str, *, widen: bool = False, settings: SourceSettings | None = None
-) -> Progress:
+) -> CaptureProgress:
     """Copy the source again; the difference from what is held becomes one unit of work.
 
     ``widen``: take columns as well that are at the source and not here, those of ``settings`` if it names any, and the
     rows that they say.
     """
-    with catalog.lease(lease_name(name)):
+    with catalog.lease(lease_name(name)) as lease:
         record = catalog.source(name)
         if record.state in (COPYING, REMOVING):
             raise UsageError(f"Source '{record.name}' is {record.state}.", hint="Finish that first: rollview capture.")
         if widen:
             record = widening(catalog, record, settings)
-        return copy_again(catalog, root, record, widen=record.state == WIDENING)
+        return copy_again(catalog, root, record, lease, widen=record.state == WIDENING)
 
 
 def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
@@ -91,18 +91,18 @@ def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
         settings = SourceSettings.from_json(record.settings)
         tell_missing(record.name, settings, view, catalog.snapshot())
         if reads_needed(settings, view) and record.state not in (COPYING, REMOVING):
-            with catalog.lease(lease_name(record.name)):
-                notes += _covered(catalog, root, catalog.source(record.name), view)
+            with catalog.lease(lease_name(record.name)) as lease:
+                notes += _covered(catalog, root, catalog.source(record.name), view, lease)
     return tuple(notes)
 
 
-def _covered(catalog: Catalog, root: Path, record: Record, view: Declared) -> tuple[str, ...]:
+def _covered(catalog: Catalog, root: Path, record: SourceRecord, view: Declared, lease: Lease) -> tuple[str, ...]:
     before = SourceSettings.from_json(record.settings)
     with closing(open_recorded(catalog, replace(record, settings=whole(before).to_json()))) as source:
         after = grown(before, source.tables(), [view], catalog.snapshot(), is_there=True)
     if after == before and record.state != WIDENING and has_rows(after, view, catalog.snapshot()):
         return ()
-    return copy_again(catalog, root, widening(catalog, record, after), widen=True).notes
+    return copy_again(catalog, root, widening(catalog, record, after), lease, widen=True).notes
 
 
 def needed(catalog: Catalog) -> frozenset[str]:
@@ -133,7 +133,7 @@ def move_on(catalog: Catalog, root: Path, name: str) -> bool:
         return is_held and move_on_state(catalog, root, source, record, name)
 
 
-def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> None:
+def remove(catalog: Catalog, name: str, *, forget: bool = False) -> None:
     """Out of the catalog with its tables, and out of the source. ``forget``: leave the source as it is."""
     with catalog.lease("definitions", lease_name(name)) as lease:
         record = catalog.source(name)
@@ -142,16 +142,15 @@ def remove(catalog: Catalog, root: Path, name: str, *, forget: bool = False) -> 
             writer.sources.set_state(record.name, REMOVING)
         reach("remove.begun")
         if not forget:
-            with closing(open_recorded(catalog, record)) as source:
+            with closing(open_recorded(catalog, record, lease)) as source:
                 source.remove()
         reach("remove.dropped")
         names = [f"relation:{table.relation}" for table in record.tables]
-        with catalog.lease("commit", *names) as both, catalog.write(both) as writer:
-            relations = [writer.snapshot().get(table.relation) for table in record.tables]
-            steps = [drop(writer, relation) for relation in relations]
+        with catalog.lease("commit", *names) as both, catalog.write(both, lease) as writer:
+            for table in record.tables:
+                drop(writer, writer.snapshot().get(table.relation))
             writer.sources.drop(record.name)
-    for relation, step in zip(relations, steps, strict=True):
-        take_away(catalog, root, relation, step)
+    dropped()
 
 
 def _record(catalog: Catalog, name: str, settings: SourceSettings, declared: Sequence[Declared]) -> None:
@@ -177,7 +176,7 @@ def _not_ready(name: str, findings: list[Finding]) -> UsageError:
     )
 
 
-def _refuse_readers(catalog: Catalog, record: Record) -> None:
+def _refuse_readers(catalog: Catalog, record: SourceRecord) -> None:
     snapshot = catalog.snapshot()
     for table in record.tables:
         readers = tuple(reader.name for reader in snapshot.readers(table.relation))

@@ -10,126 +10,179 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rollview.capture.commit_stream import Inlet
+from rollview.capture.commit_stream import CommitStream, Reached
 from rollview.capture.copies import captured_copy, copy_again
 from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_health, readings
-from rollview.capture.sequencer import Progress, Sequencer
-from rollview.catalog import Catalog
-from rollview.catalog import Source as Record
+from rollview.capture.plan import CapturePlan, Group, lease_name
+from rollview.capture.recorded_source import open_recorded
+from rollview.capture.sequencer import CaptureProgress, Sequencer
+from rollview.capture.spooling import spool_space
+from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.order import Order
-from rollview.errors import RollviewError, SchemaChanged, UsageError
-from rollview.evolve.follow import follow
-from rollview.sources.kinds import open_recorded
+from rollview.core.raised import unforeseen
+from rollview.errors import RollviewError, UsageError
+from rollview.evolve.plan import LayoutChange, LayoutPlan
+from rollview.evolve.run import run_change
+from rollview.results import SourceCaptured
+from rollview.sources.boundary import as_error, named
+from rollview.sources.protocol import Source
 
-Captured = Progress | RollviewError
+Captured = CaptureProgress | RollviewError
+
+_PATIENCE = 30.0
 
 
-def lease_name(source: str) -> str:
-    return f"source:{source}"
+def run_capture(catalog: Catalog, root: Path, plan: CapturePlan) -> tuple[SourceCaptured, ...]:
+    """What each source gave, or why it gave nothing. A group that fails keeps no other from its turn."""
+    done: list[SourceCaptured] = []
+    for group in plan.groups:
+        try:
+            done += run_group(catalog, root, group, plan.order, _PATIENCE)
+        except Exception as error:
+            done += [_told(catalog, name, unforeseen(error)) for name in group]
+    return tuple(done)
 
 
-def together(catalog: Catalog, names: Sequence[str], order: Order) -> list[tuple[str, ...]]:
-    """The sources that have to be captured, those that wait for each other in one group."""
-    records = catalog.sources()
-    shared = [r.name for r in records if order.by_time or r.settings.get("global_transactions") is not None]
-    groups: list[tuple[str, ...]] = [(name,) for name in names if name not in shared]
-    return [*groups, tuple(shared)] if any(name in shared for name in names) else groups
+def run_group(catalog: Catalog, root: Path, names: Group, order: Order, wait: float) -> tuple[SourceCaptured, ...]:
+    """Sources that wait for each other. Busy if another process is at one of them for longer than ``wait``."""
+    done = capture(catalog, root, names, order, wait)
+    return tuple(_told(catalog, name, done[name]) for name in names)
+
+
+def _told(catalog: Catalog, name: str, done: Captured) -> SourceCaptured:
+    if isinstance(done, RollviewError):
+        return SourceCaptured(name, 0, 0, catalog.source(name).position, done.message, done.retryable)
+    return SourceCaptured(name, done.units, done.rows, done.position, notes=done.notes)
 
 
 def capture(
-    catalog: Catalog, root: Path, names: Sequence[str], order: Order, wait: float = 30.0
+    catalog: Catalog, root: Path, names: Sequence[str], order: Order, wait: float = _PATIENCE
 ) -> Mapping[str, Captured]:
     """Everything that these sources have committed by now, one ledger order for all. One that fails stops no other.
 
     Busy if another process is at one of them for longer than ``wait``.
     """
-    with catalog.lease(*map(lease_name, names), wait=wait):
-        done = _capture(catalog, root, names, order)
+    with catalog.lease(*map(lease_name, names), wait=wait) as lease:
+        done = _capture(catalog, root, names, order, lease)
         # Each change of a layout that is followed leaves fewer columns, so there are not many.
         while followed := _follow_changes(catalog, done):
-            again = _capture(catalog, root, names, order)
+            again = _capture(catalog, root, names, order, lease)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
-        return {name: one.outcome for name, one in done.items()}
+        return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What came of one source, and what was published of it whether or not it failed then."""
 
-    outcome: Captured
+    outcome: Captured | LayoutChange
     units: int = 0
     rows: int = 0
     notes: tuple[str, ...] = ()
 
 
-def _added(before: _Done, then: _Done, note: str | None) -> _Done:
+def _added(before: _Done, then: _Done, followed: LayoutPlan | None) -> _Done:
     units, rows = before.units + then.units, before.rows + then.rows
-    notes = (*before.notes, *([note] if note else []), *then.notes)
+    notes = (*before.notes, *([str(followed)] if followed else []), *then.notes)
     outcome = then.outcome
-    if isinstance(outcome, Progress):
+    if isinstance(outcome, CaptureProgress):
         outcome = replace(outcome, units=units, rows=rows, notes=notes)
     return _Done(outcome, units, rows, notes)
 
 
-def _follow_changes(catalog: Catalog, done: Mapping[str, _Done]) -> Mapping[str, str]:
-    """What was said of each source whose table can be read on without what is gone."""
-    told: dict[str, str] = {}
-    for name, one in done.items():
-        if isinstance(one.outcome, SchemaChanged) and (one.outcome.gone or one.outcome.unsure):
-            with suppress(SchemaChanged):
-                told[name] = follow(catalog, catalog.source(name), one.outcome)
-    return told
+def _follow_changes(catalog: Catalog, done: Mapping[str, _Done]) -> Mapping[str, LayoutPlan]:
+    """Of each source whose table can be read on without what is gone, what was done for that."""
+    changes = {name: one.outcome for name, one in done.items() if isinstance(one.outcome, LayoutChange)}
+    plans = {name: run_change(catalog, catalog.source(name), change) for name, change in changes.items()}
+    return {name: plan for name, plan in plans.items() if plan is not None}
 
 
-def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> Mapping[str, _Done]:
+def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange, lease: Lease) -> Captured:
+    """A change of a layout that nobody could follow stops its source."""
+    if not isinstance(outcome, LayoutChange):
+        return outcome
+    error = outcome.refused()
+    note(catalog, catalog.source(name), error, lease)
+    return error
+
+
+def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order, lease: Lease) -> Mapping[str, _Done]:
     with ExitStack() as stack:
         done: dict[str, _Done] = {}
-        inlets: list[Inlet] = []
+        streams: list[CommitStream] = []
         for record in map(catalog.source, names):
             try:
-                inlet = _inlet(catalog, root, record, stack)
-            except RollviewError as error:
-                note(catalog, record, error)
+                stream = _opened(catalog, root, record, stack, lease)
+            except Exception as caught:
+                error = as_error(record.name, caught, record.position)
+                note(catalog, record, error, lease)
                 done[record.name] = _Done(error)
             else:
-                if isinstance(inlet, Inlet):
-                    inlets.append(inlet)
+                if isinstance(stream, CommitStream):
+                    streams.append(stream)
                 else:
-                    done[record.name] = _Done(inlet, inlet.units, inlet.rows)
-        return {**done, **_captured(catalog, root, inlets, order)}
+                    done[record.name] = _Done(stream, stream.units, stream.rows)
+        return {**done, **_captured(catalog, root, streams, order, lease)}
 
 
-def _inlet(catalog: Catalog, root: Path, record: Record, stack: ExitStack) -> Inlet | Progress:
+def _opened(
+    catalog: Catalog, root: Path, record: SourceRecord, stack: ExitStack, lease: Lease
+) -> CommitStream | CaptureProgress:
     if record.state == REMOVING:
         raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
     if record.state == COPYING:
-        return captured_copy(catalog, root, record)
+        return captured_copy(catalog, root, record, lease)
     if record.state == WIDENING:
-        return copy_again(catalog, root, record, widen=True)
-    source = stack.enter_context(closing(open_recorded(catalog, record)))
-    return Inlet(source, record, catalog.snapshot())
+        return copy_again(catalog, root, record, lease, widen=True)
+    space = stack.enter_context(spool_space(catalog, root, record))
+    source = stack.enter_context(closing(open_recorded(catalog, record, lease, space)))
+    return CommitStream(source, record, catalog.snapshot())
 
 
-def _captured(catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order) -> Mapping[str, _Done]:
-    if not inlets:
+def _captured(
+    catalog: Catalog, root: Path, streams: Sequence[CommitStream], order: Order, lease: Lease
+) -> Mapping[str, _Done]:
+    if not streams:
         return {}
-    records = {inlet.name: catalog.source(inlet.name) for inlet in inlets}
-    sequencer = Sequencer(catalog, root, inlets, order)
+    records = {stream.name: catalog.source(stream.name) for stream in streams}
+    sequencer = Sequencer(catalog, root, streams, lease, order)
     try:
-        found: Mapping[str, Captured] = sequencer.run()
-    except RollviewError as error:
-        found = dict.fromkeys(records, error)
-    found = {**found, **sequencer.failed}
-    return {inlet.name: _noted(catalog, root, records[inlet.name], inlet, found[inlet.name]) for inlet in inlets}
+        found: Mapping[str, Captured | LayoutChange] = sequencer.run()
+    except Exception as caught:
+        found = {name: as_error(name, caught, record.position) for name, record in records.items()}
+    found = {**found, **sequencer.stopped}
+    return {
+        stream.name: _noted(
+            catalog,
+            root,
+            records[stream.name],
+            stream.source,
+            sequencer.reached[stream.name],
+            found[stream.name],
+            lease,
+        )
+        for stream in streams
+    }
 
 
-def _noted(catalog: Catalog, root: Path, record: Record, inlet: Inlet, outcome: Captured) -> _Done:
+def _noted(
+    catalog: Catalog,
+    root: Path,
+    record: SourceRecord,
+    source: Source,
+    reached: Reached,
+    outcome: Captured | LayoutChange,
+    lease: Lease,
+) -> _Done:
+    if isinstance(outcome, LayoutChange):
+        return _Done(outcome, reached.units, reached.rows)
     if isinstance(outcome, RollviewError):
-        note(catalog, record, outcome)
-        return _Done(outcome, inlet.units, inlet.rows)
+        note(catalog, record, outcome, lease)
+        return _Done(outcome, reached.units, reached.rows)
     notes: tuple[str, ...] = ()
     # It has just answered; if it does not tell how it fares, it is asked again the next time.
-    with suppress(RollviewError):
-        notes = note_health(catalog, record, inlet.source, readings(catalog, root, record, inlet))
-    note(catalog, record, None)
-    return _Done(replace(outcome, notes=notes), inlet.units, inlet.rows, notes)
+    with suppress(RollviewError), named(record.name, reached.position):
+        notes = note_health(catalog, record, source, readings(catalog, root, record, source, reached.position))
+        source.tidy(record.memory)
+    note(catalog, record, None, lease)
+    return _Done(replace(outcome, notes=notes), reached.units, reached.rows, notes)

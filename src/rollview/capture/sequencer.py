@@ -14,13 +14,15 @@ from datetime import datetime
 from pathlib import Path
 
 from rollview.capture.arrange import Arranged, Entry, arrange
-from rollview.capture.commit_stream import TICK, End, Inlet, Reading
+from rollview.capture.commit_stream import TICK, CommitStream, End, Reading
 from rollview.capture.publication import Publication
-from rollview.catalog import Catalog
+from rollview.catalog import Catalog, Lease
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.errors import RollviewError, SourceStopped
+from rollview.evolve.plan import LayoutChange
+from rollview.sources.boundary import as_error
 from rollview.sources.protocol import UnitOfWork
 
 ROWS_AT_ONCE = 250_000
@@ -28,7 +30,7 @@ _MOST_ROWS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CaptureProgress:
     """What one source gave: units of work with a csn, their signed rows, and where it stands; ``notes``: what a user
     should know of it."""
 
@@ -40,20 +42,28 @@ class Progress:
 
 
 class Sequencer:
-    """Whoever uses it holds the leases ``source:NAME`` of its inlets."""
-
-    def __init__(self, catalog: Catalog, root: Path, inlets: Sequence[Inlet], order: Order | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        root: Path,
+        streams: Sequence[CommitStream],
+        lease: Lease,
+        order: Order | None = None,
+    ) -> None:
+        """``lease``: on the sources."""
         self._catalog = catalog
-        self._inlets = {inlet.name: inlet for inlet in inlets}
-        self._publication = Publication(catalog, root, inlets)
+        self._lease = lease
+        self._streams = {stream.name: stream for stream in streams}
+        self.reached = {stream.name: stream.start for stream in streams}
+        self._publication = Publication(catalog, root, streams, lease)
         self._order = order or Order()
-        self.failed: dict[str, RollviewError] = {}
+        self.stopped: dict[str, RollviewError | LayoutChange] = {}
         self._absent = [
-            source.known for source in catalog.sources() if source.name not in self._inlets and source.position
+            source.known for source in catalog.sources() if source.name not in self._streams and source.position
         ]
 
-    def run(self, limit: int = ROWS_AT_ONCE) -> Mapping[str, Progress]:
-        """Everything that the sources have now. A source that fails is in ``failed`` and stops no other."""
+    def run(self, limit: int = ROWS_AT_ONCE) -> Mapping[str, CaptureProgress]:
+        """Everything that the sources have now. One in ``stopped`` failed or has another layout, and stops no other."""
         while True:
             before = self._positions()
             readings = self._read(limit)
@@ -70,25 +80,34 @@ class Sequencer:
                     return self._progress()
                 limit *= 2
 
-    def replace(self, unit: UnitOfWork, memory: Mapping[str, object]) -> Progress:
+    def replace(self, unit: UnitOfWork, memory: Mapping[str, object]) -> CaptureProgress:
         """The one source was copied again, and its log begins at that copy."""
-        (inlet,) = self._inlets.values()
-        arrived = inlet.arrive(unit)
-        end = End(inlet.position, unit.position, memory, arrived.effective, arrived.effective)
-        self._publication.publish((Entry((arrived,), arrived.effective),), {inlet.name: end})
-        with self._catalog.write() as writer:
-            writer.sources.unhold(inlet.name)
-        return self._progress()[inlet.name]
+        (stream,) = self._streams.values()
+        reached = self.reached[stream.name]
+        arrived = stream.arrive(reached, unit)
+        end = End(reached.position, unit.position, memory, arrived.effective, arrived.effective)
+        published = self._publication.publish((Entry((arrived,), arrived.effective),), {stream.name: end}, self.reached)
+        self.reached = dict(published.reached)
+        if published.error is not None:
+            raise published.error
+        with self._catalog.write(self._lease) as writer:
+            writer.sources.unhold(stream.name)
+        return self._progress()[stream.name]
 
     def _read(self, limit: int) -> dict[str, Reading]:
         readings: dict[str, Reading] = {}
-        for name, inlet in self._inlets.items():
-            if name in self.failed:
+        for name, stream in self._streams.items():
+            if name in self.stopped:
                 continue
             try:
-                readings[name] = inlet.read(limit)
-            except RollviewError as error:
-                self.failed[name] = error
+                found = stream.read(self.reached[name], limit)
+            except Exception as error:
+                self.stopped[name] = as_error(name, error, self.reached[name].position)
+            else:
+                if isinstance(found, LayoutChange):
+                    self.stopped[name] = found
+                else:
+                    readings[name] = found
         return readings
 
     def _arrange(self, readings: Mapping[str, Reading]) -> Arranged:
@@ -99,7 +118,7 @@ class Sequencer:
 
     def _in_time(self, entries: Sequence[Entry]) -> list[Entry]:
         """When entries count as committed never goes back at any source; by commit time, not at all."""
-        floors = {name: inlet.latest for name, inlet in self._inlets.items()}
+        floors = {name: reached.latest for name, reached in self.reached.items()}
         if self._order.by_time:
             newest = max((s.latest for s in self._catalog.sources() if s.latest is not None), default=None)
             floors = dict.fromkeys(floors, newest)
@@ -114,7 +133,7 @@ class Sequencer:
     def _passed_by_all(self, readings: Mapping[str, Reading]) -> datetime | None:
         """What every source has passed; one that is far behind is not waited for."""
         passed = [reading.passed for reading in readings.values()]
-        passed += [inlet.known for name, inlet in self._inlets.items() if name in self.failed] + self._absent
+        passed += [reached.known for name, reached in self.reached.items() if name in self.stopped] + self._absent
         newest = max((one for one in passed if one is not None), default=None)
         if newest is None:
             return None
@@ -123,7 +142,7 @@ class Sequencer:
         )
 
     def _positions(self) -> dict[str, str]:
-        return {name: inlet.position for name, inlet in self._inlets.items() if name not in self.failed}
+        return {name: reached.position for name, reached in self.reached.items() if name not in self.stopped}
 
     def _publish(self, readings: Mapping[str, Reading], arranged: Arranged) -> bool:
         """Whether all went well: a value that does not fit stops its source, and the others are read again."""
@@ -133,32 +152,33 @@ class Sequencer:
             for name, reading in readings.items()
             if (end := self._end(name, reading, arranged.taken[name], latest.get(name))) is not None
         }
-        try:
-            self._publication.publish(arranged.entries, ends)
-        except SourceStopped as error:
-            self.failed[str(error.facts["source"])] = error
-            return False
-        return True
+        published = self._publication.publish(arranged.entries, ends, self.reached)
+        self.reached = dict(published.reached)
+        if isinstance(published.error, SourceStopped):
+            self.stopped[str(published.error.facts["source"])] = published.error
+        elif published.error is not None:
+            raise published.error
+        return published.error is None
 
     def _end(self, name: str, reading: Reading, taken: int, latest: datetime | None) -> End | None:
-        inlet = self._inlets[name]
+        before = self.reached[name].position
         if taken == len(reading.arrived):
             known = (
                 None if reading.known is None or not reading.complete else max(reading.known, latest or reading.known)
             )
-            return End(inlet.position, reading.position, reading.memory, known, latest)
+            return End(before, reading.position, reading.memory, known, latest)
         known = reading.arrived[taken].effective - TICK
-        position = reading.arrived[taken - 1].unit.position if taken else inlet.position
-        return End(inlet.position, position, None, known, latest)
+        position = reading.arrived[taken - 1].unit.position if taken else before
+        return End(before, position, None, known, latest)
 
     def _hold(self, arranged: Arranged) -> None:
         """What keeps each source waiting is in the catalog, for whoever has to decide."""
         held = {part.source: (part.global_id, part.missing) for part in self._catalog.held()}
         now = {name: (blocked.global_id, blocked.missing) for name, blocked in arranged.blocked.items()}
-        if {name: held[name] for name in self._inlets if name in held} == now:
+        if {name: held[name] for name in self._streams if name in held} == now:
             return
-        with self._catalog.write() as writer:
-            for name in self._inlets:
+        with self._catalog.write(self._lease) as writer:
+            for name in self._streams:
                 blocked = arranged.blocked.get(name)
                 if blocked is None:
                     writer.sources.unhold(name)
@@ -167,19 +187,19 @@ class Sequencer:
 
     def _acknowledge(self, readings: Mapping[str, Reading]) -> None:
         for name in readings:
-            if name in self.failed:
+            if name in self.stopped:
                 continue
             try:
-                self._inlets[name].source.acknowledge(self._inlets[name].position)
-            except RollviewError as error:
-                self.failed[name] = error
+                self._streams[name].source.acknowledge(self.reached[name].position)
+            except Exception as error:
+                self.stopped[name] = as_error(name, error, self.reached[name].position)
 
-    def _progress(self) -> Mapping[str, Progress]:
+    def _progress(self) -> Mapping[str, CaptureProgress]:
         csn = self._catalog.snapshot().moment.csn
         return {
-            name: Progress(inlet.units, inlet.rows, inlet.position, csn)
-            for name, inlet in self._inlets.items()
-            if name not in self.failed
+            name: CaptureProgress(reached.units, reached.rows, reached.position, csn)
+            for name, reached in self.reached.items()
+            if name not in self.stopped
         }
 
 

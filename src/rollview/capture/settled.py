@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 
 from rollview.capture.arrange import Entry
 from rollview.capture.counted import Numbers, counted, numbers_of
-from rollview.capture.stored_rows import difference
+from rollview.capture.stored_rows import difference, held_pieces
 from rollview.catalog import Change, Relation
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.errors import BadValue
 from rollview.sources.net_rows import net_rows
-from rollview.sources.protocol import Changes, Rows
+from rollview.sources.protocol import Changes, Rows, Spooled
 from rollview.sources.sections import Section, joined
-from rollview.sources.values import UnfitError, as_one, as_rows, as_table
+from rollview.sources.values import UnfitError, as_one, as_rows
 
 Remote = tuple[str, str]
 """A source, and its own name of one of its tables."""
@@ -53,7 +53,7 @@ class Settled:
     entries: tuple[SettledEntry, ...]
     tables: Mapping[Remote, Pieces]
     relations: Mapping[Remote, Relation]
-    states: Mapping[Remote, pa.Table] = field(default_factory=dict)
+    states: Mapping[Remote, Pieces] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -164,14 +164,16 @@ def _all(first: Rows, then: Rows) -> Rows:
 
 def _alone(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: Csn) -> Settled:
     tables: dict[Remote, Pieces] = {}
-    states: dict[Remote, pa.Table] = {}
+    states: dict[Remote, Pieces] = {}
     counts: list[Change] = []
     for remote, (changes, position) in _changes(entry).items():
         relation = relations[remote]
         if changes.replaces and not relation.is_kept:
-            states[remote] = _all_rows(remote[0], relation, changes, position)
+            states[remote] = _whole_state(remote[0], relation, changes, position)
             counts.append(Change(relation.name, states[remote].num_rows, 0))
             continue
+        if changes.replaces and changes.spools:
+            changes = _compared(root, remote[0], relation, changes, position)
 
         def pieces(
             source: str = remote[0], relation: Relation = relation, changes: Changes = changes, at: str = position
@@ -179,7 +181,7 @@ def _alone(root: Path, relations: Mapping[Remote, Relation], entry: Entry, csn: 
             for rows in _signed_pieces(root, source, relation, changes, at):
                 yield rows.append_column(CSN, pa.array(np.full(rows.num_rows, csn, dtype=np.int64)))
 
-        if not changes.spools or changes.replaces:
+        if not changes.spools:
             rows = next(pieces())
             found, whole = list(counted(relation, rows).values()), _in_memory(rows)
         else:
@@ -202,6 +204,38 @@ def _signed_pieces(root: Path, source: str, relation: Relation, changes: Changes
         yield from spool.pieces()
 
 
+def _compared(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> Changes:
+    """How a table that is replaced by rows on disk differs from what is held: the net effect of both, on disk too."""
+    both = _poured(source, relation, changes, position)
+    for rows in held_pieces(root, relation):
+        both.add_counted(rows.set_column(rows.num_columns - 1, COUNT, pc.negate(rows[COUNT])))
+    return Changes(spools=(both,))
+
+
+def _poured(source: str, relation: Relation, changes: Changes, position: str) -> Spooled:
+    """All rows that came and went, in one spool of their own."""
+    poured = changes.spools[0].empty_copy()
+    if len(changes.before) or len(changes.after):
+        poured.add_counted(_net_effect(source, relation, changes, position))
+    for spool in changes.spools:
+        for rows in spool.pieces():
+            poured.add_counted(rows)
+    return poured
+
+
+def _whole_state(source: str, relation: Relation, changes: Changes, position: str) -> Pieces:
+    """All that a table holds after it was replaced."""
+    if not changes.spools:
+        return _in_memory(_all_rows(source, relation, changes, position))
+    poured = _poured(source, relation, changes, position)
+
+    def pieces() -> Iterator[pa.Table]:
+        for rows in poured.pieces():
+            yield rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT])
+
+    return Pieces(pieces, sum(rows.num_rows for rows in pieces()))
+
+
 def _sum(relation: Relation, counts: Sequence[Change]) -> Change:
     inserted, deleted = sum(one.inserted for one in counts), sum(one.deleted for one in counts)
     updated = sum(one.updated or 0 for one in counts) if relation.constraints.primary_key else None
@@ -210,9 +244,6 @@ def _sum(relation: Relation, counts: Sequence[Change]) -> Change:
 
 def _all_rows(source: str, relation: Relation, changes: Changes, position: str) -> pa.Table:
     """What a table holds after it was replaced."""
-    if changes.spools:
-        come = [rows.filter(pc.greater(rows[COUNT], 0)).drop([COUNT]) for s in changes.spools for rows in s.pieces()]
-        return pa.concat_tables([as_table(changes.after, relation.schema), *come])
     if isinstance(changes.after, pa.Table):
         return changes.after
     rows = _net_effect(source, relation, changes, position)

@@ -6,7 +6,7 @@ was copied again are all one ordinary change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,20 +16,11 @@ import pyarrow.parquet as pq
 
 from rollview.catalog import Part, Relation
 from rollview.core.names import COUNT, CSN
-from rollview.core.schema import Schema
+from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.net_rows import net_rows
-from rollview.sources.values import SIGNED
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder, as_declared
-from rollview.store.types import arrow_schema
-
-
-def delta_folder(root: Path, relation: Relation) -> DeltaFolder:
-    return DeltaFolder(root / relation.folder / Part.DELTA, Schema(relation.schema.columns + SIGNED))
-
-
-def state_folder(root: Path, relation: Relation) -> DeltaFolder:
-    return DeltaFolder(root / relation.folder / Part.STATE, relation.schema)
+from rollview.types.arrow import arrow_schema
 
 
 def held(root: Path, relation: Relation) -> pa.Table:
@@ -39,6 +30,15 @@ def held(root: Path, relation: Relation) -> pa.Table:
     rows = base.append_column(COUNT, pa.array(np.ones(base.num_rows, dtype=np.int64)))
     changes = load_rows(delta_folder(root, relation), delta.version, after=state.through)
     return pa.concat_tables([rows, changes.filter(pc.greater(changes[CSN], state.through)).drop([CSN])])
+
+
+def held_pieces(root: Path, relation: Relation) -> Iterator[pa.Table]:
+    """The same as ``held``, a part at a time."""
+    state, delta = relation.pins[Part.STATE], relation.pins[Part.DELTA]
+    for base in iter_rows(state_folder(root, relation), state.version):
+        yield base.append_column(COUNT, pa.array(np.ones(base.num_rows, dtype=np.int64)))
+    for changes in iter_rows(delta_folder(root, relation), delta.version, after=state.through):
+        yield changes.filter(pc.greater(changes[CSN], state.through)).drop([CSN])
 
 
 def difference(root: Path, relation: Relation, new: pa.Table) -> pa.Table:
@@ -51,18 +51,26 @@ def difference(root: Path, relation: Relation, new: pa.Table) -> pa.Table:
 
 
 def load_rows(folder: DeltaFolder, version: int, after: int | None = None) -> pa.Table:
+    tables = list(iter_rows(folder, version, after))
+    empty = arrow_schema(folder.schema).empty_table().rename_columns(list(folder.schema.names))
+    return pa.concat_tables(tables) if tables else empty
+
+
+def iter_rows(folder: DeltaFolder, version: int, after: int | None = None) -> Iterator[pa.Table]:
+    """A part of a file at a time."""
     physical = arrow_schema(folder.schema)
     files = tuple(file for file in folder.files(version) if after is None or _reaches(file, after))
-    places = zip(safe_places(folder.root, files), files, strict=True)
-    tables = [_read(place, physical, file.constants) for place, file in places]
-    whole = pa.concat_tables(tables) if tables else physical.empty_table()
-    return whole.rename_columns(list(folder.schema.names))
+    for place, file in zip(safe_places(folder.root, files), files, strict=True):
+        for rows in _read(place, physical, file.constants):
+            yield rows.rename_columns(list(folder.schema.names))
 
 
-def _read(place: Path, physical: pa.Schema, constants: Mapping[str, str | None]) -> pa.Table:
+def _read(place: Path, physical: pa.Schema, constants: Mapping[str, str | None]) -> Iterator[pa.Table]:
     with pq.ParquetFile(place, coerce_int96_timestamp_unit="us") as file:
         there = set(file.schema_arrow.names)
-        return as_declared(file.read(columns=[name for name in physical.names if name in there]), physical, constants)
+        columns = [name for name in physical.names if name in there]
+        for number in range(file.num_row_groups):
+            yield as_declared(file.read_row_group(number, columns=columns), physical, constants)
 
 
 def _reaches(file: DataFile, after: int) -> bool:

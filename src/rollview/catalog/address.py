@@ -61,13 +61,21 @@ def parse(url: str | os.PathLike[str]) -> Address:
 
 def _parsed(url: str) -> sa.URL:
     try:
-        return sa.make_url(url)
+        parsed = sa.make_url(url)
     # The parser's own message may quote the piece that holds the password.
     except (sa.exc.ArgumentError, ValueError):
-        raise errors.UsageError(
-            "The catalog's URL cannot be understood.",
-            hint="Write it like postgresql://user:password@host:5432/database; special characters percent-encoded.",
-        ) from None
+        raise _not_understood() from None
+    # An '@' or a '/' of a password that is not percent-encoded puts a piece of it there.
+    if "@" in (parsed.host or "") or (parsed.host and "@" in (parsed.database or "")):
+        raise _not_understood()
+    return parsed
+
+
+def _not_understood() -> errors.UsageError:
+    return errors.UsageError(
+        "The catalog's URL cannot be understood.",
+        hint="Write it like postgresql://user:password@host:5432/database; special characters percent-encoded.",
+    )
 
 
 def _shown(url: sa.URL) -> str:

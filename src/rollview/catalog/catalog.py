@@ -18,12 +18,13 @@ from rollview.catalog.leases import Lease
 from rollview.catalog.values import (
     ChangeCount,
     HeldPart,
+    Identity,
     LeaseInfo,
     LedgerEntry,
     Quarantined,
     Snapshot,
-    Source,
     SourcePosition,
+    SourceRecord,
     Step,
     StepKind,
     StepStatus,
@@ -67,7 +68,12 @@ class Catalog:
         return cls(_prepared(url, wall_clock, migrate.bring_up_to_date), lease_seconds=lease_seconds)
 
     def __repr__(self) -> str:
-        return f"Catalog({self._database.address.shown!r})"
+        return f"Catalog({self.address!r})"
+
+    @property
+    def address(self) -> str:
+        """Where it is, without secrets."""
+        return self._database.address.shown
 
     def __enter__(self) -> Self:
         return self
@@ -79,6 +85,11 @@ class Catalog:
 
     def close(self) -> None:
         self._database.close()
+
+    def identity(self) -> Identity:
+        """The warehouse that the catalog belongs to."""
+        with self._database.read() as connection:
+            return reading.read_identity(connection)
 
     def snapshot(self) -> Snapshot:
         with phase("catalog"), self._database.read() as connection:
@@ -140,11 +151,16 @@ class Catalog:
         with self._database.read() as connection:
             return reading.read_settled(connection, relation)
 
-    def sources(self) -> tuple[Source, ...]:
+    def dropped(self) -> Mapping[str, datetime]:
+        """When relations were dropped whose files may still be there, by their folders."""
+        with self._database.read() as connection:
+            return reading.read_dropped(connection)
+
+    def sources(self) -> tuple[SourceRecord, ...]:
         with self._database.read() as connection:
             return sources.read_sources(connection)
 
-    def source(self, name: str) -> Source:
+    def source(self, name: str) -> SourceRecord:
         with self._database.read() as connection:
             return sources.get_source(connection, name)
 
@@ -175,13 +191,19 @@ class Catalog:
         return leases.held(self._database, things, wait=wait, ttl=ttl, heartbeat=heartbeat)
 
     @contextmanager
-    def write(self, lease: Lease | None = None) -> Iterator[CatalogWriter]:
+    def write(self, *leases: Lease | None) -> Iterator[CatalogWriter]:
         """One transaction: all of the block's changes, or none if it raises. LostLease if another took over."""
         with phase("catalog"), self._database.write() as connection:
             writer = CatalogWriter(connection, self._database.wall_clock)
-            if lease is not None:
-                lease.verify(connection)
+            for lease in leases:
+                if lease is not None:
+                    lease.verify(connection)
             yield writer
+
+    def verify(self, lease: Lease) -> None:
+        """LostLease unless it is still held."""
+        with self._database.write() as connection:
+            lease.verify(connection)
 
 
 def _prepared(url: str | os.PathLike[str], wall_clock: WallClock, prepare: Callable[[Database], None]) -> Database:

@@ -19,12 +19,14 @@ import sqlalchemy as sa
 
 from rollview import errors
 from rollview.catalog.address import Address
+from rollview.core.tls import postgres_tls, with_advice
 
 WallClock = Callable[[], datetime]
 IsolationLevel = Literal["REPEATABLE READ", "READ COMMITTED"]
 
 _BUSY_MILLISECONDS = 30_000
-_CONNECT_SECONDS = 10
+_ANSWER_SECONDS = 120.0
+"""Longer than any wait for a lock."""
 _RETRYABLE_STATES = {"40001", "40P01", "55P03", "57014"}
 _WRITING = "rollview_writing"
 # SQLite needs some room beside the file even to read it, unless nobody else does.
@@ -119,8 +121,7 @@ def _engine(address: Address, *, alone: bool = False) -> sa.Engine:
     if alone:
         options["poolclass"] = sa.NullPool
     if address.file is None:
-        arguments = {} if "connect_timeout" in address.url.query else {"connect_timeout": _CONNECT_SECONDS}
-        options |= {"pool_pre_ping": True, "connect_args": arguments}
+        options |= {"pool_pre_ping": True}
     try:
         engine = sa.create_engine(address.url, **options)
     except ModuleNotFoundError as error:
@@ -128,6 +129,8 @@ def _engine(address: Address, *, alone: bool = False) -> sa.Engine:
             "A catalog in PostgreSQL needs the package psycopg.", hint="pip install 'rollview[postgres]'"
         ) from error
     if address.file is None:
+        sa.event.listen(engine, "do_connect", _check_server)
+        sa.event.listen(engine, "do_connect", _connect_postgresql)
         sa.event.listen(engine, "connect", _prepare_postgresql)
     else:
         sa.event.listen(engine, "connect", _prepare_alone if alone else _prepare_sqlite)
@@ -169,6 +172,17 @@ def _prepare_alone(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA query_only = ON")
 
 
+def _check_server(_dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> None:
+    parameters.update(postgres_tls(parameters, os.environ))
+
+
+def _connect_postgresql(_dialect: Any, _record: Any, arguments: Any, parameters: dict[str, Any]) -> Any:
+    # Only a catalog in PostgreSQL needs the package that this needs.
+    from rollview.core.patience import PARAMETERS, connection_type
+
+    return connection_type(_ANSWER_SECONDS).connect(*arguments, **{**PARAMETERS, **parameters})
+
+
 def _prepare_postgresql(connection: Any, _record: Any) -> None:
     # A writer that was stopped inside its transaction must not hold the others for ever.
     connection.execute(f"SET lock_timeout = {_BUSY_MILLISECONDS}")
@@ -185,7 +199,7 @@ def _in_our_words(error: sa.exc.SQLAlchemyError, address: Address) -> errors.Rol
     orig = getattr(error, "orig", None)
     if isinstance(orig, errors.RollviewError):
         return orig
-    reason = address.without_secrets(str(orig or error).strip().split("\n")[0])
+    reason = with_advice(address.without_secrets(str(orig or error).strip().split("\n")[0]))
     where = f"The catalog {address.shown}"
     if _is_retryable(error, reason):
         return errors.Retryable(f"{where} is busy: {reason}.", hint="Try again later.")

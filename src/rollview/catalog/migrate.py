@@ -6,6 +6,8 @@ once, however many processes open the catalog together. A catalog newer than thi
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -28,11 +30,19 @@ def create(database: Database) -> None:
     file = database.address.file
     if file is not None and not file.parent.is_dir():
         raise errors.NotFound("folder", str(file.parent))
+    if file is not None:
+        _make_private(file)
     with database.write() as connection:
         _lock(connection)
         if find_version(connection) is not None:
             raise errors.AlreadyExists("catalog", database.address.shown)
         _upgrade(connection)
+
+
+def _make_private(file: Path) -> None:
+    """SQLite gives the files that it puts beside this one the same mode."""
+    with suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def bring_up_to_date(database: Database) -> None:

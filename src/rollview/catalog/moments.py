@@ -16,7 +16,7 @@ from rollview import errors
 from rollview.catalog import tables as t
 from rollview.catalog.reading import read_moment, read_snapshot
 from rollview.catalog.sources import read_sources
-from rollview.catalog.values import Snapshot, Source, SourcePosition
+from rollview.catalog.values import Snapshot, SourcePosition, SourceRecord
 from rollview.core.interval import Csn
 
 LOCAL = "local"
@@ -61,7 +61,7 @@ def _sources_below(snapshot: Snapshot, names: Iterable[str]) -> set[str]:
     return below
 
 
-def _check_passed(source: Source, moment: datetime) -> None:
+def _check_passed(source: SourceRecord, moment: datetime) -> None:
     if source.known is None or source.known < moment:
         raise errors.NotPassed(source.name, moment, source.known)
 

@@ -13,6 +13,7 @@ from rollview.catalog import tables as t
 from rollview.catalog.values import (
     ChangeCount,
     Definition,
+    Identity,
     Layout,
     LedgerEntry,
     Moment,
@@ -41,6 +42,7 @@ _PINS = sa.select(t.pin)
 _LAYOUTS = sa.select(t.layout).order_by(t.layout.c.id)
 _DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.dependency.c.place)
 _CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
+_IDENTITY = sa.select(t.identity)
 _CHANGES = sa.select(t.change, t.relation.c.name).join(t.relation).order_by(t.change.c.csn, t.relation.c.id)
 
 _PARTS = sa.select(t.part).order_by(t.part.c.csn, t.part.c.place)
@@ -49,6 +51,11 @@ _PARTS = sa.select(t.part).order_by(t.part.c.csn, t.part.c.place)
 def read_moment(connection: sa.Connection, *, lock: bool = False) -> Moment:
     row = connection.execute(_CLOCK.with_for_update() if lock else _CLOCK).one()
     return Moment(row.csn, row.time)
+
+
+def read_identity(connection: sa.Connection) -> Identity:
+    row = connection.execute(_IDENTITY).one()
+    return Identity(row.warehouse, row.previous, row.begun)
 
 
 def read_snapshot(connection: sa.Connection) -> Snapshot:
@@ -130,6 +137,12 @@ def read_settled(connection: sa.Connection, relation: str) -> datetime | None:
     return connection.execute(ended).scalar()
 
 
+def read_dropped(connection: sa.Connection) -> Mapping[str, datetime]:
+    """When relations were dropped, by their folders."""
+    query = sa.select(t.step.c.folders, t.step.c.finished).where(t.step.c.kind == "drop", t.step.c.status == "done")
+    return {folder: row.finished for row in connection.execute(query) for folder in row.folders}
+
+
 def _parts(connection: sa.Connection, first: Csn, last: Csn) -> Mapping[Csn, list[UnitPart]]:
     parts: dict[Csn, list[UnitPart]] = defaultdict(list)
     for row in connection.execute(_PARTS.where(t.part.c.csn.between(first, last))):
@@ -204,4 +217,6 @@ def _step(row: sa.Row[Any]) -> Step:
         owner=row.owner,
         folders=tuple(row.folders),
         profile=row.profile,
+        tokens=row.tokens or {},
+        expires=row.expires,
     )

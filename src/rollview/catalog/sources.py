@@ -17,8 +17,9 @@ import sqlalchemy as sa
 from rollview import errors
 from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
-from rollview.catalog.values import BadRow, CapturedTable, Choice, HeldPart, Quarantined, Source, folded
+from rollview.catalog.values import CapturedTable, Choice, HeldPart, Quarantined, SourceRecord, folded
 from rollview.core import names
+from rollview.core.bad_row import BadRow
 from rollview.core.interval import Csn
 from rollview.core.schema import Constraints, Schema
 
@@ -30,14 +31,14 @@ _TABLES = (
 )
 
 
-def read_sources(connection: sa.Connection) -> tuple[Source, ...]:
+def read_sources(connection: sa.Connection) -> tuple[SourceRecord, ...]:
     tables: dict[int, list[CapturedTable]] = defaultdict(list)
     for row in connection.execute(_TABLES):
         tables[row.source_id].append(CapturedTable(row.name, row.remote))
     return tuple(_source(row, tables[row.id]) for row in connection.execute(_SOURCES))
 
 
-def get_source(connection: sa.Connection, name: str) -> Source:
+def get_source(connection: sa.Connection, name: str) -> SourceRecord:
     found = next((source for source in read_sources(connection) if folded(source.name) == folded(name)), None)
     if found is None:
         raise errors.NotFound("source", name, hint="See 'rollview source list'.")
@@ -76,7 +77,7 @@ class SourceWriter:
         self._connection = connection
         self._wall_clock = wall_clock
 
-    def get(self, name: str) -> Source:
+    def get(self, name: str) -> SourceRecord:
         return get_source(self._connection, name)
 
     def add(self, name: str, kind: str, settings: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
@@ -130,8 +131,8 @@ class SourceWriter:
     def set_state(self, name: str, state: str, problem: str | None = None) -> None:
         self._update(name, state=state, problem=problem)
 
-    def hasten_layouts(self, csn: Csn) -> None:
-        """Layouts that were to hold from the next csn on hold at this one: nothing was committed with them."""
+    def activate_layouts(self, csn: Csn) -> None:
+        """Layouts of a csn that was not committed apply from ``csn`` on."""
         self._connection.execute(t.layout.update().where(t.layout.c.csn > csn).values(csn=csn))
 
     def quarantine(self, source: str, relation: str, position: str, bad: BadRow) -> None:
@@ -186,8 +187,8 @@ class SourceWriter:
         self._connection.execute(t.source.update().where(t.source.c.id == self.get(name).id).values(**values))
 
 
-def _source(row: sa.Row[Any], tables: list[CapturedTable]) -> Source:
-    return Source(
+def _source(row: sa.Row[Any], tables: list[CapturedTable]) -> SourceRecord:
+    return SourceRecord(
         id=row.id,
         name=row.name,
         kind=row.kind,

@@ -4,7 +4,9 @@ Laws: the clock has one row, and the ledger one row per csn, 1, 2, 3 and so on. 
 row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
 row is never deleted, so its token never goes back. A source's row holds the position up to which its units of work are
 in the ledger. A captured table has one layout row for each layout it has had, from the csn of the first row read by it.
-A unit of work with parts from several sources has the first in the ledger and the others in ``part``.
+A unit of work with parts from several sources has the first in the ledger and the others in ``part``. The identity has
+one row: whose data the catalog describes, and how many steps it has ever begun. A running step that is past ``expires``
+has given no sign of life for long.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -18,7 +20,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0005"
+HEAD = "0006"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -70,6 +72,20 @@ clock = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("csn", sa.BigInteger, nullable=False),
     sa.Column("time", Instant, nullable=False),
+    sa.Column("boot", sa.Text),
+    sa.Column("uptime", sa.BigInteger),
+    sa.Column("wall", Instant),
+    sa.Column("accepted", Instant),
+    sa.CheckConstraint("id = 1", name="one_row"),
+)
+
+identity = sa.Table(
+    f"{PREFIX}identity",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("warehouse", sa.Text, nullable=False),
+    sa.Column("previous", sa.Text),
+    sa.Column("begun", sa.BigInteger, nullable=False),
     sa.CheckConstraint("id = 1", name="one_row"),
 )
 
@@ -161,6 +177,8 @@ step = sa.Table(
     sa.Column("owner", FreeText, nullable=False),
     sa.Column("folders", sa.JSON, nullable=False),
     sa.Column("profile", sa.JSON, nullable=False),
+    sa.Column("tokens", sa.JSON),
+    sa.Column("expires", Instant),
 )
 
 lease = sa.Table(

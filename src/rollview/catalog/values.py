@@ -32,6 +32,7 @@ StepKind = Literal[
     "copy",
     "capture",
     "release",
+    "spool",
 ]
 SCHEMA_CHANGED = "schema_changed"
 DEGRADED = "degraded"
@@ -221,20 +222,6 @@ class CapturedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row of a source's table that came (``count`` +1) or went (-1) and has no representation here.
-
-    ``row`` is what identifies it.
-    """
-
-    table: str
-    column: str
-    reason: str
-    row: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Quarantined:
     """A bad row where it is kept, under the relation's name and with the position at which it came or went."""
 
@@ -249,7 +236,7 @@ class Quarantined:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceRecord:
     """An outside database. Every unit of work up to ``position`` is in the ledger, and none after it.
 
     ``state`` is copying, active or removing, or the code of the error that stopped it, told in ``problem``.
@@ -293,7 +280,11 @@ class HeldPart:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One piece of work of a stage, and the folders it writes to."""
+    """One piece of work of a stage, and the folders it writes to.
+
+    ``tokens``: those of the leases it was begun under. ``expires``: while it runs, when it counts as abandoned
+    unless its process gives a sign of life.
+    """
 
     id: int
     relation: str
@@ -305,6 +296,20 @@ class Step:
     owner: str
     folders: tuple[str, ...]
     profile: Mapping[str, Any]
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The warehouse whose data the catalog describes, and how many steps it has ever begun.
+
+    ``previous``: the id that the data carried before, until they carry this one.
+    """
+
+    warehouse: str
+    previous: str | None
+    begun: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +342,12 @@ class Snapshot:
         relation = self.find(name)
         if relation is None:
             raise errors.NotFound("table or view", name, hint=self._close_to(name))
+        return relation
+
+    def view(self, name: str) -> Relation:
+        relation = self.get(name)
+        if relation.kind is not RelationKind.VIEW:
+            raise errors.UsageError(f"'{relation.name}' is a table, not a view.")
         return relation
 
     def tables(self) -> tuple[Relation, ...]:

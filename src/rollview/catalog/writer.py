@@ -22,6 +22,7 @@ from rollview.catalog.sources import SourceWriter
 from rollview.catalog.values import (
     Change,
     Definition,
+    Identity,
     Moment,
     NewUnit,
     Pin,
@@ -177,7 +178,16 @@ class CatalogWriter:
         bounds = {"after": interval.after, "through": interval.through}
         state = {"status": "running", "started": self._wall_clock(), "owner": owner}
         insert = t.step.insert().values(kind=kind, folders=list(folders), profile={}, **about, **bounds, **state)
+        self._connection.execute(t.identity.update().values(begun=t.identity.c.begun + 1))
         return int(self._connection.execute(insert.returning(t.step.c.id)).scalar_one())
+
+    def identity(self) -> Identity:
+        """As this transaction sees it: the steps that it begins are counted."""
+        return reading.read_identity(self._connection)
+
+    def set_identity(self, identity: Identity) -> None:
+        values = {"warehouse": identity.warehouse, "previous": identity.previous, "begun": identity.begun}
+        self._connection.execute(t.identity.update().values(**values))
 
     def finish_step(self, step_id: int, status: StepStatus, profile: Mapping[str, Any] | None = None) -> None:
         values = {"status": status, "finished": self._wall_clock(), "profile": dict(profile or {})}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 import typer
 
 from rollview.cli.exits import exit_code, unexpected
-from rollview.cli.output import Form, Output, make_output
+from rollview.cli.output import CommandOutput, Form, make_output
 from rollview.cli.points import Point, parse_point
 from rollview.cli.progress import Working
 from rollview.errors import RollviewError
@@ -39,7 +39,7 @@ class Invocation:
     """One run of one command."""
 
     form: Form
-    output: Output
+    output: CommandOutput
     project_dir: Path | None
     debug: bool
 

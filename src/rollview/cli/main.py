@@ -13,6 +13,7 @@ from rollview.cli import general, sources, space, tables, views
 from rollview.cli.exits import ExitCode
 from rollview.cli.invocation import wants_json
 from rollview.cli.output import Form, make_output
+from rollview.core.references import holds_secret
 from rollview.errors import UsageError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
@@ -87,8 +88,9 @@ def _way(error: typer.TyperException, path: str) -> str:
 
 
 def _sentence(error: typer.TyperException) -> str:
-    said = getattr(error, "format_message", lambda: str(error))()
-    return str(said).strip()
+    said = str(getattr(error, "format_message", lambda: str(error))()).strip()
+    # The parser quotes what it does not expect, and that may be an address with its password.
+    return "The arguments cannot be understood." if holds_secret(said) else said
 
 
 def _reader_left() -> int:

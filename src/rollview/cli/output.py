@@ -21,7 +21,7 @@ class Form(StrEnum):
     JSON = "json"
 
 
-class Output(Protocol):
+class CommandOutput(Protocol):
     """The one thing commands speak to."""
 
     @property
@@ -66,7 +66,7 @@ class JsonOutput:
         write(f'\n], "more": {json.dumps(answer.more)}}}\n')
 
 
-def make_output(form: Form) -> Output:
+def make_output(form: Form) -> CommandOutput:
     if form is Form.JSON:
         return JsonOutput()
     from rollview.cli.text import TextOutput

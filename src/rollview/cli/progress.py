@@ -10,7 +10,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from rollview.cli.output import Form, Output
+from rollview.cli.output import CommandOutput, Form
 from rollview.results import Progress
 
 PATIENCE = 1.0
@@ -19,7 +19,7 @@ PATIENCE = 1.0
 class Working:
     """Holds what is being done now; speaks up when it takes long, and then whenever it changes."""
 
-    def __init__(self, output: Output, form: Form, doing: str) -> None:
+    def __init__(self, output: CommandOutput, form: Form, doing: str) -> None:
         self._output = output
         self._spinner = _Spinner() if form is Form.TEXT and sys.stderr.isatty() else None
         self._doing = doing

@@ -124,6 +124,24 @@ def _(answer: results.Rolled, to: TextOutput) -> None:
 _ROLLED = ("from csn", "to csn", "rows")
 
 
+@_renders(results.CatalogRecovery)
+def _(answer: results.CatalogRecovery, to: TextOutput) -> None:
+    to.say(f"Catalog: warehouse {answer.catalog_id}, {_count(answer.catalog_steps, 'step')}, csn {answer.csn}.")
+    to.say(f"Data:    warehouse {answer.data_id or '(no id)'}, {_count(answer.data_steps, 'step')}.")
+    if answer.accepted:
+        to.say(f"The warehouse goes on from csn {answer.csn} at {_time(answer.time)}, under a new id.")
+    elif answer.fits:
+        to.say("They belong together; there is nothing to recover.")
+    else:
+        to.say("They do not fit, so every other command refuses them.", style="red")
+    if answer.unreadable:
+        to.say(f"Files are gone that the catalog names, so these cannot be read: {', '.join(answer.unreadable)}.")
+    if answer.unknown_folders and (answer.accepted or not answer.fits):
+        to.say(f"The catalog does not know {_count(len(answer.unknown_folders), 'folder')} in the data; they stay:")
+        for folder in answer.unknown_folders:
+            to.say(f"  {folder}")
+
+
 @_renders(results.Maintained)
 def _(answer: results.Maintained, to: TextOutput) -> None:
     if not answer.actions:
@@ -251,6 +269,7 @@ def _(answer: results.SourceStatus, to: TextOutput) -> None:
         facts["log"] = f"{_size(answer.kept_bytes)} kept, {_size(answer.behind_bytes or 0)} not read, {answer.slot}"
     facts |= {f"table {name}": _reading(reading) for name, reading in answer.readings.items()}
     facts |= {f"table {name}": kept for name, kept in answer.kept.items()}
+    facts |= {"oldest open": _open(answer)} if answer.oldest_open else {}
     facts |= {"alarm": answer.alarm} if answer.alarm else {}
     facts |= {"tried again": _time(answer.retry_at)} if answer.retry_at else {}
     width = max(map(len, facts))
@@ -273,7 +292,12 @@ def _(answer: answers.SourceList, to: TextOutput) -> None:
 def _source_line(source: results.SourceStatus) -> tuple[Any, ...]:
     read = _time(source.read) if source.read else "never"
     tables, told = ", ".join(source.tables), source.problem or source.alarm or ""
+    told = told or (_open(source) if source.oldest_open else "")
     return (source.name, source.kind, source.state, source.position or "–", read, tables, told)
+
+
+def _open(source: results.SourceStatus) -> str:
+    return f"{source.oldest_open}, open for {_duration(source.open_seconds or 0)}"
 
 
 @_renders(answers.Positions)

@@ -1,4 +1,4 @@
-"""maintain."""
+"""maintain, recover."""
 
 from __future__ import annotations
 
@@ -56,3 +56,26 @@ def maintain(
             on_progress=working.tell,
         )
     run.output.show(answer)
+
+
+@command(app, "recover")
+def recover(
+    run: Invocation,
+    accept_catalog: Annotated[
+        bool,
+        typer.Option("--accept-catalog", help="Go on from a catalog that is older than the data, without the rest."),
+    ] = False,
+) -> None:
+    """See whether the catalog and the data belong together, and go on after a backup of the catalog was restored.
+
+    Every command refuses a catalog that is older than the data. Without an option this changes nothing and shows what
+    would be lost. With --accept-catalog the warehouse goes on at the catalog's csn: what was committed and defined
+    since is not in it. Folders of tables and views that it does not know stay where they are, for good.
+
+    Examples:
+
+      rollview recover
+
+      rollview recover --accept-catalog
+    """
+    run.output.show(run.project().recover(accept_catalog=accept_catalog))

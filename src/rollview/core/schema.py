@@ -17,6 +17,10 @@ class Column:
     type: str
 
 
+SIGNED = (Column(names.COUNT, "bigint"), Column(names.CSN, "bigint"))
+"""What a delta has beside the columns of its relation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     columns: tuple[Column, ...]

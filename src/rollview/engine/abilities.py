@@ -5,6 +5,7 @@ Law: nothing here changes a session that is given; whoever asks for a session ge
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -18,6 +19,13 @@ _GLOBAL_VIEWS = "spark.sql.globalTempDatabase"
 
 def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def is_java_running() -> bool:
+    """Whether this process has its Java already, so that a session is made without a launch."""
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def sees_local_links(spark: SparkSession) -> bool:

@@ -12,6 +12,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from rollview.core.ownership import is_private
 from rollview.engine import java
 
 
@@ -23,5 +24,6 @@ def archive_path(found: java.Java) -> Path:
 
 
 def find_archive(found: java.Java) -> Path | None:
+    """Only one that this user made and nobody else can change: Java runs the classes in it."""
     path = archive_path(found)
-    return path if path.is_file() else None
+    return path if path.is_file() and is_private(path) else None

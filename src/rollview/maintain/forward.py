@@ -17,6 +17,7 @@ from rollview.maintain.plan import Task
 from rollview.publish.fold import fold
 from rollview.publish.merge import GetSpark
 from rollview.publish.rewrite import Files, Rewriting, Rewritten, rewrite, stored
+from rollview.publish.step import published
 from rollview.store.buckets import BUCKET, Buckets
 from rollview.store.folder import DeltaFolder
 from rollview.store.timed import delta_files, few_rows
@@ -64,8 +65,8 @@ def _repinned(root: Path, catalog: Catalog, lease: Lease, snapshot: Snapshot, na
     pin = table.pins[Part.STATE]
     if delta_files(stored(snapshot, root, table), Interval(pin.through, at)):
         return False
-    with catalog.write(lease) as writer:
-        writer.pin(table.name, Pin(Part.STATE, pin.version, at, at, pin.rows))
+    with published(catalog, lease) as publishing:
+        publishing.show_pin(table.name, Pin(Part.STATE, pin.version, at, at, pin.rows))
     return True
 
 

@@ -14,12 +14,12 @@ from rollview.core.interval import Csn
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NeededCsn:
     csn: Csn
     why: str
 
 
-def oldest_need(snapshot: Snapshot, relation: Relation) -> Need:
+def oldest_need(snapshot: Snapshot, relation: Relation) -> NeededCsn:
     """Groups are not counted: they can be folded forward, as a table's state can."""
     return min(_needs(snapshot, relation), key=lambda need: need.csn)
 
@@ -41,15 +41,15 @@ def views_above(snapshot: Snapshot, relation: Relation) -> tuple[Relation, ...]:
     return tuple(found.values())
 
 
-def _needs(snapshot: Snapshot, relation: Relation) -> Iterator[Need]:
-    yield Need(snapshot.moment.csn, "it is the newest csn")
+def _needs(snapshot: Snapshot, relation: Relation) -> Iterator[NeededCsn]:
+    yield NeededCsn(snapshot.moment.csn, "it is the newest csn")
     if relation.kind is RelationKind.VIEW:
         yield from _of_view(relation)
     for view in views_above(snapshot, relation):
         yield from _of_view(view)
 
 
-def _of_view(view: Relation) -> Iterator[Need]:
+def _of_view(view: Relation) -> Iterator[NeededCsn]:
     mark, extent = view.pins[Part.DELTA].through, view.pins[Part.EXTENT].through
-    yield Need(extent, f"the extent of view '{view.name}' is at csn {extent}")
-    yield Need(mark, f"the high-water mark of view '{view.name}' is csn {mark}")
+    yield NeededCsn(extent, f"the extent of view '{view.name}' is at csn {extent}")
+    yield NeededCsn(mark, f"the high-water mark of view '{view.name}' is csn {mark}")

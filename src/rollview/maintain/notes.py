@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rollview.store import durable
+from rollview.core import durable
 
 FILE = "unused.json"
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from rollview.catalog import NOT_KEPT, Catalog, Lease, Part, Pin, Relation, RelationKind, Snapshot
-from rollview.core.faults import reach
 from rollview.core.interval import Interval
 from rollview.publish.rewrite import Files, Rewritten
-from rollview.publish.steps import recorded
+from rollview.publish.step import recorded
 from rollview.relations.plans import reads_rows_of
 
 
@@ -35,9 +34,9 @@ def _reads_changes(snapshot: Snapshot, view: Relation, table: Relation) -> bool:
 def run_release(catalog: Catalog, lease: Lease, root: Path, table: Relation, files: Files) -> Rewritten:
     """The files go when nobody can be reading them any more."""
     at = table.pins[Part.STATE].through
-    with recorded(catalog, lease, root, table.name, "release", Interval(at, at), ()) as step:
-        with catalog.write(lease) as writer:
-            writer.pin(table.name, Pin(Part.STATE, NOT_KEPT, at, at, 0))
-            writer.finish_step(step, "done", {"files_replaced": len(files)})
-        reach("release.published")
+    with (
+        recorded(catalog, lease, root, table.name, "release", Interval(at, at), ()) as step,
+        step.publish(lease, {"files_replaced": len(files)}) as publishing,
+    ):
+        publishing.show_pin(table.name, Pin(Part.STATE, NOT_KEPT, at, at, 0))
     return Rewritten((), files)

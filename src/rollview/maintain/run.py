@@ -21,7 +21,7 @@ from rollview.maintain.shorten import run_compress, run_prune
 from rollview.maintain.sweep import Sweep, plan_sweep, run_sweep
 from rollview.publish.merge import GetSpark, merge
 from rollview.publish.rewrite import Rewritten, stored
-from rollview.results import Maintained, Progress, Upkeep
+from rollview.results import Maintained, MaintenanceDone, Progress
 
 GRACE = timedelta(hours=1)
 PATIENCE = 5.0
@@ -48,7 +48,7 @@ class Maintenance:
     grace: timedelta = GRACE
     on_progress: Callable[[Progress], None] = _silent
     move_on: MoveOn = _copied
-    done: list[Upkeep] = field(default_factory=list)
+    done: list[MaintenanceDone] = field(default_factory=list)
 
 
 def maintain(work: Maintenance, names: Sequence[str] | None, *, explain: bool = False) -> Maintained:
@@ -82,7 +82,7 @@ def _explained(work: Maintenance, names: Sequence[str] | None) -> Maintained:
     return Maintained(snapshot.moment.csn, True, (*tasks, *_told_sweep(sweep, work.grace, later=True)))
 
 
-def _maintained(work: Maintenance, name: str) -> Iterator[Upkeep]:
+def _maintained(work: Maintenance, name: str) -> Iterator[MaintenanceDone]:
     """One task after another, until nothing is left that pays."""
     seen: set[tuple[Part, Action, str]] = set()
     while True:
@@ -93,7 +93,7 @@ def _maintained(work: Maintenance, name: str) -> Iterator[Upkeep]:
             seen.add(_once(task))
             yield _run(work, task)
         except Busy as error:
-            yield Upkeep(name, None, "wait", f"{error.message} It is left for the next time.", None, 0, 0)
+            yield MaintenanceDone(name, None, "wait", f"{error.message} It is left for the next time.", None, 0, 0)
             return
 
 
@@ -107,7 +107,7 @@ def _plan(work: Maintenance, name: str) -> tuple[Task, ...]:
     return () if snapshot.find(name) is None else plan_relation(snapshot, work.catalog, work.root, name, work.keep)
 
 
-def _run(work: Maintenance, task: Task) -> Upkeep:
+def _run(work: Maintenance, task: Task) -> MaintenanceDone:
     if task.action is Action.HOLD:
         return _told(task)
     if task.action is Action.FOLD and task.part is Part.STATE:
@@ -134,10 +134,10 @@ def _leased(work: Maintenance, lease: Lease, snapshot: Snapshot, task: Task) -> 
     return run(work.catalog, lease, work.root, relation, stored(snapshot, work.root, relation), task, work.spark)
 
 
-def _told(task: Task, done: Rewritten | None = None) -> Upkeep:
+def _told(task: Task, done: Rewritten | None = None) -> MaintenanceDone:
     files, size = (task.saves_files, task.bytes) if done is None else (done.files_saved, done.bytes_saved)
     why = task.why if done is None else task.why.removesuffix("; at most so much")
-    return Upkeep(task.relation, task.part.value, task.action.value, why, task.interval, files, size)
+    return MaintenanceDone(task.relation, task.part.value, task.action.value, why, task.interval, files, size)
 
 
 def _plan_sweep(work: Maintenance, names: Sequence[str] | None) -> Sweep:
@@ -145,26 +145,29 @@ def _plan_sweep(work: Maintenance, names: Sequence[str] | None) -> Sweep:
     return plan_sweep(work.catalog, work.root, chosen, datetime.now(UTC), work.grace)
 
 
-def _swept(work: Maintenance, names: Sequence[str] | None) -> Iterator[Upkeep]:
+def _swept(work: Maintenance, names: Sequence[str] | None) -> Iterator[MaintenanceDone]:
     sweep = _plan_sweep(work, names)
     told = tuple(_told_sweep(sweep, work.grace, later=False))
     run_sweep(work.catalog, work.root, sweep)
     yield from told
 
 
-def _told_sweep(sweep: Sweep, grace: timedelta, *, later: bool) -> Iterator[Upkeep]:
+def _told_sweep(sweep: Sweep, grace: timedelta, *, later: bool) -> Iterator[MaintenanceDone]:
     owners = dict.fromkeys(sweep.unused.owner.values())
     for owner in owners:
         due, waiting = sweep.due_of(owner), sweep.later_of(owner)
         what = "no view or table has them" if owner is None else "no pinned version names them"
         if due:
-            yield Upkeep(owner, None, "remove", what, None, len(due), sweep.bytes(due))
+            yield MaintenanceDone(owner, None, "remove", what, None, len(due), sweep.bytes(due))
         if waiting and later:
             why = f"{what}; they go after {_hours(grace)} in which a reader may still hold them"
-            yield Upkeep(owner, None, "hold", why, None, len(waiting), sweep.bytes(waiting))
+            yield MaintenanceDone(owner, None, "hold", why, None, len(waiting), sweep.bytes(waiting))
+    if sweep.unused.foreign:
+        why = f"folders that carry the id of another warehouse stay: {', '.join(sweep.unused.foreign)}"
+        yield MaintenanceDone(None, None, "hold", why, None, 0, 0)
     for owner, trim in sweep.trims:
         why = f"its Delta log begins at version {trim.version}"
-        yield Upkeep(owner, trim.root.name, "trim", why, None, len(trim.paths), trim.bytes)
+        yield MaintenanceDone(owner, trim.root.name, "trim", why, None, len(trim.paths), trim.bytes)
 
 
 def _hours(grace: timedelta) -> str:

@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from rollview.catalog import Catalog
+from rollview.core import durable
 from rollview.core.faults import reach
 from rollview.core.interval import Interval
 from rollview.maintain.notes import Notes, read_notes, write_notes
 from rollview.maintain.trim import LogTrim, plan_trim, run_trim
 from rollview.maintain.unused import Unused, find_unused, is_staged, remove
-from rollview.publish.steps import recorded
-from rollview.store import durable
+from rollview.publish.step import finish_without_files, recorded
 
 EVERYTHING = "*"
 
@@ -65,8 +65,7 @@ def run_sweep(catalog: Catalog, root: Path, sweep: Sweep) -> None:
                 for _, trim in sweep.trims:
                     run_trim(trim)
                     reach("sweep.trimmed")
-            with catalog.write() as writer:
-                writer.finish_step(step, "done", {"files": len(sweep.due), "bytes": sweep.bytes(sweep.due)})
+            finish_without_files(step, {"files": len(sweep.due), "bytes": sweep.bytes(sweep.due)})
     write_notes(root, sweep.notes)
     reach("sweep.noted")
 

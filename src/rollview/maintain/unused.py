@@ -2,7 +2,7 @@
 
 Law: a folder is recorded in a running step before it is made, and stays there until what is in it is pinned or given
 up. So a file that was there first, and is then in no running step and after that in no pinned version, is in nobody's
-hands but those of readers who began before.
+hands but those of readers who began before. A folder that carries the id of another warehouse is not looked into.
 """
 
 from __future__ import annotations
@@ -15,31 +15,38 @@ from datetime import datetime
 from pathlib import Path
 
 from rollview.catalog import Catalog, Snapshot
+from rollview.core import marks
 from rollview.core.schema import Schema
+from rollview.publish.belonging import homes_in
 from rollview.store.folder import DeltaFolder
 
-_HOME = re.compile(r"[a-z]-[0-9a-f]{32}")
 _PLACE = re.compile(r"s-[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """``files``: sizes by path below the data. ``owner``: the relation whose folder it is, None if that is gone."""
+    """``files``: sizes by path below the data; an empty folder counts as a file. ``owner``: the relation whose folder
+    it is, None if that is gone. ``dropped``: when that was, by its folder. ``foreign``: folders that are another
+    warehouse's."""
 
     files: Mapping[str, int]
     owner: Mapping[str, str | None]
     settled: Mapping[str, datetime | None]
+    dropped: Mapping[str, datetime]
+    foreign: tuple[str, ...]
     snapshot: Snapshot
 
     def since(self, path: str) -> datetime | None:
         """No later than this it went out of use, as far as its relation's steps tell."""
         owner = self.owner[path]
-        return self.settled.get(owner) if owner is not None else None
+        return self.settled.get(owner) if owner is not None else self.dropped.get(_home(path))
 
 
 def find_unused(catalog: Catalog, root: Path, chosen: Iterable[str] | None) -> Unused:
     """``chosen``: only in these relations; None is everything, folders without a relation too. The order matters."""
-    found = dict(_listed(root))
+    homes_there = homes_in(root)
+    foreign = tuple(home.name for home in homes_there if marks.is_of_another(root, home))
+    found = {path: size for home in homes_there if home.name not in foreign for path, size in _listed(root, home)}
     busy = {folder for step in catalog.steps(limit=None, status="running") for folder in step.folders}
     snapshot = catalog.snapshot()
     homes = {relation.folder: relation.name for relation in snapshot.relations.values()}
@@ -53,28 +60,28 @@ def find_unused(catalog: Catalog, root: Path, chosen: Iterable[str] | None) -> U
     owner = {path: homes.get(_home(path)) for path in files}
     # Read last: what was pinned meanwhile counts as pinned just now.
     settled = {name: catalog.settled(name) for name in {name for name in owner.values() if name is not None}}
-    return Unused(files, owner, settled, snapshot)
+    return Unused(files, owner, settled, catalog.dropped(), foreign, snapshot)
 
 
 def remove(root: Path, path: str) -> None:
-    """The file, and the folders that it leaves empty, up to its relation's."""
+    """The file or empty folder, and the folders that it leaves empty, up to its relation's."""
     place = root / path
-    place.unlink(missing_ok=True)
-    for folder in place.parents:
-        if folder == root or not _is_empty(folder):
+    if not place.is_dir():
+        place.unlink(missing_ok=True)
+    for folder in (place, *place.parents):
+        if folder == root:
             return
-        folder.rmdir()
+        if folder.is_dir():
+            if not _is_empty(folder):
+                return
+            folder.rmdir()
 
 
-def _listed(root: Path) -> Iterator[tuple[str, int]]:
-    for home in sorted(root.iterdir()) if root.is_dir() else ():
-        if _HOME.fullmatch(home.name) and home.is_dir():
-            yield from _listed_home(root, home)
-
-
-def _listed_home(root: Path, home: Path) -> Iterator[tuple[str, int]]:
+def _listed(root: Path, home: Path) -> Iterator[tuple[str, int]]:
     """Staged files, and everything of a relation's folder under its own name for when the relation is gone."""
-    for folder, _, names in os.walk(home):
+    for folder, folders, names in os.walk(home):
+        if not folders and not names:
+            yield Path(folder).relative_to(root).as_posix(), 0
         for name in names:
             place = Path(folder, name)
             try:
@@ -108,7 +115,7 @@ def _home(path: str) -> str:
 def is_staged(path: str) -> bool:
     """Whether it lies in a staging folder of a part, as all data do; the rest of a living relation is its logs."""
     parts = path.split("/")
-    return len(parts) > 3 and bool(_PLACE.fullmatch(parts[2]))
+    return len(parts) > 2 and bool(_PLACE.fullmatch(parts[2]))
 
 
 def _is_empty(folder: Path) -> bool:

@@ -1,7 +1,7 @@
 """View deltas: what changed in the relations a view reads becomes what changed in the view.
 
-Law (003 Def. 4.2): after a step over (a, b] the stored view delta is a timed delta of the view from its first csn to
-b, and the high-water mark is b. Delta and mark become visible in one catalog transaction.
+Law (Salem et al., *How To Roll a Join*): after a step over (a, b] the stored view delta is a timed delta of the view
+from its first csn to b, and the high-water mark is b. Delta and mark become visible in one catalog transaction.
 """
 
 from rollview.propagate.choice import RefreshMode, check_strict, mode_of, refresh_mode

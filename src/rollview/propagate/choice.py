@@ -38,7 +38,7 @@ class RefreshMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class RefreshWork:
     """``read_rows``: rows in all that the view reads. ``csns``: between which the changes lie."""
 
     delta_rows: int
@@ -96,7 +96,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names))
 
 
-def choose(plan: ViewPlan, mode: RefreshMode, work: Work, past: PastSteps) -> Choice:
+def choose(plan: ViewPlan, mode: RefreshMode, work: RefreshWork, past: PastSteps) -> Choice:
     if plan.mode is Mode.WHOLE:
         return Choice(Mode.WHOLE, plan.outline.whole_because or "")
     if mode is RefreshMode.RECOMPUTE:
@@ -108,11 +108,11 @@ def choose(plan: ViewPlan, mode: RefreshMode, work: Work, past: PastSteps) -> Ch
     return _cheaper(plan, work, [step for step in past() if "read_rows" in step.profile])
 
 
-def _worth_a_thought(plan: ViewPlan, work: Work) -> bool:
+def _worth_a_thought(plan: ViewPlan, work: RefreshWork) -> bool:
     return work.read_rows > LITTLE_DATA and (plan.groups_states or work.delta_rows > FEW_CHANGES * work.read_rows)
 
 
-def _cheaper(plan: ViewPlan, work: Work, past: Sequence[Step]) -> Choice:
+def _cheaper(plan: ViewPlan, work: RefreshWork, past: Sequence[Step]) -> Choice:
     whole = [_scaled(step, work.read_rows, "read_rows") for step in past if _was_whole(step)]
     if not whole:
         return Choice(plan.mode, DELTAS_ONLY)

@@ -13,8 +13,7 @@ from uuid import uuid4
 
 from rollview.algebra.definition import Declared
 from rollview.algebra.view import MISREAD, Outline, Propagation, ViewPlan, authors_query, outline, plan
-from rollview.catalog import Catalog, Definition, Lease, Part, Pin, Relation, RelationKind, Snapshot
-from rollview.core.faults import reach
+from rollview.catalog import Catalog, CatalogWriter, Definition, Lease, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.engine.binding import run_query
@@ -23,15 +22,15 @@ from rollview.engine.meter import Meter
 from rollview.errors import AlreadyExists, InUse, SqlError
 from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
 from rollview.propagate.reading import misread, unseen
-from rollview.publish.steps import recorded
+from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
 from rollview.relations.plans import REFRESH_MODE, high_water_mark, known_as
 from rollview.relations.reader import Reader, prepare_author
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
 from rollview.store.timed import Stored
-from rollview.store.types import arrow_type
 from rollview.store.writing import BOUND, stage
+from rollview.types.arrow import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,29 +86,32 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
     home = f"v-{uuid4().hex}"
     stored = Stored(name, view.schema, reader.root / home, {}, view.plan.hidden)
     with recorded(catalog, lease, reader.root, name, "create", at, (home,)) as step:
-        pins = _first_parts(reader, view, stored, meter)
+        logged = _log_first_parts(reader, view, stored, meter, step)
         profile = {"mode": view.plan.mode.value, "read_rows": _read_rows(reader, view), **meter.of(LABEL).to_json()}
-        _publish(catalog, lease, view, home, pins, step, profile)
-    reach("create.published")
-    return pins[0].rows
+        with step.publish(lease, profile) as publishing:
+            _add(publishing.writer, view, home)
+            for one in logged:
+                publishing.show(one, view.at, view.at)
+    return logged[0].rows
 
 
-def _first_parts(reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter) -> tuple[Pin, ...]:
+def _log_first_parts(
+    reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter, step: RunningStep
+) -> tuple[LoggedVersion, ...]:
     """The extent's first. A summary's rows are read off its groups, so that what it reads is read once."""
-    pins = []
+    parts: dict[Part, tuple[DataFile, ...]] = {}
     if view.plan.summary is None:
         rows = reader.run_at(view.plan.recomputation(), view.at)
     else:
         groups = _staged(reader, view, stored.folder("groups"), reader.run_at(view.plan.first_groups(), view.at), meter)
-        pins.append(_pinned(Part.GROUPS, stored.folder("groups"), groups, view.at))
+        parts[Part.GROUPS] = groups
         held = stored.folder("groups").read(reader.spark, groups)
         rows = run_query(reader.spark, view.plan.visible(_FIRST_GROUPS), {_FIRST_GROUPS: held})
-    extent = _staged(reader, view, stored.folder("extent"), rows, meter)
-    reach("create.computed")
-    pins.insert(0, _pinned(Part.EXTENT, stored.folder("extent"), extent, view.at))
-    pins.append(_pinned(Part.DELTA, stored.folder("delta"), (), view.at))
-    reach("create.logged")
-    return tuple(pins)
+    parts = {Part.EXTENT: _staged(reader, view, stored.folder("extent"), rows, meter), **parts, Part.DELTA: ()}
+    step.computed()
+    name = view.declared.name
+    new = [NewVersion(name, part, stored.folder(part), None, files) for part, files in parts.items()]
+    return step.log(new, {"csn": str(view.at)})
 
 
 def _staged(
@@ -125,15 +127,7 @@ def _read_rows(reader: Reader, view: ViewToCreate) -> int:
     return sum(pin.rows for relation in relations for pin in relation.pins.values())
 
 
-def _publish(
-    catalog: Catalog,
-    lease: Lease,
-    view: ViewToCreate,
-    home: str,
-    pins: tuple[Pin, ...],
-    step: int,
-    profile: Mapping[str, Any],
-) -> None:
+def _add(writer: CatalogWriter, view: ViewToCreate, home: str) -> None:
     name = view.declared.name
     definition = Definition(
         view.declared.query.strip(),
@@ -142,14 +136,10 @@ def _publish(
         dict(view.declared.properties),
         view.facts,
     )
-    with catalog.write(lease) as writer:
-        if view.replaces:
-            writer.replace_definition(name, view.schema, definition, view.depends_on, home)
-        else:
-            writer.add_relation(name, RelationKind.VIEW, view.schema, Constraints(), definition, view.depends_on, home)
-        for pin in pins:
-            writer.pin(name, pin)
-        writer.finish_step(step, "done", profile)
+    if view.replaces:
+        writer.replace_definition(name, view.schema, definition, view.depends_on, home)
+    else:
+        writer.add_relation(name, RelationKind.VIEW, view.schema, Constraints(), definition, view.depends_on, home)
 
 
 def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relation | None) -> None:
@@ -205,8 +195,3 @@ def _analysed(spark: SparkSession, made: Outline, propagation: Propagation) -> D
         rows = empty(spark, schemas[name])
         inputs[f"{name}@{what}"] = rows if what == "rows" else signed(rows)
     return run_query(spark, propagation.query, inputs)
-
-
-def _pinned(part: Part, folder: DeltaFolder, files: tuple[DataFile, ...], at: Csn) -> Pin:
-    version = folder.commit(None, files, (), {"part": part.value, "csn": str(at)})
-    return Pin(part, version, at, at, sum(file.rows for file in files))

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rollview.algebra.rules.block import SMALL_SIDE_ROWS
 from rollview.algebra.script import ONE_TASK_ROWS, Motion
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
+from rollview.algebra.terms import SMALL_SIDE_ROWS
 from rollview.algebra.view import Mode
 from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
-from rollview.propagate.choice import PastSteps, RefreshMode, Work, check_strict, choose, choose_without, mode_of
+from rollview.propagate.choice import PastSteps, RefreshMode, RefreshWork, check_strict, choose, choose_without, mode_of
 from rollview.propagate.closed import closed_references
 from rollview.propagate.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import Circumstances, high_water_mark, plan_of
@@ -38,7 +38,7 @@ class PropagateStep:
     motion: Mapping[str, Motion]
     sizes: Mapping[str, int]
     closed: frozenset[tuple[str, str]]
-    work: Work
+    work: RefreshWork
     reason: str
     groups_states: bool = False
     """The old state of something large is netted or grouped whole on the way."""
@@ -132,10 +132,10 @@ def _told(below: Sequence[Relation], after: Csn, through: Csn) -> Interval:
     return Interval(after, max(after + 1, untold[0] - 1))
 
 
-def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> Work:
+def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> RefreshWork:
     csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
     rows = sum(change.rows for change in changes.values())
-    return Work(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
+    return RefreshWork(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
 
 
 def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:

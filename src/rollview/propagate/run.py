@@ -11,14 +11,13 @@ from pyspark.sql import functions as sf
 from rollview.algebra.script import TermNote
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode
-from rollview.catalog import Catalog, Lease, Part, Pin
-from rollview.core.faults import reach
+from rollview.catalog import Catalog, Lease, Part
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.engine.meter import Meter
 from rollview.errors import EngineFailed
 from rollview.propagate.plan import PropagateStep
-from rollview.publish.steps import recorded
+from rollview.publish.step import NewVersion, RunningStep, recorded
 from rollview.relations.ahead import Ahead, ahead_of, delta_of
 from rollview.relations.plans import propagation_of
 from rollview.relations.prepared_query import standing_query
@@ -50,24 +49,17 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
     folder, pin = stored.folder("delta"), relation.pins[Part.DELTA]
     place = folder.new_folder()
     paths = (f"{relation.folder}/delta/{place}",)
-    with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as step_id:
-        reach("propagate.begun")
-        version, added, ahead = pin.version, 0, None
-        if step.moves:
-            files, ahead = _computed(reader, step, folder, place, meter)
-            reach("propagate.computed")
-            added = sum(file.rows for file in files)
-            if files:
-                version = folder.commit(pin.version, files, (), {"view": step.view, "interval": str(step.interval)})
-            _count_reads(reader, step, meter)
-        reach("propagate.logged")
-        with catalog.write(lease) as writer:
-            writer.pin(step.view, Pin(Part.DELTA, version, pin.after, step.interval.through, pin.rows + added))
+    with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running:
+        running.begun()
+        files, ahead = _computed(reader, step, folder, place, meter, running) if step.moves else ((), None)
+        new = NewVersion(step.view, Part.DELTA, folder, pin, files)
+        (logged,) = running.log([new], {"view": step.view, "interval": str(step.interval)})
+        added = sum(file.rows for file in files)
+        profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
+        with running.publish(lease, profile) as publishing:
+            publishing.show(logged, pin.after, step.interval.through)
             for stretch in _coarse(reader, step):
-                writer.add_coarse(step.view, stretch)
-            profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
-            writer.finish_step(step_id, "done", profile)
-        reach("propagate.published")
+                publishing.writer.add_coarse(step.view, stretch)
     return Propagated(added, _terms(reader, step), ahead)
 
 
@@ -78,17 +70,22 @@ def _terms(reader: Reader, step: PropagateStep) -> tuple[TermNote, ...]:
 
 
 def _computed(
-    reader: Reader, step: PropagateStep, folder: DeltaFolder, place: str, meter: Meter
+    reader: Reader, step: PropagateStep, folder: DeltaFolder, place: str, meter: Meter, running: RunningStep
 ) -> tuple[tuple[DataFile, ...], Ahead | None]:
     # Analysing a query can fail as well as running it, and hurts no other view.
     with named_failures("compute the view's changes"):
         collected = _collected_ahead(reader, step, meter) if step.ahead else None
         if collected is None:
-            return stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.work.delta_rows), None
-    summary = reader.plan(step.view).summary
-    assert summary is not None
-    files = stage_table(folder, delta_of(summary, collected), place, meter, LABEL)
-    return files, ahead_of(summary, reader.snapshot.get(step.view).schema, collected, step.interval.through)
+            files = stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.work.delta_rows)
+    ahead = None
+    if collected is not None:
+        summary = reader.plan(step.view).summary
+        assert summary is not None
+        files = stage_table(folder, delta_of(summary, collected), place, meter, LABEL)
+        ahead = ahead_of(summary, reader.snapshot.get(step.view).schema, collected, step.interval.through)
+    running.computed()
+    _count_reads(reader, step, meter)
+    return files, ahead
 
 
 def _collected_ahead(reader: Reader, step: PropagateStep, meter: Meter) -> pa.Table | None:

@@ -7,16 +7,17 @@ reach.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rollview.catalog import Catalog, Part, Pin, Relation, RelationKind, Snapshot
-from rollview.core.faults import reach
+from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError
-from rollview.publish.steps import recorded
+from rollview.publish.rewrite import Files, Rewriting, rewrite
 from rollview.relations.reader import Reader, stored_as
 from rollview.store.buckets import Buckets
+from rollview.store.folder import DeltaFolder
 from rollview.store.timed import delta_files
 
 if TYPE_CHECKING:
@@ -58,20 +59,14 @@ def fold(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:
         table = snapshot.get(name)
         old, at = table.pins[Part.STATE], snapshot.moment.csn
         folder = stored_as(root, table).folder(Part.STATE)
-        place = folder.new_folder()
-        paths = (f"{table.folder}/{Part.STATE}/{place}",)
-        with recorded(catalog, lease, root, name, "fold", Interval(old.through, at), paths) as step:
-            key = table.constraints.primary_key
+        removed = folder.files(old.version)
+        work = Rewriting(table, Part.STATE, "fold", Interval(old.through, at), removed, at, at)
+
+        def write(folder: DeltaFolder, places: Sequence[str]) -> Files:
             rows = Reader(spark, root, snapshot).rows(name, at)
-            files = folder.stage(rows, place, buckets=buckets(table), sort=key)
-            reach("fold.computed")
-            version = folder.commit(old.version, files, folder.files(old.version), {"csn": str(at)})
-            reach("fold.logged")
-            count = sum(file.rows for file in files)
-            with catalog.write(lease) as writer:
-                writer.pin(name, Pin(Part.STATE, version, at, at, count))
-                writer.finish_step(step, "done", {"rows": count})
-            reach("fold.published")
+            return folder.stage(rows, places[0], buckets=buckets(table), sort=table.constraints.primary_key)
+
+        rewrite(catalog, lease, root, work, folder, write)
     return True
 
 

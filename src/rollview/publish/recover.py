@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rollview.catalog import NOT_KEPT, Catalog, Process, Snapshot, Step, this_process
 from rollview.catalog.process import is_dead
+from rollview.core import marks
 from rollview.core.faults import reach
 from rollview.core.schema import Schema
 from rollview.store.folder import DeltaFolder
@@ -91,8 +92,10 @@ def discard_unpinned(snapshot: Snapshot, root: Path, paths: Iterable[str]) -> No
 
 
 def discard(root: Path, path: str) -> None:
-    """Take away a relation's folder or a staging folder in one of its parts, named from the warehouse's root."""
-    if _FOLDER.fullmatch(path):
+    """Take away a relation's folder or a staging folder in one of its parts, named from the warehouse's root; never in
+    a folder that carries the id of another warehouse."""
+    found = _FOLDER.fullmatch(path)
+    if found is not None and not marks.is_of_another(root, root / found["home"]):
         shutil.rmtree(root / path, ignore_errors=True)
 
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rollview.catalog import Catalog, Lease, Part, Pin, Relation, RelationKind, Snapshot, StepKind
-from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
-from rollview.publish.steps import recorded
+from rollview.publish.step import NewVersion, recorded
 from rollview.relations.plans import plan_of
 from rollview.relations.reader import stored_as
 from rollview.store.datafile import DataFile
@@ -72,19 +71,16 @@ def rewrite(
     paths = tuple(f"{relation.folder}/{work.part}/{name}" for name in names)
     with recorded(catalog, lease, root, relation.name, kind, work.interval, paths) as step:
         added = write(folder, names)
-        reach(f"{kind}.computed")
-        version = folder.commit(pin.version, added, work.removed, {"step": kind, "interval": str(work.interval)})
-        reach(f"{kind}.logged")
+        step.computed()
+        new = NewVersion(relation.name, work.part, folder, pin, added, work.removed)
+        (logged,) = step.log([new], {"step": kind, "interval": str(work.interval)})
         done = Rewritten(added, work.removed)
-        rows = pin.rows + sum(file.rows for file in added) - sum(file.rows for file in work.removed)
-        with catalog.write(lease) as writer:
-            writer.pin(relation.name, Pin(work.part, version, work.after, work.through, rows))
+        with step.publish(lease, _profile(done)) as publishing:
+            publishing.show(logged, work.after, work.through)
             if work.coarse is not None:
-                writer.add_coarse(relation.name, work.coarse)
+                publishing.writer.add_coarse(relation.name, work.coarse)
             if work.part is Part.DELTA and work.after > pin.after:
-                writer.forget_coarse(relation.name, work.after)
-            writer.finish_step(step, "done", _profile(done))
-        reach(f"{kind}.published")
+                publishing.writer.forget_coarse(relation.name, work.after)
     return done
 
 

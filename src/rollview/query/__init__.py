@@ -1,4 +1,35 @@
-"""Answers: where everything stands, how a view is maintained, and the proof that it is right.
+"""Answers: rows and changes, where everything stands, how a view is maintained, and the proof that it is right.
 
 Law: asking never changes anything, and everything in one answer is read at one csn.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rollview.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rollview.query.explain import explain_view
+    from rollview.query.reading import delta, read, verify_view
+    from rollview.query.status import held, quarantine, readings, sources, warehouse_status
+
+__all__ = [
+    "delta",
+    "explain_view",
+    "held",
+    "quarantine",
+    "read",
+    "readings",
+    "sources",
+    "verify_view",
+    "warehouse_status",
+]
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "explain_view": "rollview.query.explain",
+        **dict.fromkeys(("delta", "read", "verify_view"), "rollview.query.reading"),
+        **dict.fromkeys(("held", "quarantine", "readings", "sources", "warehouse_status"), "rollview.query.status"),
+    },
+)

@@ -11,7 +11,7 @@ from rollview.errors import UsageError
 from rollview.relations.plans import plan_of
 
 
-def explain(snapshot: Snapshot, name: str) -> results.Explanation:
+def explain_view(snapshot: Snapshot, name: str) -> results.Explanation:
     relation = snapshot.get(name)
     if relation.kind is not RelationKind.VIEW:
         raise UsageError(f"'{relation.name}' is a table; only views are maintained.")
@@ -20,8 +20,8 @@ def explain(snapshot: Snapshot, name: str) -> results.Explanation:
     return results.Explanation(
         relation.name,
         "whole" if plan.mode is Mode.WHOLE else "incremental",
-        tuple(results.OperatorNote(note.operator, note.how, note.reason) for note in plan.operators),
-        tuple(results.TermNote(term.relation, term.kept, term.reason) for term in terms),
+        tuple(results.ExplainedOperator(note.operator, note.how, note.reason) for note in plan.operators),
+        tuple(results.ExplainedTerm(term.relation, term.kept, term.reason) for term in terms),
         sql,
     )
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, Source, Step
+from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
 from rollview.results import (
@@ -22,7 +22,7 @@ from rollview.results import (
 )
 
 
-def status(catalog: Catalog) -> Status:
+def warehouse_status(catalog: Catalog) -> Status:
     snapshot = catalog.snapshot()
     steps = catalog.last_steps()
     lacking = missing(catalog.quarantine())
@@ -41,8 +41,9 @@ def sources(catalog: Catalog) -> tuple[SourceStatus, ...]:
     return tuple(_source(snapshot, source) for source in catalog.sources())
 
 
-def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
+def _source(snapshot: Snapshot, source: SourceRecord) -> SourceStatus:
     health, now = source.health, datetime.now(UTC)
+    since = datetime.fromisoformat(health["open_since"]) if health.get("open_since") else None
     return SourceStatus(
         name=source.name,
         kind=source.kind,
@@ -59,13 +60,16 @@ def _source(snapshot: Snapshot, source: Source) -> SourceStatus:
         kept_bytes=health.get("kept_bytes"),
         slot=health.get("slot"),
         alarm=health.get("alarm"),
+        oldest_open=health.get("oldest_open"),
+        open_since=since,
+        open_seconds=max(0.0, (now - since).total_seconds()) if since else None,
         retry_at=datetime.fromisoformat(health["retry_at"]) if "retry_at" in health else None,
         readings=readings(source),
         kept=dict(_kept(snapshot, source)),
     )
 
 
-def _kept(snapshot: Snapshot, source: Source) -> Iterator[tuple[str, str]]:
+def _kept(snapshot: Snapshot, source: SourceRecord) -> Iterator[tuple[str, str]]:
     """What is here of each table, where that is not simply all."""
     for told in source.settings["tables"]:
         table = snapshot.find(told["relation"])
@@ -76,7 +80,7 @@ def _kept(snapshot: Snapshot, source: Source) -> Iterator[tuple[str, str]]:
             yield table.name, f"columns {', '.join(table.schema.names)}; rows: {told.get('rows') or 'all'}"
 
 
-def readings(source: Source) -> Mapping[str, TableReading]:
+def readings(source: SourceRecord) -> Mapping[str, TableReading]:
     """How each table is read, of a source whose own files may be read."""
     return {name: TableReading(**told) for name, told in source.health.get("readings", {}).items()}
 

@@ -1,6 +1,18 @@
 """Which views, in which order, to which csn; and everything of one refresh published together."""
 
-from rollview.schedule.refresh import Refresh, refresh, roll
-from rollview.schedule.selection import going_on, select_relations, select_views, views_below
+from __future__ import annotations
 
-__all__ = ["Refresh", "going_on", "refresh", "roll", "select_relations", "select_views", "views_below"]
+from typing import TYPE_CHECKING
+
+from rollview.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rollview.schedule.commands import (
+        maintain_relations,
+        refresh_views,
+        roll_views,
+        run_until,
+    )
+
+__all__ = ["maintain_relations", "refresh_views", "roll_views", "run_until"]
+__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "rollview.schedule.commands"))

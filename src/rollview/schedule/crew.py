@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-from rollview.capture import run as capturing
+from rollview.capture.plan import Group, plan_capture
+from rollview.capture.run import run_group
 from rollview.catalog import Catalog
 from rollview.core.order import Order
+from rollview.core.raised import unforeseen
 from rollview.errors import Busy, RollviewError
-from rollview.results import Captured, Refreshed, SourceCaptured
+from rollview.results import Captured, Refreshed
 from rollview.schedule.cadence import Words, every
-from rollview.schedule.daemon import Event, Group, paced
+from rollview.schedule.daemon import Event, paced
 from rollview.schedule.due import Turns
-
-_PATIENCE = 30.0
 
 
 class Crew:
@@ -37,21 +38,21 @@ class Crew:
         self._turns = Turns(catalog, schedule, every(interval))
 
     def due_sources(self) -> Sequence[Group]:
-        return capturing.together(self._catalog, self._turns.sources(), self._order)
+        return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
     def due_views(self) -> Sequence[str]:
         return self._turns.views()
 
     def sources(self) -> Sequence[Group]:
-        names = tuple(source.name for source in self._catalog.sources())
-        return capturing.together(self._catalog, names, self._order)
+        records = self._catalog.sources()
+        return plan_capture(records, [source.name for source in records], self._order).groups
 
     def stale_views(self) -> Sequence[str]:
         return self._turns.stale()
 
     def capture(self, names: Group) -> Captured:
         try:
-            done = _capture(self._catalog, self._root, names, self._order, 0.0)
+            done = run_group(self._catalog, self._root, names, self._order, 0.0)
             return Captured(self._catalog.snapshot().moment.csn, done)
         finally:
             self._turns.captured(names)
@@ -60,42 +61,33 @@ class Crew:
         try:
             done = self._refresh(names)
             self._fold()
-        except RollviewError as error:
-            failed = names if isinstance(error, Busy) else error.facts.get("views", names)
+        except Exception as error:
+            facts = {} if isinstance(error, Busy) or not isinstance(error, RollviewError) else error.facts
+            failed = facts.get("views", names)
             self._turns.refreshed(set(names).difference(failed), failed)
             raise
         self._turns.refreshed(names)
         return done
 
 
-def capture_all(catalog: Catalog, root: Path, names: Sequence[str], order: Order) -> tuple[SourceCaptured, ...]:
-    """What each source gave, or why it gave nothing."""
-    done: list[SourceCaptured] = []
-    for group in capturing.together(catalog, names, order):
-        try:
-            done += _capture(catalog, root, group, order, _PATIENCE)
-        except RollviewError as error:
-            done += [_told(catalog, name, error) for name in group]
-    return tuple(done)
-
-
-def _capture(catalog: Catalog, root: Path, names: Group, order: Order, wait: float) -> tuple[SourceCaptured, ...]:
-    done = capturing.capture(catalog, root, names, order, wait)
-    return tuple(_told(catalog, name, done[name]) for name in names)
-
-
-def _told(catalog: Catalog, name: str, done: capturing.Captured) -> SourceCaptured:
-    if isinstance(done, RollviewError):
-        return SourceCaptured(name, 0, 0, catalog.source(name).position, done.message, done.retryable)
-    return SourceCaptured(name, done.units, done.rows, done.position, notes=done.notes)
-
-
 def run_rounds(crew: Crew, interval: float, stop: threading.Event, rounds: int) -> Iterator[Event]:
     for _ in paced(interval, stop, rounds):
         try:
-            for names in crew.sources():
-                yield crew.capture(names)
-            if views := crew.stale_views():
-                yield crew.refresh(views)
-        except RollviewError as error:
-            yield error
+            yield from _round(crew)
+        except Exception as error:
+            yield unforeseen(error)
+
+
+def _round(crew: Crew) -> Iterator[Event]:
+    """One that fails keeps no other from its turn."""
+    for names in crew.sources():
+        yield _came_of(partial(crew.capture, names))
+    if views := crew.stale_views():
+        yield _came_of(partial(crew.refresh, views))
+
+
+def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:
+    try:
+        return task()
+    except Exception as error:
+        return unforeseen(error)

@@ -18,6 +18,8 @@ from itertools import count
 from types import FrameType
 from typing import Any, Protocol
 
+from rollview.capture.plan import Group
+from rollview.core.raised import unforeseen
 from rollview.errors import Busy, RollviewError
 from rollview.results import Captured, Refreshed
 
@@ -27,11 +29,8 @@ _TICK = 0.2
 
 Event = Captured | Refreshed | RollviewError
 
-Group = tuple[str, ...]
-"""Sources that are captured together, because they wait for each other; mostly one."""
 
-
-class Crew(Protocol):
+class DueWork(Protocol):
     """Whoever knows what is due, and does it."""
 
     def due_sources(self) -> Sequence[Group]: ...
@@ -44,7 +43,7 @@ class Crew(Protocol):
 class _Work:
     """What is under way. The two pools keep slow sources from holding up the views, and the other way round."""
 
-    crew: Crew
+    crew: DueWork
     capturing: ThreadPoolExecutor
     refreshing: ThreadPoolExecutor
     sources: dict[Group, Future[Captured]] = field(default_factory=dict)
@@ -71,7 +70,7 @@ class _Work:
             yield from _outcome(ended)
 
 
-def work(crew: Crew, stop: threading.Event) -> Iterator[Event]:
+def work(crew: DueWork, stop: threading.Event) -> Iterator[Event]:
     """What was done, as it is done, until ``stop`` is set and all that had begun has ended."""
     with (
         ThreadPoolExecutor(_SOURCES_AT_ONCE, "rollview-capture") as capturing,
@@ -82,8 +81,8 @@ def work(crew: Crew, stop: threading.Event) -> Iterator[Event]:
             if not stop.is_set():
                 try:
                     under_way.begin()
-                except RollviewError as error:
-                    yield error
+                except Exception as error:
+                    yield unforeseen(error)
                     stop.wait(1.0)
             yield from under_way.finished(_TICK)
             if under_way.is_idle():
@@ -96,8 +95,8 @@ def _outcome(ended: Future[Captured] | Future[Refreshed]) -> Iterator[Event]:
     # Another process is at it.
     except Busy:
         return
-    except RollviewError as error:
-        yield error
+    except Exception as error:
+        yield unforeseen(error)
 
 
 def paced(interval: float, stop: threading.Event, rounds: int) -> Iterator[int]:

@@ -6,14 +6,18 @@ failed waits longer each time, and only it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rollview.catalog import SCHEMA_CHANGED, Catalog, Part, Relation, Snapshot, Source
+from rollview.catalog import SCHEMA_CHANGED, Catalog, Part, Relation, Snapshot, SourceRecord
 from rollview.core.backoff import delay
 from rollview.core.interval import Interval
+from rollview.errors import UsageError
 from rollview.schedule.cadence import PROPERTY, Cadence, Words, cadence_of
+
+_log = logging.getLogger(__name__)
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -53,13 +57,23 @@ class Turns:
             times = self._failures.get(name, (0, now))[0] + 1
             self._failures[name] = (times, now + delay(times))
 
-    def _source_due(self, source: Source) -> datetime | None:
+    def _source_due(self, source: SourceRecord) -> datetime | None:
         own = source.settings.get("options", {}).get("schedule")
-        cadence = cadence_of(source.name, own, self.words, self.default)
+        cadence = self._cadence(source.name, own)
         last = max(source.read or _NEVER, self._seen.get(f"source:{source.name}", _NEVER))
         due = None if source.state == "removing" else cadence.due(last, last)
         retry = source.health.get("retry_at")
         return due if due is None or retry is None else max(due, datetime.fromisoformat(retry))
+
+    def _cadence(self, source: str, own: str | None) -> Cadence:
+        """Words of one source that do not say when must not keep the others waiting."""
+        try:
+            return cadence_of(source, own, self.words, self.default)
+        except UsageError as error:
+            if own is None:
+                raise
+            _log.warning("source '%s': %s It has its turn as usual.", source, error.message)
+            return cadence_of(source, None, self.words, self.default)
 
     def _stale(self, snapshot: Snapshot) -> list[tuple[Relation, datetime]]:
         """With the time of the first commit that each lacks."""

@@ -23,7 +23,7 @@ from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, Rollvi
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
 from rollview.relations.ahead import Ahead
 from rollview.relations.reader import Reader
-from rollview.results import Progress, Refreshed, Rolled, TermNote, ViewRefreshed, ViewRolled
+from rollview.results import ExplainedTerm, Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
 
 if TYPE_CHECKING:
@@ -217,5 +217,5 @@ def _refreshed(work: Refresh, now: Snapshot, name: str, before: Csn, csn: Csn, r
         files_read=usage.files_read,
         bytes_read=usage.bytes_read,
         phases=dict(work.phases[name].seconds),
-        terms=tuple(TermNote(term.relation, term.kept, term.reason) for term in work.terms.get(name, ())),
+        terms=tuple(ExplainedTerm(term.relation, term.kept, term.reason) for term in work.terms.get(name, ())),
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
-from rollview.catalog import Catalog
-from rollview.catalog import Source as Record
 from rollview.core.references import resolve
 from rollview.errors import UsageError
+from rollview.sources.boundary import guarded, named
 from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
+from rollview.sources.space import Space
 
 
 def _debezium(opening: Opening) -> Source:
@@ -74,15 +75,23 @@ def new_memory() -> dict[str, str]:
 
 def open_new(name: str, settings: SourceSettings) -> Source:
     """A source that the catalog does not know yet."""
-    return _open(Opening(name, settings, _address(name, settings), new_memory(), {}))
+    return _open(Opening(name, settings, _address(name, settings), new_memory(), {}, _new_attempt()))
 
 
-def open_recorded(catalog: Catalog, record: Record) -> Source:
-    settings = SourceSettings.from_json(record.settings)
-    snapshot = catalog.snapshot()
-    relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
-    known = {remote: SourceTable(remote, r.schema, r.constraints) for remote, r in relations.items()}
-    return _open(Opening(record.name, settings, _address(record.name, settings), record.memory, known))
+def open_known(
+    name: str,
+    settings: SourceSettings,
+    memory: Mapping[str, Any],
+    tables: Mapping[str, SourceTable],
+    fence: Callable[[], None],
+    space: Space | None = None,
+) -> Source:
+    """A source that was opened before: with what it had to remember, and its tables as they were captured last."""
+    return _open(Opening(name, settings, _address(name, settings), memory, tables, _new_attempt(), fence, space))
+
+
+def _new_attempt() -> str:
+    return uuid4().hex[:8]
 
 
 def _address(name: str, settings: SourceSettings) -> str:
@@ -93,5 +102,7 @@ def _open(opening: Opening) -> Source:
     kind = KINDS.get(opening.settings.kind)
     if kind is None:
         known = ", ".join(sorted(KINDS))
-        raise UsageError(f"There is no kind of source '{opening.settings.kind}'.", hint=f"There are: {known}.")
-    return kind(opening)
+        told = opening.settings.kind if opening.settings.kind.isidentifier() else "…"
+        raise UsageError(f"There is no kind of source '{told}'.", hint=f"There are: {known}.")
+    with named(opening.name):
+        return guarded(opening.name, kind(opening))

@@ -12,16 +12,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from rollview.catalog import BadRow
+from rollview.core.bad_row import BadRow
+from rollview.core.lent import Lent
 from rollview.core.schema import Constraints, Schema
 from rollview.errors import NotFound
 from rollview.sources.sections import Section
 from rollview.sources.settings import SourceSettings, TableSettings
-from rollview.store.links import Lent
+from rollview.sources.space import Space
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns: None, bool, int, float, Decimal, str, bytes, date or datetime."""
@@ -69,6 +70,12 @@ class Spooled(Protocol):
     """Rows that are too many for memory, as pieces with ``_count`` +1 or -1 that are their net effect."""
 
     def pieces(self) -> Iterator[pa.Table]: ...
+    def add_counted(self, table: pa.Table) -> None:
+        """More rows, with ``_count``."""
+
+    def empty_copy(self) -> Spooled:
+        """Another one for rows of the same table, with none in it yet."""
+
     def close(self) -> None: ...
 
 
@@ -136,26 +143,49 @@ class Finding:
     blocks: bool = True
 
 
+ATTEMPT = "attempt"
+"""What a source remembers of the copy that it goes on from: under which name it left something there."""
+
+
+def _nobody_else() -> None:
+    """A source that the catalog does not know is nobody's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a kind is opened with. ``address`` may hold a secret. ``known``: the tables as they were recorded."""
+    """What a kind is opened with. ``address`` may hold a secret. ``known``: the tables as they were recorded.
+
+    ``attempt``: whatever a copy puts into the source is named by it, so that two copies never meet. ``fence``: raises
+    LostLease unless whoever opened the source still holds it; asked before anything of others is taken away.
+    """
 
     name: str
     settings: SourceSettings
     address: str = field(repr=False)
     memory: Mapping[str, Any]
     known: Mapping[str, SourceTable]
+    attempt: str = ""
+    fence: Callable[[], None] = _nobody_else
+    space: Space | None = field(default=None, repr=False)
+    """Where rows are put that are too many for memory; None: in the system's temporary folder."""
+
+    @property
+    def room(self) -> Space:
+        return self.space or Space.temporary(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
     """How a source fares: bytes of its log that were not read yet, bytes that it keeps for us, and what the server says
-    of that; ``alarm``: what somebody should look at."""
+    of that; ``alarm``: what somebody should look at. ``oldest_open``: the transaction that has been open for the
+    longest, or what else the source waits for before it can be read on; ``open_since``: since when, if it can tell."""
 
     behind_bytes: int | None = None
     kept_bytes: int | None = None
     slot: str | None = None
     alarm: str | None = None
+    oldest_open: str | None = None
+    open_since: datetime | None = None
 
 
 @runtime_checkable
@@ -174,8 +204,10 @@ class Lender(Protocol):
 
 
 class Source(Protocol):
-    kind: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]]
+    @property
+    def kind(self) -> str: ...
+    @property
+    def capabilities(self) -> frozenset[Capability]: ...
 
     def check(self) -> tuple[Finding, ...]:
         """What is missing, before anything is changed."""
@@ -184,7 +216,8 @@ class Source(Protocol):
         """The chosen tables as they are now."""
 
     def first_copy(self) -> AbstractContextManager[FirstCopy]:
-        """From here on the source keeps its changes for us. Whatever an earlier attempt left is taken away first."""
+        """From here on the source keeps its changes for this attempt, beside what it keeps for the one that the memory
+        names. What other attempts left is taken away first."""
 
     def read(self, after: str, limit: int) -> Batch:
         """The units of work after a position, about ``limit`` rows of them."""
@@ -195,7 +228,27 @@ class Source(Protocol):
     def order(self, position: str) -> int:
         """Grows along the source's log."""
 
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        """Take away what the copy of this opening put there, and nothing else, unless it is the copy of the memory,
+        which is what the catalog holds."""
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        """Take away what all attempts left but the one of the memory."""
+
     def remove(self) -> None:
         """Take away all that was put into the source; may be said again."""
 
     def close(self) -> None: ...
+
+
+class LeavesNothing:
+    """A kind that puts nothing into its source."""
+
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        """Nothing was put there."""
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        """Nothing was left there."""
+
+    def remove(self) -> None:
+        """Nothing is there."""

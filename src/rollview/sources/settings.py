@@ -9,18 +9,25 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from rollview.core.durations import duration
 from rollview.core.names import same
-from rollview.core.references import anchored, is_reference
+from rollview.core.references import anchored, holds_secret, is_literal_secret, is_reference
 from rollview.errors import UsageError
 
 ON_BAD_VALUE = "on_bad_value"
 IN_PLACE = "in_place"
+ALLOW_OUTSIDE = "allow_outside"
+OPEN_ALARM = "open_alarm"
+SPOOL_LIMIT = "spool_limit"
+TIMEOUT = "timeout"
+_TIMEOUT = "5 minutes"
 
-_PASSWORD = re.compile(r"\w[\w+.-]*://[^@]*:.*@|password\s*=", re.IGNORECASE)
+_OPEN_ALARM = "15 minutes"
+_SPOOL_LIMIT = "50 GB"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
@@ -76,6 +83,9 @@ class GlobalSettings:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
+    """A source of a ``kind`` (``postgres``, ``mariadb``, ``mysql``, ``sqlite``, ``delta``, ``files``, ``debezium``) at
+    an ``address``: a URL as ``env:NAME`` or ``file:PATH``, or a path. ``options`` are what the kind understands."""
+
     kind: str
     address: str
     tables: tuple[TableSettings, ...]
@@ -83,11 +93,19 @@ class SourceSettings:
     global_transactions: GlobalSettings | None = None
 
     def __post_init__(self) -> None:
-        if _PASSWORD.search(self.address):
+        if holds_secret(self.address):
             raise UsageError(
                 "A password does not belong in a source's settings.",
                 hint="Put the address into the environment and write env:NAME, or into a file and write file:PATH.",
             )
+        for option, value in self.options.items():
+            if is_literal_secret(option, value):
+                raise UsageError(
+                    f"The secret '{option}' does not belong in a source's settings.",
+                    hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
+                )
+        if self.timeout <= 0:
+            raise UsageError(f"{TIMEOUT} is '{self.options[TIMEOUT]}'.", hint="Write for example '5 minutes'.")
         if not self.tables:
             raise UsageError("The source has no tables.", hint="Name at least one.")
         if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
@@ -97,8 +115,11 @@ class SourceSettings:
                 f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
                 hint="Leave out columns and copy; rows can be said.",
             )
-        if self.options.get(IN_PLACE, "true") not in ("true", "false"):
-            raise UsageError(f"{IN_PLACE} is '{self.options[IN_PLACE]}'.", hint="It is true or false.")
+        for option in (IN_PLACE, ALLOW_OUTSIDE):
+            if self.options.get(option, "true") not in ("true", "false"):
+                raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
+        duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
+        size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -114,9 +135,29 @@ class SourceSettings:
         return self.options.get(ON_BAD_VALUE, "stop") == "quarantine"
 
     @property
+    def timeout(self) -> float:
+        """So many seconds may a server give nothing while it is asked something."""
+        return duration(self.options.get(TIMEOUT, _TIMEOUT)).total_seconds()
+
+    @property
     def copies(self) -> bool:
         """Whether tables are copied that could be read where they are."""
         return self.options.get(IN_PLACE, "true") == "false"
+
+    @property
+    def allows_outside(self) -> bool:
+        """Whether files are read that lie outside of the source's folder."""
+        return self.options.get(ALLOW_OUTSIDE, "false") == "true"
+
+    @property
+    def open_alarm(self) -> timedelta:
+        """How long a transaction may be open before somebody should look at it."""
+        return duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
+
+    @property
+    def spool_limit(self) -> int:
+        """Bytes of rows that may be on disk while the source is captured."""
+        return size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)

@@ -1,31 +1,32 @@
 """Rows of one table of one transaction, however many they are.
 
 Law: few rows are in memory; more are on disk in buckets, equal rows and equal keys in the same one, so the net effect
-of a transaction of any size is computed bucket by bucket, and memory does not grow with it.
+of a transaction of any size is computed bucket by bucket, and memory does not grow with it. What is on disk is in the
+space that the source was opened with.
 """
 
 from __future__ import annotations
 
 import shutil
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from tempfile import SpooledTemporaryFile, mkdtemp
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-from rollview.catalog import BadRow
+from rollview.core.bad_row import BadRow
 from rollview.core.names import COUNT
 from rollview.errors import BadValue
 from rollview.sources.net_rows import comparable, net_rows
 from rollview.sources.protocol import Changes, Opening, Rows, SourceTable
 from rollview.sources.quarantine import sift_rows
 from rollview.sources.sections import Section, joined
+from rollview.sources.space import Shelf, Space
 from rollview.sources.values import UnfitError, as_rows, as_table
 
 IN_MEMORY = 32 << 20
@@ -48,19 +49,22 @@ _LENGTH = 4
 class Spool:
     """On disk until it is closed, or forgotten. ``depth``: how often its rows were divided before."""
 
-    def __init__(self, table: SourceTable, depth: int = 0) -> None:
-        self._table, self._depth, self._schema = table, depth, table.schema
+    def __init__(self, table: SourceTable, space: Space, depth: int = 0) -> None:
+        self._table, self._space, self._depth, self._schema = table, space, depth, table.schema
         key = table.constraints.primary_key or table.schema.names
         self._places = [table.schema.names.index(name) for name in key]
-        self._folder = Path(mkdtemp(prefix="rollview-spool-"))
-        self._take_away = weakref.finalize(self, shutil.rmtree, self._folder, True)
+        self._signed = as_table((), self._schema).append_column(COUNT, pa.array([], pa.int64())).schema
+        self._shelf = Shelf(space)
         self._writers: dict[int, tuple[pa.OSFile, Any]] = {}
 
     def add(self, rows: Rows, count: int) -> None:
         table = as_table(rows, self._schema)
-        self._put(table.append_column(COUNT, pa.array(np.full(table.num_rows, count, dtype=np.int64))))
+        self.add_counted(table.append_column(COUNT, pa.array(np.full(table.num_rows, count, dtype=np.int64))))
 
-    def _put(self, table: pa.Table) -> None:
+    def add_counted(self, table: pa.Table) -> None:
+        """Rows with ``_count``."""
+        table = table.select([*self._schema.names, COUNT]).cast(self._signed)
+        self._shelf.take(table.nbytes)
         buckets = self._buckets(table)
         sorted_ = table.take(np.argsort(buckets, kind="stable"))
         ends = np.cumsum(np.bincount(buckets, minlength=_BUCKETS)).tolist()
@@ -73,6 +77,9 @@ class Spool:
         values = zip(*(column.to_pylist() for column in key.columns), strict=True)
         divided = _BUCKETS**self._depth
         return np.fromiter((hash(one) // divided % _BUCKETS for one in values), np.int64, table.num_rows)
+
+    def empty_copy(self) -> Spool:
+        return Spool(self._table, self._space)
 
     def pieces(self) -> Iterator[pa.Table]:
         """The net effect as rows with ``_count``, buckets put together as long as they are small; as often as asked."""
@@ -91,25 +98,24 @@ class Spool:
 
     def _divided(self, path: Path) -> Iterator[pa.Table]:
         """The pieces of one bucket."""
-        inner = Spool(self._table, self._depth + 1)
+        inner = Spool(self._table, self._space, self._depth + 1)
         with pa.OSFile(str(path), "rb") as file, pa.ipc.open_stream(file) as stream:
             for batch in stream:
-                inner._put(pa.Table.from_batches([batch]))
+                inner.add_counted(pa.Table.from_batches([batch]))
         yield from inner.pieces()
         inner.close()
 
     def close(self) -> None:
         self._finish()
-        self._take_away()
+        self._shelf.close()
 
     def _path(self, number: int) -> Path:
-        return self._folder / f"{number}.arrow"
+        return self._shelf.folder / f"{number}.arrow"
 
     def _writer(self, number: int) -> Any:
         if number not in self._writers:
             file = pa.OSFile(str(self._path(number)), "wb")
-            signed = as_table((), self._schema).append_column(COUNT, pa.array([], pa.int64())).schema
-            self._writers[number] = file, pa.ipc.new_stream(file, signed)
+            self._writers[number] = file, pa.ipc.new_stream(file, self._signed)
         return self._writers[number][1]
 
     def _finish(self) -> None:
@@ -157,7 +163,7 @@ class Collected:
         return Changes((), (), self.replaces, (self._spool,))
 
     def _spill(self) -> None:
-        self._spool = self._spool or Spool(self.table)
+        self._spool = self._spool or Spool(self.table, self.opening.room)
         for pieces, count in ((self._before, -1), (self._after, +1)):
             # Piece by piece, each forgotten at once: sorting them together would take as much room again.
             while pieces:
@@ -189,11 +195,33 @@ def told(collected: Mapping[str, Collected]) -> tuple[dict[str, Changes], tuple[
 class Backlog:
     """Messages that wait, on disk when they are many."""
 
-    def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._shelf: Shelf | None = None
+        self._size = 0
+        self._file: IO[bytes] = BytesIO()
 
     def append(self, message: bytes) -> None:
+        self._size += len(message) + _LENGTH
+        if self._shelf is None and self._size > IN_MEMORY:
+            self._shelf = Shelf(self._space)
+            self._shelf.take(self._size)
+            self._file = self._moved(self._shelf.folder / "backlog")
+        elif self._shelf is not None:
+            self._shelf.take(len(message) + _LENGTH)
         self._file.write(len(message).to_bytes(_LENGTH, "big") + message)
+
+    def _moved(self, path: Path) -> IO[bytes]:
+        """What waits in memory, into a file."""
+        file = path.open("w+b")
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, file)
+        return file
+
+    def close(self) -> None:
+        self._file.close()
+        if self._shelf is not None:
+            self._shelf.close()
 
     def __iter__(self) -> Iterator[bytes]:
         self._file.seek(0)

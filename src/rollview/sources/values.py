@@ -12,13 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Schema
 from rollview.sources.protocol import Row, Rows
 from rollview.sources.sections import Section, joined
-from rollview.store.types import arrow_type
-
-SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
+from rollview.types.arrow import arrow_type
 
 _REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rollview.core.schema import Column, Schema
-from rollview.store.types import arrow_type, is_atomic, quoted, spark_type
+from rollview.types.arrow import arrow_type, is_atomic, quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

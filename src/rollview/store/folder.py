@@ -16,15 +16,16 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from rollview.core import durable
+from rollview.core.lent import Lent
 from rollview.core.phases import phase
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
-from rollview.store import durable, links, parquet
+from rollview.store import links, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
-from rollview.store.links import Lent
 from rollview.store.log import DeltaLog
-from rollview.store.types import arrow_schema, arrow_type, quoted, spark_schema, spark_type
+from rollview.types.arrow import arrow_schema, arrow_type, quoted, spark_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,18 +11,18 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rollview.core import durable
+from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.schema import Schema
-from rollview.store import durable
 from rollview.store.datafile import DataFile, linked_name
-from rollview.store.types import arrow_schema
+from rollview.types.arrow import arrow_schema
 
 _AT_ONCE = 8
 _LONGEST_NAME = 255
@@ -35,18 +35,6 @@ _ANSWERS = {
 }
 # Dates and times of the old calendar: Spark moves them as it reads, Arrow does not.
 _OLD_CALENDAR = re.compile(rb"org\.apache\.spark\.(legacyDateTime|legacyINT96)")
-
-
-class UnlinkableError(Exception):
-    """Why a table cannot be read where it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lent:
-    """A file of somebody else's. ``constants``: columns that have one value in all its rows, as text."""
-
-    place: Path
-    constants: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def link(root: Path, place: Path, lent: Sequence[Lent], schema: Schema) -> tuple[DataFile, ...]:

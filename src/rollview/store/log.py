@@ -20,8 +20,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from rollview.core import durable
 from rollview.errors import Corrupt, EngineFailed, Retryable
-from rollview.store import digest, durable, repair
+from rollview.store import digest, repair
 from rollview.store.datafile import DataFile, check_name, stats_json
 
 _ATTEMPTS = 12

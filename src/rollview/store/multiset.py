@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from rollview.core.names import COUNT
 from rollview.core.schema import Schema
 from rollview.errors import Corrupt
-from rollview.store.types import arrow_type, holds_float, quoted
+from rollview.types.arrow import arrow_type, holds_float, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from rollview.core.names import COUNT
 from rollview.core.schema import Schema
 from rollview.store.multiset import deleted_too_often
-from rollview.store.types import arrow_type, is_atomic
+from rollview.types.arrow import arrow_type, is_atomic
 
 _SUM = f"{COUNT}_sum"
 

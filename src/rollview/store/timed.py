@@ -25,13 +25,13 @@ from pyspark.sql import functions as sf
 from rollview.catalog import NOT_KEPT
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
-from rollview.core.schema import Column, Schema
+from rollview.core.schema import SIGNED, Schema
 from rollview.errors import Corrupt, OutOfReach
 from rollview.store import small
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import col, expand, negative_multiplicity, net, signed
-from rollview.store.types import arrow_type, holds_map
+from rollview.types.arrow import arrow_type, holds_map
 
 __all__ = [
     "Stored",
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-_SIGNED = (Column(COUNT, "bigint"), Column(CSN, "bigint"))
 _GONE = "_rv_gone"
 _BROADCAST_ROWS = 1_000_000
 _GATHERED_ROWS = 400_000
@@ -107,7 +106,7 @@ class Stored:
 
     def folder(self, part: str) -> DeltaFolder:
         schema = self.schema if part in ("state", "extent") else self.columns
-        return DeltaFolder(self.root / part, Schema(schema.columns + _SIGNED) if part == "delta" else schema)
+        return DeltaFolder(self.root / part, Schema(schema.columns + SIGNED) if part == "delta" else schema)
 
     def files(self, part: str) -> tuple[DataFile, ...]:
         if part in self.pins and self.pins[part].version == NOT_KEPT:

@@ -20,7 +20,7 @@ from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import negative_multiplicity
-from rollview.store.types import arrow_type, quoted, spark_type
+from rollview.types.arrow import arrow_type, quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

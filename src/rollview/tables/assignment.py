@@ -14,9 +14,9 @@ from pyspark.sql import functions as sf
 from rollview.core.names import same
 from rollview.core.schema import Column
 from rollview.errors import SqlError, Unsupported
-from rollview.store import spelling
 from rollview.store.multiset import col
-from rollview.store.types import arrow_type, spark_type
+from rollview.types import spelling
+from rollview.types.arrow import arrow_type, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

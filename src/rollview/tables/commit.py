@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from rollview.catalog import Catalog, ChangeCount, Lease, Moment, Part, Pin, Relation, Snapshot
+from rollview.catalog import Catalog, ChangeCount, Lease, Moment, Part, Relation, Snapshot
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.errors import Conflict, ConstraintViolated, EnvironmentFault
+from rollview.publish.places import Places
+from rollview.publish.step import LoggedVersion, NewVersion, publish_transaction
 from rollview.tables.conflicts import check_conflict
 from rollview.tables.constraints import Outcome, Written, find_violation
 from rollview.tables.own import Own
-from rollview.tables.places import Places
 from rollview.tables.staging import Staged, effect, settle
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PendingCommit:
     """A transaction as it comes to its commit. ``staged``: the statements' files by table."""
 
     spark: SparkSession
@@ -49,20 +50,20 @@ class Work:
     staged: Mapping[str, Sequence[Staged]]
 
 
-def run_commit(work: Work) -> Committed:
+def run_commit(work: PendingCommit) -> Committed:
     things = ["commit", *(f"relation:{name}" for name in work.staged)]
     publishing = False
     try:
         with work.catalog.lease(*things) as lease:
             now = work.catalog.snapshot()
             written = _settled(work, now)
-            reach("commit.staged")
+            reach("commit.computed")
             _check(work, now, written)
             reach("commit.checked")
-            pins = _log(written)
+            logged = _log(work, written)
             work.places.discard_all_but(tuple(one.staged.place for one in written))
             publishing = bool(written)
-            moment = _publish(work, lease, written, pins) if written else work.began.moment
+            moment = _publish(work, lease, written, logged) if written else work.began.moment
     except BaseException:
         # Once publishing has begun its outcome may be unknown: the files stay, and recovery decides.
         if publishing:
@@ -75,7 +76,7 @@ def run_commit(work: Work) -> Committed:
     return Committed(moment.csn, moment.time, tuple(_counted(one, moment.csn) for one in written))
 
 
-def _settled(work: Work, now: Snapshot) -> tuple[Written, ...]:
+def _settled(work: PendingCommit, now: Snapshot) -> tuple[Written, ...]:
     csn = now.moment.csn + 1
     found = []
     for name, staged in work.staged.items():
@@ -87,14 +88,14 @@ def _settled(work: Work, now: Snapshot) -> tuple[Written, ...]:
     return tuple(found)
 
 
-def _still_there(work: Work, now: Snapshot, name: str) -> Relation:
+def _still_there(work: PendingCommit, now: Snapshot, name: str) -> Relation:
     present = now.find(name)
     if present is None or present.id != work.began.get(name).id:
         raise Conflict(name, "it was dropped")
     return present
 
 
-def _check(work: Work, now: Snapshot, written: Sequence[Written]) -> None:
+def _check(work: PendingCommit, now: Snapshot, written: Sequence[Written]) -> None:
     for one in written:
         _check_files(one)
         check_conflict(work.spark, work.root, one, work.began, now)
@@ -107,7 +108,7 @@ def _check(work: Work, now: Snapshot, written: Sequence[Written]) -> None:
     raise ConstraintViolated(found.table, found.constraint, found.example)
 
 
-def _is_theirs(work: Work, changes: Mapping[str, Written]) -> bool:
+def _is_theirs(work: PendingCommit, changes: Mapping[str, Written]) -> bool:
     """Whether the transaction would have been right at the csn at which it began."""
     return find_violation(Outcome(work.spark, work.root, work.began, changes)) is None
 
@@ -118,30 +119,24 @@ def _check_files(one: Written) -> None:
         raise EnvironmentFault(f"The file '{lost[0]}' of this transaction is gone.", hint="Run it again.")
 
 
-def _log(written: Sequence[Written]) -> tuple[Pin, ...]:
-    pins: list[Pin] = []
-    for one in written:
-        old = one.relation.pins[Part.DELTA]
-        csn = one.staged.csn
-        version = one.folder.commit(old.version, one.staged.files, (), {"csn": str(csn)})
-        if not pins:
-            reach("commit.logged")
-        pins.append(Pin(Part.DELTA, version, old.after, csn, old.rows + one.staged.rows))
-    if pins:
-        reach("commit.all_logged")
-    return tuple(pins)
+def _log(work: PendingCommit, written: Sequence[Written]) -> tuple[LoggedVersion, ...]:
+    if not written:
+        return ()
+    new = [
+        NewVersion(one.relation.name, Part.DELTA, one.folder, one.relation.pins[Part.DELTA], one.staged.files)
+        for one in written
+    ]
+    return work.places.steps[0].log(new, {"csn": str(written[0].staged.csn)})
 
 
-def _publish(work: Work, lease: Lease, written: Sequence[Written], pins: Sequence[Pin]) -> Moment:
+def _publish(work: PendingCommit, lease: Lease, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> Moment:
     csn = written[0].staged.csn
     changes = [(w.relation.name, w.effect.inserted, w.effect.deleted, w.effect.updated) for w in written]
     unit = {"source": "local", "position": str(csn), "transaction": str(uuid4()), "source_time": datetime.now(UTC)}
-    with work.catalog.write(lease) as writer:
-        moment = writer.commit_unit(**unit, changes=changes, expect=csn)  # type: ignore[arg-type]
-        for one, pin in zip(written, pins, strict=True):
-            writer.pin(one.relation.name, pin)
-        work.places.finish(writer)
-    reach("commit.published")
+    with publish_transaction(work.catalog, lease, work.places.steps) as publishing:
+        moment = publishing.writer.commit_unit(**unit, changes=changes, expect=csn)  # type: ignore[arg-type]
+        for one, new in zip(written, logged, strict=True):
+            publishing.show(new, one.relation.pins[Part.DELTA].after, csn)
     return moment
 
 

@@ -17,28 +17,28 @@ from sqlglot import exp
 
 from rollview.algebra.definition import checked_name, relation_name
 from rollview.algebra.text import render
-from rollview.catalog import Catalog, CatalogWriter, Moment, Part, Pin, Relation, RelationKind, Snapshot
-from rollview.core.faults import reach
+from rollview.catalog import Catalog, CatalogWriter, Moment, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, ForeignKey, Schema
 from rollview.errors import AlreadyExists, SqlError, Unsupported, UsageError
 from rollview.publish.fold import fold_if_it_pays
-from rollview.publish.steps import drop, recorded, take_away
+from rollview.publish.step import NewVersion, RunningStep, drop, dropped, recorded
 from rollview.results import StatementResult
 from rollview.store.datafile import DataFile
 from rollview.store.timed import Stored
-from rollview.store.types import arrow_type, is_atomic
 from rollview.tables.declaration import DeclaredTable, declare_table
 from rollview.tables.failures import statement_failures
 from rollview.tables.staging import Effect, effect, settle, stage_changes
 from rollview.tables.statements import inserted
 from rollview.tables.transaction import Transaction
+from rollview.types.arrow import arrow_type, is_atomic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField
 
+_CREATED = {"table": "created"}
 _TEXT = ("CHAR(", "VARCHAR(")
 
 
@@ -46,7 +46,7 @@ def run_ddl(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr) -
     if isinstance(tree, exp.Create) and tree.kind == "TABLE":
         return create_table(spark, root, catalog, tree)
     if isinstance(tree, exp.Drop) and tree.kind == "TABLE":
-        return drop_table(root, catalog, tree)
+        return drop_table(catalog, tree)
     raise Unsupported(
         f"{render(tree).partition(' ')[0]} of this kind is not supported.",
         hint="Tables and materialized views can be created and dropped; rows inserted, updated, deleted and merged.",
@@ -66,7 +66,7 @@ def create_table(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Cr
     return replace(result, csn=_create_empty(spark, root, catalog, declared))
 
 
-def drop_table(root: Path, catalog: Catalog, tree: exp.Drop) -> StatementResult:
+def drop_table(catalog: Catalog, tree: exp.Drop) -> StatementResult:
     for option in ("purge", "cascade", "temporary", "restrict", "constraints", "force"):
         if tree.args.get(option):
             raise Unsupported(f"DROP TABLE with {option.upper()} is not supported.")
@@ -87,8 +87,8 @@ def drop_table(root: Path, catalog: Catalog, tree: exp.Drop) -> StatementResult:
                 f"Table '{table.name}' is captured from source '{table.source}'.",
                 hint=f"Remove the source with all of its tables: rollview source remove {table.source}",
             )
-        step = drop(writer, table)
-    take_away(catalog, root, table, step)
+        drop(writer, table)
+    dropped()
     return replace(result, csn=snapshot.moment.csn)
 
 
@@ -99,14 +99,11 @@ def _create_empty(spark: SparkSession, root: Path, catalog: Catalog, declared: D
     with catalog.lease("definitions", f"relation:{declared.name}") as lease:
         at = catalog.snapshot().moment.csn
         with recorded(catalog, lease, root, declared.name, "create", Interval(at, at), (home,)) as step:
-            state, delta = _commit(stored, Part.STATE, ()), _commit(stored, Part.DELTA, ())
-            reach("create.logged")
-            with catalog.write(lease) as writer:
-                at = _add(writer, declared, schema, home)
-                writer.pin(declared.name, Pin(Part.STATE, state, at, at, 0))
-                writer.pin(declared.name, Pin(Part.DELTA, delta, at, at, 0))
-                writer.finish_step(step, "done")
-            reach("create.published")
+            state, delta = step.log(_first_versions(stored), _CREATED)
+            with step.publish(lease) as publishing:
+                at = _add(publishing.writer, declared, schema, home)
+                publishing.show(state, at, at)
+                publishing.show(delta, at, at)
     return at
 
 
@@ -138,28 +135,25 @@ def _fill(
     declared: DeclaredTable,
     table: Relation,
     data: DataFrame,
-    step: int,
+    step: RunningStep,
 ) -> tuple[Moment, Effect]:
     """The rows of the query, as the table's first unit of work."""
     home, schema, began = table.folder, table.schema, table.created
     folder = Stored(declared.name, schema, root / home, {}).folder(Part.DELTA)
     rows = inserted(data, schema, schema.names)
     staged = stage_changes(folder, rows, folder.new_folder(), began + 1, table, None)
-    reach("create.computed")
+    step.computed()
     with catalog.lease("definitions", "commit", f"relation:{declared.name}") as lease:
         csn = catalog.snapshot().moment.csn + 1
         settled = settle(spark, folder, (staged,), folder.new_folder(), csn, table)
         done = effect(spark, folder, settled.files, table)
         stored = Stored(declared.name, schema, root / home, {})
-        state, delta = _commit(stored, Part.STATE, ()), _commit(stored, Part.DELTA, settled.files)
-        reach("create.logged")
-        with catalog.write(lease) as writer:
-            at = _add(writer, declared, schema, home)
-            moment = _first_unit(writer, declared.name, csn, done)
-            writer.pin(declared.name, Pin(Part.STATE, state, at, at, 0))
-            writer.pin(declared.name, Pin(Part.DELTA, delta, at, moment.csn, settled.rows))
-            writer.finish_step(step, "done")
-        reach("create.published")
+        state, delta = step.log(_first_versions(stored, settled.files), _CREATED)
+        with step.publish(lease) as publishing:
+            at = _add(publishing.writer, declared, schema, home)
+            moment = _first_unit(publishing.writer, declared.name, csn, done)
+            publishing.show(state, at, at)
+            publishing.show(delta, at, moment.csn)
     return moment, done
 
 
@@ -181,8 +175,12 @@ def _first_unit(writer: CatalogWriter, name: str, csn: Csn, done: Effect) -> Mom
     )
 
 
-def _commit(stored: Stored, part: Part, files: Iterable[DataFile]) -> int:
-    return stored.folder(part).commit(None, files, (), {"table": "created"})
+def _first_versions(stored: Stored, delta: tuple[DataFile, ...] = ()) -> tuple[NewVersion, NewVersion]:
+    """An empty state, and a delta."""
+    return (
+        NewVersion(stored.name, Part.STATE, stored.folder(Part.STATE), None),
+        NewVersion(stored.name, Part.DELTA, stored.folder(Part.DELTA), None, delta),
+    )
 
 
 def _new_home() -> str:

@@ -30,8 +30,8 @@ from rollview.tables.failures import AMBIGUOUS
 from rollview.tables.statements import (
     NEW,
     OLD,
-    Changes,
     Scope,
+    TableChanges,
     alias,
     assignments,
     at,
@@ -78,7 +78,7 @@ class _Clause:
         return f"{_VALUE}{self.number}_{of_column}"
 
 
-def merge(tree: exp.Merge, scope: Scope) -> Changes:
+def merge(tree: exp.Merge, scope: Scope) -> TableChanges:
     refuse(tree, "returning", "using_cond")
     target = scope.table(relation_name(tree.this, "table"))
     source = _source(tree)
@@ -87,7 +87,7 @@ def merge(tree: exp.Merge, scope: Scope) -> Changes:
     whens = tree.args["whens"].expressions
     clauses = [_clause(i, when, target, sides, given) for i, when in enumerate(whens, 1)]
     joined = scope.rows(_with(tree, _joined(tree, target, source, sides, clauses)))
-    return Changes(target, _changes(_unambiguous(joined, target.schema, clauses), target.schema, clauses))
+    return TableChanges(target, _changes(_unambiguous(joined, target.schema, clauses), target.schema, clauses))
 
 
 def _source(tree: exp.Merge) -> exp.Expr:

@@ -17,8 +17,8 @@ import pyarrow.dataset as ds
 from rollview.core import names
 from rollview.core.names import COUNT, CSN
 from rollview.store.datafile import DataFile, safe_places
-from rollview.store.types import arrow_type
 from rollview.tables.probe import Count, Key, Rows, Test
+from rollview.types.arrow import arrow_type
 
 MOST_SCANNED = 500_000_000
 """Values in all, after files whose bounds prove that they have none of the keys."""

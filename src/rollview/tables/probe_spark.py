@@ -12,8 +12,8 @@ from pyspark.sql import functions as sf
 
 from rollview.core.names import COUNT, CSN
 from rollview.store.multiset import col, floating
-from rollview.store.types import arrow_type, is_atomic
 from rollview.tables.probe import Count, Key, Rows, Test
+from rollview.types.arrow import arrow_type, is_atomic
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

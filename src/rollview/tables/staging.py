@@ -25,8 +25,8 @@ from rollview.store import parquet, small
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import col, net
-from rollview.store.types import arrow_schema
 from rollview.tables.failures import statement_failures
+from rollview.types.arrow import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,8 +25,8 @@ from rollview.core.names import COUNT, RESERVED_PREFIX, same
 from rollview.core.schema import Column, Schema
 from rollview.errors import SqlError, Unsupported
 from rollview.store.multiset import col
-from rollview.store.types import arrow_type, holds_float, holds_map
 from rollview.tables.assignment import assigned, missing
+from rollview.types.arrow import arrow_type, holds_float, holds_map
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -50,7 +50,7 @@ class Scope(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class TableChanges:
     """Signed rows for one table. ``at_most``: no more rows than this, if that is known before looking."""
 
     table: Relation
@@ -58,7 +58,7 @@ class Changes:
     at_most: int | None = None
 
 
-def insert(tree: exp.Insert, scope: Scope) -> Changes:
+def insert(tree: exp.Insert, scope: Scope) -> TableChanges:
     refuse(tree, "overwrite", "partition", "where", "conflict", "returning", "ignore", "stored", "settings")
     target = scope.table(relation_name(tree.this, "table"))
     query = _source(tree)
@@ -66,7 +66,7 @@ def insert(tree: exp.Insert, scope: Scope) -> Changes:
     names = _insert_columns(tree, target, data)
     literal = tree.expression
     at_most = len(literal.expressions) if isinstance(literal, exp.Values) else None
-    return Changes(target, inserted(data, target.schema, names), at_most)
+    return TableChanges(target, inserted(data, target.schema, names), at_most)
 
 
 def inserted(data: DataFrame, schema: Schema, names: Sequence[str]) -> DataFrame:
@@ -79,20 +79,20 @@ def inserted(data: DataFrame, schema: Schema, names: Sequence[str]) -> DataFrame
     return given.select(*values, _count(1).alias(COUNT))
 
 
-def delete(tree: exp.Delete, scope: Scope) -> Changes:
+def delete(tree: exp.Delete, scope: Scope) -> TableChanges:
     refuse(tree, "using", "returning", "limit", "order", "cluster", "tables")
     target = scope.table(relation_name(tree.this, "table"))
     rows = scope.rows(_select_from(tree, [named(column(alias(tree), name), name) for name in target.schema.names]))
-    return Changes(target, rows.withColumn(COUNT, _count(-1)), scope.most_rows(target))
+    return TableChanges(target, rows.withColumn(COUNT, _count(-1)), scope.most_rows(target))
 
 
-def truncate(tree: exp.TruncateTable, scope: Scope) -> Changes:
+def truncate(tree: exp.TruncateTable, scope: Scope) -> TableChanges:
     if len(tree.expressions) != 1 or tree.args.get("partition"):
         raise Unsupported("TRUNCATE takes one whole table.")
     return delete(exp.Delete(this=tree.expressions[0]), scope)
 
 
-def update(tree: exp.Update, scope: Scope) -> Changes:
+def update(tree: exp.Update, scope: Scope) -> TableChanges:
     refuse(tree, "from_", "returning", "order", "limit")
     target = scope.table(relation_name(tree.this, "table"))
     values = assignments(tree.expressions, target, alias(tree))
@@ -100,7 +100,7 @@ def update(tree: exp.Update, scope: Scope) -> Changes:
     new = [named(value, f"{NEW}{i}") for i, value in values.items()]
     data = scope.rows(_select_from(tree, old + new))
     rows = replaced(data, target.schema, {i: f"{NEW}{i}" for i in values})
-    return Changes(target, rows, 2 * scope.most_rows(target))
+    return TableChanges(target, rows, 2 * scope.most_rows(target))
 
 
 def replaced(data: DataFrame, schema: Schema, new: dict[int, str]) -> DataFrame:

@@ -21,24 +21,24 @@ from rollview.engine.abilities import within
 from rollview.errors import SqlError, Unsupported, UsageError
 from rollview.publish.fold import fold_if_it_pays
 from rollview.publish.merge import merge_if_many
+from rollview.publish.places import Places
 from rollview.relations.plans import covered
 from rollview.relations.reader import Reader
 from rollview.results import StatementResult
 from rollview.store import timed
 from rollview.tables import references, statements
-from rollview.tables.commit import Committed, Work, run_commit
+from rollview.tables.commit import Committed, PendingCommit, run_commit
 from rollview.tables.failures import statement_failures
 from rollview.tables.merge import merge
 from rollview.tables.missing import refuse_missing
 from rollview.tables.own import Own
-from rollview.tables.places import Places
 from rollview.tables.staging import Effect, Staged, effect, stage_changes
-from rollview.tables.statements import Changes
+from rollview.tables.statements import TableChanges
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_STATEMENTS: Mapping[type[exp.Expr], Callable[..., Changes]] = {
+_STATEMENTS: Mapping[type[exp.Expr], Callable[..., TableChanges]] = {
     exp.Insert: statements.insert,
     exp.Update: statements.update,
     exp.Delete: statements.delete,
@@ -98,7 +98,7 @@ class Transaction:
         names = [target.schema.names[statements.place_in(target, name, exp.Star())] for name in data.columns]
         with statement_failures(target.name), within(self.spark, data) as ours:
             rows = statements.inserted(ours, target.schema, names)
-            return self._stage(Changes(target, rows), "insert", "")
+            return self._stage(TableChanges(target, rows), "insert", "")
 
     def delete(self, table: str, data: DataFrame) -> StatementResult:
         """As many copies of each row as ``data`` has; refused if one is not there."""
@@ -108,13 +108,13 @@ class Transaction:
             raise UsageError(f"Rows to delete from '{target.name}' need all of its columns.")
         with statement_failures(target.name), within(self.spark, data) as ours:
             rows = statements.inserted(ours, target.schema, names)
-            return self._stage(Changes(target, rows.withColumn(COUNT, -rows[COUNT])), "delete", "", check=True)
+            return self._stage(TableChanges(target, rows.withColumn(COUNT, -rows[COUNT])), "delete", "", check=True)
 
     def commit(self) -> Committed:
         """All or nothing. Conflict if another transaction changed the same rows first."""
         self._check_open()
         self._open = False
-        work = Work(self.spark, self.root, self.catalog, self.snapshot, self._places, self._staged)
+        work = PendingCommit(self.spark, self.root, self.catalog, self.snapshot, self._places, self._staged)
         self.committed = run_commit(work)
         for change in self.committed.changes:
             fold_if_it_pays(self.spark, self.root, self.catalog, change.relation)
@@ -181,7 +181,7 @@ class Transaction:
         kind = "truncate" if isinstance(tree, exp.TruncateTable) else tree.key
         return self._stage(changes, kind, render(tree))
 
-    def _stage(self, changes: Changes, kind: str, sql: str, check: bool = False) -> StatementResult:
+    def _stage(self, changes: TableChanges, kind: str, sql: str, check: bool = False) -> StatementResult:
         self._check_open()
         relation = changes.table
         folder = Own.on(self.root, relation).folder(Part.DELTA)

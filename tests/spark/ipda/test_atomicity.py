@@ -1,4 +1,4 @@
-"""Transactions are whole within a view and across views, and in their order (000 /3, /4.3, /4.4)."""
+"""Transactions are whole within a view and across views, and in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Net effect (000 /5): deletions before insertions, at most one of each per key, one change per group."""
+"""Net effect: deletions before insertions, at most one of each per key, one change per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Point-in-time refresh (000 /1.2, /4.6): one clock that never goes back; views rolled to one time agree."""
+"""Point-in-time refresh: one clock that never goes back; views rolled to one time agree."""
 
 from __future__ import annotations
 

@@ -37,6 +37,11 @@ SETS = {
         "full_": "SELECT r.k AS rk, s.k AS sk, r.w AS rw, s.w AS sw FROM r FULL JOIN s ON r.k = s.k",
         "null_safe": "SELECT r.x, s.w FROM r FULL JOIN s ON r.k <=> s.k",
     },
+    "semi joins": {
+        "semi": "SELECT r.k, r.x FROM r LEFT SEMI JOIN s ON r.k = s.k",
+        "anti": "SELECT r.* FROM r LEFT ANTI JOIN s ON r.k = s.k AND r.x < 9",
+        "null_safe_anti": "SELECT s.k, COUNT(*) AS n FROM s ANTI JOIN r ON s.k <=> r.k GROUP BY s.k",
+    },
     "groups": {
         "distinct_": "SELECT DISTINCT g, w FROM r",
         "extremes": "SELECT g, MIN(x) AS l, MAX(x) AS h, COUNT(DISTINCT k) AS d FROM r GROUP BY g",

@@ -25,10 +25,10 @@ from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 from tests.sources.test_rows import change
 
+from rollview.capture.restrict import restriction
 from rollview.core.schema import Column, Schema
 from rollview.errors import OutOfReach, UsageError
 from rollview.sources import SourceSettings, TableSettings
-from rollview.sources.restrict import restriction
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -198,7 +198,7 @@ def test_killed_while_rows_go_and_while_they_come_again(world: World) -> None:
     killed("maintain", warehouse.root, settings, "release.published")
     assert not warehouse.snapshot().get("account").is_kept
     world.move(1)
-    for step in ("widen.declared", "capture.staged", "capture.all_logged"):
+    for step in ("widen.declared", "capture.computed", "capture.logged"):
         change(world.bank, world.chance)
         killed("widen", warehouse.root, settings, step)
         assert not warehouse.snapshot().get("account").is_kept

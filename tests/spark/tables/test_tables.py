@@ -49,7 +49,7 @@ def test_what_others_refer_to_stays(local: Local) -> None:
         local.ddl("DROP TABLE p")
     folder = local.data / local.catalog.snapshot().get("c").folder
     local.ddl("DROP TABLE c", "DROP TABLE p")
-    assert not folder.exists()
+    assert folder.exists(), "somebody may be reading it; maintenance removes it"
     assert local.catalog.snapshot().relations == {}
 
 

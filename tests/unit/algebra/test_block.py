@@ -11,11 +11,13 @@ from tests.property.duck import Duck
 from tests.property.schemas import BAGS, KEYED
 
 from rollview.algebra.expressions import column
-from rollview.algebra.rules.block import SMALL_SIDE_ROWS, _is_small
+from rollview.algebra.operator import Input, Output
+from rollview.algebra.operators.block import Block
+from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.script import Motion, Script
 from rollview.algebra.summary import GROUPS
+from rollview.algebra.terms import SMALL_SIDE_ROWS, _is_small
 from rollview.algebra.text import render
-from rollview.algebra.tree import Block, Input, Leaf, Output
 
 NONE = Motion(False, False, False)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 
 import pytest
-from tests.property.duck import Duck, View
+from tests.property.duck import Duck, Texts, View
 from tests.property.histories import random_history
 from tests.property.schemas import KEYED
+from tests.sizes import times
 
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
@@ -18,8 +20,13 @@ NONE, INSERTS, NO_UPDATES = Motion(False, False, False), Motion(True, False, Fal
 CHILD_AND_PARENT = "SELECT c.x, p.w FROM c JOIN p ON c.pid = p.id"
 
 
+@cache
+def keyed() -> Duck:
+    return Duck(KEYED)
+
+
 def compiled(query: str) -> ViewPlan:
-    return Duck(KEYED).compile("v", query)
+    return keyed().compile("v", query)
 
 
 def read(plan: ViewPlan, motion: dict[str, Motion], **known: object) -> set[tuple[str, str]]:
@@ -165,12 +172,14 @@ def test_what_is_not_the_whole_foreign_key_proves_nothing(query: str) -> None:
     ],
 )
 def test_constraints_never_cost_a_row(query: str) -> None:
-    for seed in range(25):
+    duck = keyed()
+    plan, texts = duck.compile("v", query), Texts()
+    for seed in range(times(8, full=50)):
         random = Random(f"{query} {seed}")
-        duck = Duck(KEYED)
+        duck.reset()
         for csn, transaction in enumerate(random_history(random, KEYED, 8), 1):
             duck.commit(csn, transaction)
-        view = View(duck, "v", duck.compile("v", query), 1)
+        view = View(duck, "v", plan, 1, texts)
         while view.high_water_mark < 8:
             view.propagate(min(8, view.high_water_mark + random.randint(1, 4)))
         for csn in range(1, 9):
@@ -185,10 +194,11 @@ def test_children_that_come_and_go_with_their_parents_need_one_term() -> None:
     assert set(propagation.inputs) == {("c", "delta"), ("p", "delta")}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(times(8, full=40)))
 def test_whole_families_come_and_go(seed: int) -> None:
     random = Random(seed)
-    duck, alive, children = Duck(KEYED), dict[int, tuple[int, int, str]](), dict[int, tuple[int, int, int]]()
+    duck, alive, children = keyed(), dict[int, tuple[int, int, str]](), dict[int, tuple[int, int, int]]()
+    duck.reset()
     for csn in range(1, 13):
         gone = random.sample(sorted(alive), min(len(alive), random.randint(0, 2)))
         orphans = [child for child in children.values() if child[1] in gone]

@@ -6,7 +6,9 @@ import pytest
 from tests.property.duck import Duck
 from tests.property.schemas import KEYED
 
-from rollview.algebra.tree import Aggregate, leaves, walk
+from rollview.algebra.operator import walk
+from rollview.algebra.operators.aggregate import Aggregate
+from rollview.algebra.operators.leaf import leaves
 from rollview.algebra.view import ViewPlan
 
 

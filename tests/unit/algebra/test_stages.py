@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 
 import pytest
@@ -11,6 +12,7 @@ from tests.property.definitions import Definitions
 from tests.property.duck import Duck, in_duckdb
 from tests.property.histories import random_history
 from tests.property.schemas import BAGS
+from tests.sizes import times
 
 from rollview.algebra import stages as cutting
 from rollview.algebra.stages import stages
@@ -50,11 +52,17 @@ def test_what_is_heavy_and_read_twice_is_computed_apart(monkeypatch: pytest.Monk
     assert [cte.alias for cte in cut[1].query.ctes] == ["c"]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@cache
+def bags() -> Duck:
+    return Duck(BAGS)
+
+
+@pytest.mark.parametrize("seed", range(times(40, full=160)))
 def test_stages_give_what_the_whole_gives(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "HEAVY", 4)
     random = Random(seed)
-    duck = Duck(BAGS)
+    duck = bags()
+    duck.reset()
     for csn, transaction in enumerate(random_history(random, BAGS, 4), 1):
         duck.commit(csn, transaction)
     plan = duck.compile("v", Definitions(random, BAGS).view())
@@ -69,9 +77,9 @@ def test_stages_give_what_the_whole_gives(seed: int, monkeypatch: pytest.MonkeyP
     assert sorted(map(str, duck.run(in_duckdb(last.query)))) == expected
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(times(60, full=240)))
 def test_no_stage_explodes(seed: int) -> None:
-    plan = Duck(BAGS).compile("v", Definitions(Random(seed), BAGS).view())
+    plan = bags().compile("v", Definitions(Random(seed), BAGS).view())
     if plan.outline.rel is not None:
         for stage in stages(plan.propagation().query):
             assert written_out(stage.query) <= 12 * cutting.HEAVY

@@ -6,8 +6,8 @@ import pytest
 from tests.property.duck import Duck, View
 from tests.property.schemas import KEYED
 
+from rollview.algebra.operators.leaf import leaves
 from rollview.algebra.resolve import Known
-from rollview.algebra.tree import leaves
 from rollview.algebra.view import ViewPlan
 from rollview.core.schema import Column, Constraints, ForeignKey, Schema
 

@@ -19,16 +19,16 @@ from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.project import Project
 from rollview.results import (
+    ExplainedOperator,
+    ExplainedTerm,
     Explanation,
     Maintained,
-    OperatorNote,
+    MaintenanceDone,
     Refreshed,
     Rolled,
     StatementResult,
     Status,
     TableStatus,
-    TermNote,
-    Upkeep,
     Verification,
     ViewCreated,
     ViewRefreshed,
@@ -134,8 +134,8 @@ class FakeWarehouse:
         return self.told("refresh", select, to, mode) or Refreshed(9, (view,))
 
     def maintain(self, select: tuple[str, ...] = (), on_progress: Any = None, **wishes: Any) -> Maintained:
-        merged = Upkeep("orders", "delta", "merge", "40 of 41 files are small", Interval(0, 9), 39, 2048)
-        gone = Upkeep(None, None, "remove", "no view or table has them", None, 3, 1)
+        merged = MaintenanceDone("orders", "delta", "merge", "40 of 41 files are small", Interval(0, 9), 39, 2048)
+        gone = MaintenanceDone(None, None, "remove", "no view or table has them", None, 3, 1)
         return self.told("maintain", select, wishes) or Maintained(9, wishes["explain"], (merged, gone))
 
     def resolve(self, point: Any, name: str | None = None) -> int:
@@ -152,8 +152,8 @@ class FakeWarehouse:
         return self.told("delta", name, after, through) or Frame({"id": "bigint", "_count": "bigint"}, [(1, -1)])
 
     def explain(self, name: str) -> Explanation:
-        operators = (OperatorNote("sum", "linear", "sums add up"),)
-        return Explanation(name, "incremental", operators, (TermNote("orders", True, "it changes"),), "SELECT 1")
+        operators = (ExplainedOperator("sum", "linear", "sums add up"),)
+        return Explanation(name, "incremental", operators, (ExplainedTerm("orders", True, "it changes"),), "SELECT 1")
 
     def verify(self, name: str, at: int | None = None) -> Verification:
         return self.told("verify", name, at) or Verification(name, at or 7, True, 42)

@@ -92,7 +92,7 @@ def test_a_step_that_nobody_asked_for_does_nothing(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_unknown_step_is_a_mistake_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROLLVIEW_FAULT", "commit.staged")
+    monkeypatch.setenv("ROLLVIEW_FAULT", "commit.computed")
     with pytest.raises(LookupError, match="no such step"):
         faults.reach("nothing")
 

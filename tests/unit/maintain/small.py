@@ -6,6 +6,7 @@ every csn is kept in Python.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from deltalake import DeltaTable
 from rollview.catalog import Definition, Part, Pin, RelationKind, Snapshot
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.publish.steps import recorded
+from rollview.publish.step import recorded
 from rollview.store.log import DeltaLog
 from rollview.store.timed import Stored
 from rollview.warehouse import Warehouse
@@ -41,8 +42,8 @@ class Small:
     states: list[Bag] = field(default_factory=lambda: [Counter()])
 
     @classmethod
-    def founded(cls, root: Path, properties: dict[str, str] | None = None) -> Small:
-        warehouse = Warehouse.create(root)
+    def founded(cls, root: Path, properties: dict[str, str] | None = None, catalog: str | None = None) -> Small:
+        warehouse = Warehouse.create(root, catalog)
         small = cls(warehouse)
         with warehouse.catalog.write() as writer:
             writer.add_relation("t", RelationKind.TABLE, SCHEMA, Constraints(), None, (), HOMES["t"])
@@ -53,6 +54,12 @@ class Small:
                     version = small.stored(name).folder(part).commit(None, (), (), {})
                     writer.pin(name, Pin(part, version, 0, 0, 0))
         return small
+
+    def copied(self, root: Path) -> Small:
+        """The same warehouse once more, in another place."""
+        self.warehouse.close()
+        shutil.copytree(self.warehouse.root, root)
+        return Small(Warehouse.open(root), list(self.states))
 
     @property
     def data(self) -> Path:
@@ -116,7 +123,7 @@ class Small:
                 with catalog.write(lease) as writer:
                     writer.pin("v", delta)
                     writer.pin("v", extent)
-                    writer.finish_step(step, "done")
+                    writer.finish_step(step.id, "done")
 
     def live(self, name: str, part: Part) -> int:
         return len(self.stored(name).files(part))

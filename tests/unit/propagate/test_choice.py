@@ -14,10 +14,10 @@ from rollview.algebra.view import Mode, ViewPlan, outline, plan
 from rollview.catalog import Definition, Relation, RelationKind, Step
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.propagate.choice import RefreshMode, Work, check_strict, choose, mode_of, refresh_mode
+from rollview.propagate.choice import RefreshMode, RefreshWork, check_strict, choose, mode_of, refresh_mode
 
 R = Known("r", Schema((Column("k", "bigint"), Column("x", "bigint"))), Constraints())
-MUCH = Work(delta_rows=500_000, read_rows=1_000_000, csns=(7, 7))
+MUCH = RefreshWork(delta_rows=500_000, read_rows=1_000_000, csns=(7, 7))
 
 
 def plan_for(query: str) -> ViewPlan:
@@ -38,7 +38,7 @@ def step(mode: Mode, seconds: float, *, kind: Any = "propagate", delta: int = 0,
 CREATED_IN_2_S = step(Mode.INCREMENTAL, 2.0, kind="create")
 
 
-def chosen(work: Work, *past: Step, of: ViewPlan = LINEAR, mode: RefreshMode = RefreshMode.AUTO) -> Mode:
+def chosen(work: RefreshWork, *past: Step, of: ViewPlan = LINEAR, mode: RefreshMode = RefreshMode.AUTO) -> Mode:
     return choose(of, mode, work, lambda: past).mode
 
 
@@ -67,8 +67,8 @@ def test_past_seconds_grow_with_the_rows() -> None:
 
 
 def test_without_a_history_of_deltas_a_change_counts_as_four_rows() -> None:
-    assert chosen(Work(400_000, 1_000_000, (7, 7)), CREATED_IN_2_S) is Mode.WHOLE
-    assert chosen(Work(200_000, 1_000_000, (7, 7)), CREATED_IN_2_S) is Mode.INCREMENTAL
+    assert chosen(RefreshWork(400_000, 1_000_000, (7, 7)), CREATED_IN_2_S) is Mode.WHOLE
+    assert chosen(RefreshWork(200_000, 1_000_000, (7, 7)), CREATED_IN_2_S) is Mode.INCREMENTAL
 
 
 def test_the_quickest_of_the_past_refreshes_by_deltas_counts() -> None:
@@ -92,8 +92,8 @@ def test_what_saves_little_is_not_done(by_deltas: float, recomputed: float) -> N
 
 def test_few_changes_are_a_fiftieth_of_what_is_read() -> None:
     slow = step(Mode.INCREMENTAL, 40.0, delta=20_000)
-    assert chosen(Work(20_000, 1_000_000, (7, 7)), slow, CREATED_IN_2_S) is Mode.INCREMENTAL
-    assert chosen(Work(20_001, 1_000_000, (7, 7)), slow, CREATED_IN_2_S) is Mode.WHOLE
+    assert chosen(RefreshWork(20_000, 1_000_000, (7, 7)), slow, CREATED_IN_2_S) is Mode.INCREMENTAL
+    assert chosen(RefreshWork(20_001, 1_000_000, (7, 7)), slow, CREATED_IN_2_S) is Mode.WHOLE
 
 
 def test_a_past_step_that_did_not_say_what_it_read_says_nothing() -> None:
@@ -122,18 +122,18 @@ def test_nothing_is_chosen_without_any_history() -> None:
 @pytest.mark.parametrize(
     "work",
     [
-        pytest.param(Work(500_000, 1_000_000, (7, 8)), id="several csns would become one"),
-        pytest.param(Work(1_000, 1_000_000, (7, 7)), id="few changes"),
-        pytest.param(Work(50_000, 100_000, (7, 7)), id="little data"),
-        pytest.param(Work(0, 1_000_000, None), id="no change"),
+        pytest.param(RefreshWork(500_000, 1_000_000, (7, 8)), id="several csns would become one"),
+        pytest.param(RefreshWork(1_000, 1_000_000, (7, 7)), id="few changes"),
+        pytest.param(RefreshWork(50_000, 100_000, (7, 7)), id="little data"),
+        pytest.param(RefreshWork(0, 1_000_000, None), id="no change"),
     ],
 )
-def test_where_it_does_not_pay_or_would_lose_a_csn_deltas_are_kept(work: Work) -> None:
+def test_where_it_does_not_pay_or_would_lose_a_csn_deltas_are_kept(work: RefreshWork) -> None:
     assert chosen(work, step(Mode.INCREMENTAL, 40.0, delta=work.delta_rows), CREATED_IN_2_S) is Mode.INCREMENTAL
 
 
 def test_a_view_whose_old_states_are_grouped_may_be_recomputed_for_few_changes() -> None:
-    few = Work(1_000, 1_000_000, (7, 7))
+    few = RefreshWork(1_000, 1_000_000, (7, 7))
     slow = step(Mode.INCREMENTAL, 9.0, delta=1_000)
     assert chosen(few, slow, CREATED_IN_2_S, of=KEYED) is Mode.WHOLE
     assert chosen(few, slow, CREATED_IN_2_S) is Mode.INCREMENTAL
@@ -141,14 +141,14 @@ def test_a_view_whose_old_states_are_grouped_may_be_recomputed_for_few_changes()
 
 def test_where_nothing_changed_nothing_is_recomputed() -> None:
     slow = step(Mode.INCREMENTAL, 40.0, delta=1)
-    assert chosen(Work(0, 1_000_000, None), slow, CREATED_IN_2_S, of=KEYED) is Mode.INCREMENTAL
+    assert chosen(RefreshWork(0, 1_000_000, None), slow, CREATED_IN_2_S, of=KEYED) is Mode.INCREMENTAL
 
 
 def test_what_is_asked_for_is_done() -> None:
     slow = step(Mode.INCREMENTAL, 40.0, delta=500_000)
     assert chosen(MUCH, slow, CREATED_IN_2_S, mode=RefreshMode.INCREMENTAL) is Mode.INCREMENTAL
-    assert chosen(Work(1, 10, (7, 8)), mode=RefreshMode.RECOMPUTE) is Mode.WHOLE
-    assert chosen(Work(1, 10, (7, 8)), of=WHOLE) is Mode.WHOLE
+    assert chosen(RefreshWork(1, 10, (7, 8)), mode=RefreshMode.RECOMPUTE) is Mode.WHOLE
+    assert chosen(RefreshWork(1, 10, (7, 8)), of=WHOLE) is Mode.WHOLE
 
 
 def test_strict_refuses_a_view_without_incremental_form() -> None:

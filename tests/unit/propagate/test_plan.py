@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.unit.propagate.world import FACTS, SUMMED, World
 
-from rollview.algebra.rules.block import SMALL_SIDE_ROWS
 from rollview.algebra.script import ONE_TASK_ROWS
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
+from rollview.algebra.terms import SMALL_SIDE_ROWS
 from rollview.algebra.view import Mode
 from rollview.catalog import NOT_KEPT, ChangeCount, Part
 from rollview.core.interval import Interval

@@ -13,7 +13,7 @@ from tests.unit.propagate.world import World
 from rollview.algebra.script import Motion
 from rollview.algebra.view import Mode
 from rollview.core.interval import Interval
-from rollview.propagate.choice import Work
+from rollview.propagate.choice import RefreshWork
 from rollview.propagate.plan import PropagateStep
 from rollview.propagate.run import _coarse, _terms
 from rollview.relations.plans import plan_of
@@ -34,7 +34,7 @@ def reader(tmp_path: Path) -> Any:
 
 def step(mode: Mode, csns: Csns, view: str = "v", *, moves: bool = True) -> PropagateStep:
     motion = {"t": Motion(changed=moves)}
-    return PropagateStep(view, Interval(3, 9), mode, motion, {}, frozenset(), Work(1, 1, csns), "")
+    return PropagateStep(view, Interval(3, 9), mode, motion, {}, frozenset(), RefreshWork(1, 1, csns), "")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.relations.plans import plan_of
 from rollview.relations.reader import stored_as
 from rollview.store.folder import DeltaFolder
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 KX = Schema((Column("k", "bigint"), Column("x", "bigint")))
 SUMMED = "SELECT k, SUM(x) AS s FROM t GROUP BY k"

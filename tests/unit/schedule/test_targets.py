@@ -10,8 +10,8 @@ from tests.unit.maintain.small import Small
 
 from rollview.catalog import Part
 from rollview.errors import NotFound, OutOfReach, UsageError
-from rollview.schedule import select_views
 from rollview.schedule.refresh import Refresh, refresh
+from rollview.schedule.selection import select_views
 
 
 @pytest.fixture

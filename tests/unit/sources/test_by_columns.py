@@ -16,14 +16,14 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import RollviewError
 from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.postgres import stream
-from rollview.sources.postgres.stream import Stream
+from rollview.sources.postgres.stream import PostgresStream
 from rollview.sources.protocol import Opening, SourceTable, UnitOfWork
 from rollview.sources.quarantine import Sieve
 from rollview.sources.sections import NotPlainError
 from rollview.sources.sqlite.columns import read_columns
 from rollview.sources.sqlite.source import _decoded
 from rollview.sources.values import as_table
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 _NUMERIC_MODIFIER = (12 << 16 | 2) + 4
 PLAIN: dict[tuple[str, int], list[str]] = {
@@ -133,7 +133,7 @@ def outcome(known: Opening, messages: Sequence[bytes], after: int) -> tuple[list
     """What units of work did, and what stopped them."""
     units: list[UnitOfWork] = []
     try:
-        for some in Stream(known).units(messages, after):
+        for some in PostgresStream(known).units(messages, after):
             units += some
     except RollviewError as error:
         return [_told(known, unit) for unit in units], str(error)
@@ -188,7 +188,7 @@ def test_plain_values_are_read_by_columns(monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: object) -> Any:
         raise AssertionError("read one by one")
 
-    monkeypatch.setattr(Stream, "_collect_rows", refuse)
+    monkeypatch.setattr(PostgresStream, "_collect_rows", refuse)
     units, stopped = outcome(opening(quarantines=False), Log(3, 0.0).messages(60), 0)
     assert (len(units), stopped) == (60, "")
 

@@ -12,7 +12,7 @@ import pytest
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt
 from rollview.store.small import add_up, can_add_up, in_order
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 SCHEMA = Schema((Column("k", "int"), Column("na.me", "string"), Column("price", "decimal(10,2)")))
 

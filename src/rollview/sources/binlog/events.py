@@ -6,13 +6,12 @@ change no row.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pymysqlreplication.exceptions import MalformedBinLogEvent, StatusVariableMismatch
+from pymysql import MySQLError
 
-from rollview.errors import LostPosition
+from rollview.errors import LostPosition, RollviewError
 
 _IGNORABLE = 0x80
 _NO_ROWS = frozenset({28, 36, 37, 41})
@@ -27,14 +26,13 @@ _REASONS: Mapping[int, str] = {
 }
 
 
-_UNREADABLE = (StatusVariableMismatch, MalformedBinLogEvent, struct.error, LookupError, ValueError, AssertionError)
-"""What the driver raises where an event is not as it thinks."""
-
-
 def understood(events: Iterable[Any], source: str) -> Iterator[Any]:
     try:
         yield from events
-    except _UNREADABLE as error:
+    except (RollviewError, MySQLError, OSError):
+        raise
+    # The driver raises whatever it meets where an event is not as it thinks.
+    except Exception as error:
         what = f"the driver cannot read an event of the log ({type(error).__name__})"
         raise LostPosition(source, what) from None
 

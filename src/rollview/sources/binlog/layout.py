@@ -69,7 +69,7 @@ class ColumnLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class TableLayout:
+class BinlogLayout:
     remote: str
     kind: str
     engine: str
@@ -81,7 +81,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def read_table(connection: Any, database: str, remote: str) -> TableLayout | None:
+def read_table(connection: Any, database: str, remote: str) -> BinlogLayout | None:
     with connection.cursor() as cursor:
         cursor.execute(_TABLE, (database, remote))
         found = cursor.fetchone()
@@ -90,7 +90,7 @@ def read_table(connection: Any, database: str, remote: str) -> TableLayout | Non
         cursor.execute(_COLUMNS, (database, remote))
         columns = tuple(_column(row) for row in cursor.fetchall())
         cursor.execute(_KEY, (database, remote))
-        return TableLayout(remote, found[0], found[1] or "", columns, tuple(row[0] for row in cursor.fetchall()))
+        return BinlogLayout(remote, found[0], found[1] or "", columns, tuple(row[0] for row in cursor.fetchall()))
 
 
 def _column(row: Any) -> ColumnLayout:
@@ -110,7 +110,7 @@ def spark_type(column: ColumnLayout) -> str | None:
     return _OTHERS.get(column.kind)
 
 
-def findings(table: TableLayout | None, settings: TableSettings) -> list[Finding]:
+def findings(table: BinlogLayout | None, settings: TableSettings) -> list[Finding]:
     remote = settings.remote
     if table is None:
         return [Finding(f"there is no table '{remote}'")]
@@ -137,7 +137,7 @@ def findings(table: TableLayout | None, settings: TableSettings) -> list[Finding
     return found
 
 
-def described(table: TableLayout, settings: TableSettings) -> SourceTable:
+def described(table: BinlogLayout, settings: TableSettings) -> SourceTable:
     columns = []
     for column in (column for column in stored(table) if settings.takes(column.name)):
         type_ = spark_type(column)
@@ -151,10 +151,10 @@ def described(table: TableLayout, settings: TableSettings) -> SourceTable:
     return projected(whole, settings)
 
 
-def recorded(table: TableLayout) -> dict[str, list[Any]]:
+def recorded(table: BinlogLayout) -> dict[str, list[Any]]:
     """What is remembered of the columns: the log does not tell their types as exactly."""
     return {column.name: [column.kind, column.spelled, column.length] for column in stored(table)}
 
 
-def stored(table: TableLayout) -> tuple[ColumnLayout, ...]:
+def stored(table: BinlogLayout) -> tuple[ColumnLayout, ...]:
     return tuple(column for column in table.columns if not column.virtual)

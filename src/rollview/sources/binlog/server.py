@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ssl
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
+from rollview.core.tls import is_here
+from rollview.core.urls import NotUnderstoodUrlError, Url, parse_url
 from rollview.errors import EnvironmentFault, LostPosition, RollviewError, SourceDown, UsageError
 from rollview.sources.protocol import Finding
 
@@ -20,15 +22,18 @@ except ModuleNotFoundError as error:
         hint="pip install 'rollview[mysql]'",
     ) from error
 
-_HERE = ("localhost", "127.0.0.1", "::1")
 _LOG_IS_GONE = 1236
+_DUMPS = (0x12, 0x1E)
+"""The commands by which the log is asked for."""
 _DOWN = (1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013)
 
 
-class Server:
-    def __init__(self, source: str, kind: str, address: str) -> None:
+class BinlogServer:
+    def __init__(self, source: str, kind: str, address: str, seconds: float) -> None:
+        """``seconds``: how long the server may give nothing while it is asked something."""
         self._source = source
-        self.parameters = _parameters(source, kind, address)
+        waits = {"read_timeout": seconds, "write_timeout": seconds}
+        self.parameters = {**_parameters(source, kind, address), **waits}
         self.database: str = self.parameters["database"]
 
     def connect(self) -> Any:
@@ -57,6 +62,44 @@ class Server:
         if number in _DOWN or number == 0:
             return SourceDown(self._source, reason)
         return EnvironmentFault(f"Source '{self._source}' refused: {reason}.", source=self._source, number=number)
+
+
+class ChecksumError(ValueError):
+    """An event whose bytes are not those that the server wrote."""
+
+
+class StreamConnection(pymysql.connections.Connection):  # type: ignore[misc]
+    """What the driver reads the log by. Where a connection is lost it connects again, for ever; but a server that gives
+    nothing is down. And it does not look at the checksums of events."""
+
+    _has_checksums = False
+    _is_stream = False
+
+    def query(self, sql: Any, *arguments: Any, **options: Any) -> Any:
+        # The driver says so where the server writes them.
+        self._has_checksums = self._has_checksums or "@master_binlog_checksum" in str(sql)
+        return super().query(sql, *arguments, **options)
+
+    def _write_bytes(self, data: Any) -> Any:
+        self._is_stream = self._is_stream or data[4] in _DUMPS
+        return super()._write_bytes(data)
+
+    def _read_packet(self, *arguments: Any) -> Any:
+        try:
+            packet = super()._read_packet(*arguments)
+        except pymysql.OperationalError as error:
+            if isinstance(error.__context__, TimeoutError):
+                raise pymysql.InterfaceError(0, "no answer in time") from None
+            raise
+        if self._is_stream and self._has_checksums and packet.is_ok_packet():
+            check_event(packet.get_all_data())
+        return packet
+
+
+def check_event(data: bytes) -> None:
+    """``data``: the mark of a packet that is well, an event, and its checksum."""
+    if zlib.crc32(data[1:-4]) != int.from_bytes(data[-4:], "little"):
+        raise ChecksumError("an event does not have its checksum")
 
 
 def variables(connection: Any) -> dict[str, str]:
@@ -101,22 +144,29 @@ def _names(told: str | None) -> list[str]:
 
 
 def _parameters(source: str, kind: str, address: str) -> dict[str, Any]:
-    parts = urlsplit(address)
-    if parts.scheme not in ("mariadb", "mysql") or not parts.path.strip("/"):
-        raise UsageError(
-            f"The address of source '{source}' cannot be understood.",
-            hint=f"Write it like {kind}://user:password@host:3306/database.",
-        )
-    host = parts.hostname or "127.0.0.1"
-    options = parse_qs(parts.query)
-    checked = host not in _HERE and options.get("tls", ["verify"])[0] != "off"
+    url = _understood(source, kind, address)
+    host = url.host or "127.0.0.1"
+    checked = not is_here(host) and url.options.get("tls", "verify") != "off"
     return {
         "host": host,
-        "port": parts.port or 3306,
-        "user": unquote(parts.username or ""),
-        "password": unquote(parts.password or ""),
-        "database": unquote(parts.path.strip("/")),
+        "port": url.port or 3306,
+        "user": url.user,
+        "password": url.password,
+        "database": url.path,
         "charset": "utf8mb4",
         "connect_timeout": 10,
         **({"ssl": ssl.create_default_context()} if checked else {}),
     }
+
+
+def _understood(source: str, kind: str, address: str) -> Url:
+    try:
+        url = parse_url(address)
+        if url.scheme in ("mariadb", "mysql") and url.path:
+            return url
+    except NotUnderstoodUrlError:
+        pass
+    raise UsageError(
+        f"The address of source '{source}' cannot be understood.",
+        hint=f"Write it like {kind}://user:password@host:3306/database; special characters percent-encoded.",
+    )

@@ -21,11 +21,22 @@ from rollview.errors import SchemaChanged, SourceStopped
 from rollview.sources.binlog.cascades import cascade_findings
 from rollview.sources.binlog.collations import collation_findings
 from rollview.sources.binlog.events import understood
-from rollview.sources.binlog.layout import TableLayout, described, findings, quoted, read_table, recorded, stored
-from rollview.sources.binlog.server import Server, variables
-from rollview.sources.binlog.stream import EVENTS, Stream, read_from
+from rollview.sources.binlog.layout import BinlogLayout, described, findings, quoted, read_table, recorded, stored
+from rollview.sources.binlog.server import BinlogServer, StreamConnection, variables
+from rollview.sources.binlog.stream import EVENTS, BinlogStream, prepared_after, read_from
 from rollview.sources.binlog.values import decoder
-from rollview.sources.protocol import Batch, Capability, Finding, FirstCopy, Opening, Row, SourceTable, UnitOfWork
+from rollview.sources.protocol import (
+    Batch,
+    Capability,
+    Finding,
+    FirstCopy,
+    Health,
+    LeavesNothing,
+    Opening,
+    Row,
+    SourceTable,
+    UnitOfWork,
+)
 from rollview.sources.quarantine import Sieve
 from rollview.sources.restrict import asked_of_source
 from rollview.sources.spool import BATCH_BYTES
@@ -34,7 +45,7 @@ _PIECE = 50_000
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
-class BinlogSource(ABC):
+class BinlogSource(LeavesNothing, ABC):
     kind: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
     begins: ClassVar[type]
@@ -42,8 +53,9 @@ class BinlogSource(ABC):
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._server = Server(opening.name, self.kind, opening.address)
+        self._server = BinlogServer(opening.name, self.kind, opening.address, opening.settings.timeout)
         self._used: Any = None
+        self._position = ""
 
     @abstractmethod
     def server_findings(self, connection: Any, facts: Mapping[str, str]) -> list[Finding]:
@@ -105,16 +117,19 @@ class BinlogSource(ABC):
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():
             now, newest = _clock(self._connection), self.newest(self._connection, after)
+            self._position = after
             if self.reaches(after, newest):
                 return Batch((), after, known=now)
             batch = self._batch(after, newest, limit)
+            self._position = batch.position
             return replace(batch, known=now) if batch.complete else batch
 
-    def acknowledge(self, position: str) -> None:  # noqa: B027
-        """The server keeps its log by its own rules."""
+    def health(self) -> Health:
+        prepared = prepared_after(self._position)
+        return Health(oldest_open=prepared and f"the XA transaction that was prepared after {prepared}")
 
-    def remove(self) -> None:  # noqa: B027
-        """Nothing was put into the database."""
+    def acknowledge(self, position: str) -> None:
+        """The server keeps its log by its own rules."""
 
     def close(self) -> None:
         if self._used is not None:
@@ -131,7 +146,7 @@ class BinlogSource(ABC):
         position, rows, start = after, 0, read_from(after)
         try:
             with closing(self._events(start)) as events:
-                reader = Stream(self._opening, self._server.database, start, self.following)
+                reader = BinlogStream(self._opening, self._server.database, start, self.following)
                 for found in reader.units(understood(events, self._opening.name)):
                     reached = found if isinstance(found, str) else found.position
                     # What was read before, or is sent again after a connection was lost.
@@ -161,21 +176,24 @@ class BinlogSource(ABC):
             only_schemas=[self._server.database],
             only_tables=list(self._opening.settings.remotes),
             enable_logging=False,
+            pymysql_wrapper=StreamConnection,
+            # While it looks for the place where to begin, the server says that it is there.
+            slave_heartbeat=self._opening.settings.timeout / 2,
         )
 
-    def _find(self, connection: Any, remote: str) -> TableLayout | None:
+    def _find(self, connection: Any, remote: str) -> BinlogLayout | None:
         return read_table(connection, self._server.database, remote)
 
-    def _get(self, connection: Any, remote: str) -> TableLayout:
+    def _get(self, connection: Any, remote: str) -> BinlogLayout:
         table = self._find(connection, remote)
         if table is None:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
         return table
 
-    def _described(self, table: TableLayout) -> SourceTable:
+    def _described(self, table: BinlogLayout) -> SourceTable:
         return described(table, self._opening.settings.table(table.remote))
 
-    def _copied(self, connection: Any, table: TableLayout, sieve: Sieve) -> Iterator[Sequence[Row]]:
+    def _copied(self, connection: Any, table: BinlogLayout, sieve: Sieve) -> Iterator[Sequence[Row]]:
         own = self._described(table)
         types = {column.name: column.type for column in own.schema}
         columns = [column for column in stored(table) if column.name in types]

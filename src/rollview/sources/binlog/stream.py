@@ -27,10 +27,10 @@ from pymysqlreplication.row_event import DeleteRowsEvent, PartialUpdateRowsEvent
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from rollview.catalog import BadRow
+from rollview.core.bad_row import BadRow
 from rollview.core.names import same
 from rollview.core.schema import Column
-from rollview.errors import BadValue, LostPosition, SchemaChanged
+from rollview.errors import BadValue, LostPosition, SchemaChanged, Unreadable
 from rollview.sources.binlog.charsets import find_unreadable
 from rollview.sources.binlog.ddl import UnclearError, altered
 from rollview.sources.binlog.events import reason_to_stop
@@ -70,12 +70,17 @@ def read_from(position: str) -> str:
     return position.rpartition("@")[2]
 
 
+def prepared_after(position: str) -> str | None:
+    """Where the first XA transaction lies that is prepared and neither committed nor rolled back; None if none is."""
+    return position.partition("@")[2] or None
+
+
 def _global_id(xid: Xid) -> str:
     """What the branches of one XA transaction at several servers have in common."""
     return xid[0].decode("utf-8", "backslashreplace")
 
 
-class Stream:
+class BinlogStream:
     def __init__(self, opening: Opening, database: str, start: str, following: Callable[[str, str], str]) -> None:
         """``following``: the place after a transaction, from the place before it and its global id."""
         self._opening = opening
@@ -227,6 +232,10 @@ class Stream:
             raise LostPosition(
                 self._opening.name, f"table '{event.table}' has a column of a new kind: {error}"
             ) from None
+        # Whatever else the driver raises where an event is not as it thinks.
+        except Exception as error:
+            what = f"the driver cannot read the rows of table '{event.table}' ({type(error).__name__})"
+            raise Unreadable(self._opening.name, what, place=f"transaction {self._gtid}") from None
         return rows
 
     def _decoded(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from rollview.errors import Corrupt, LostPosition
 from rollview.sources.debezium.records import Event, TransactionEnd
@@ -66,6 +67,17 @@ class Assembly:
     @property
     def waits(self) -> bool:
         return bool(self._ends) or any(self._events.values())
+
+    @property
+    def oldest(self) -> tuple[str, datetime | None] | None:
+        """The transaction that has waited for the longest, and when its first event was; None if its end came alone."""
+        events = [queue[0].record for queue in self._events.values() if queue]
+        times = [(event.time, event.transaction or "") for event in events if isinstance(event, Event)]
+        if times:
+            time, transaction = min(times)
+            return transaction, time
+        ends = [end.record for end in self._ends]
+        return next(((end.transaction, None) for end in ends if isinstance(end, TransactionEnd)), None)
 
     def _find(self, end: Placed) -> tuple[Placed, ...] | None:
         """The events of the transaction, if all are there."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
+from rollview.core.tls import is_here
 from rollview.errors import EnvironmentFault, LostPosition, SourceDown, UsageError
 from rollview.sources.debezium.streams import Found, Place
 
@@ -21,23 +21,31 @@ except ModuleNotFoundError as error:
 
 _SECONDS = 10.0
 _AT_ONCE = 1000
+_WAITS = {
+    "socket.timeout.ms": 10_000,
+    "socket.connection.setup.timeout.ms": 10_000,
+    "socket.keepalive.enable": True,
+    "session.timeout.ms": 10_000,
+}
+"""How long a broker is waited for, unless the settings say otherwise."""
+_PROTOCOL = "security.protocol"
 
 
 class KafkaStreams:
     """``settings``: what librdkafka is to know besides the address, with secrets in it."""
 
     def __init__(self, source: str, address: str, tables: Sequence[str], settings: Mapping[str, str]) -> None:
-        parts = urlsplit(address)
-        prefix = parts.path.strip("/")
-        if parts.scheme != "kafka" or not parts.netloc or not prefix:
+        brokers, prefix = _parsed(source, address)
+        if _PROTOCOL not in settings and not all(map(is_here, map(_host, brokers.split(",")))):
             raise UsageError(
-                f"The address of source '{source}' cannot be understood.", hint="Write kafka://host:9092/topic-prefix."
+                f"The broker of source '{source}' is not on this machine, and nothing says how it shows who it is.",
+                hint=f"Say kafka.{_PROTOCOL}: ssl or sasl_ssl among its options; plaintext if the network is safe.",
             )
         self._source = source
         self._topics = [f"{prefix}.transaction", *(f"{prefix}.{table}" for table in tables)]
-        own = {"bootstrap.servers": parts.netloc, "group.id": f"rollview-{source}", "enable.auto.commit": False}
+        own = {"bootstrap.servers": brokers, "group.id": f"rollview-{source}", "enable.auto.commit": False}
         reading = {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
-        self._consumer = Consumer({**settings, **own, **reading}, logger=_Silent())
+        self._consumer = Consumer({**_WAITS, **settings, **own, **reading}, logger=_Silent())
 
     def start(self) -> Mapping[str, Place]:
         return {
@@ -46,6 +54,12 @@ class KafkaStreams:
             for partition in self._partitions(topic)
             for low in [self._bounds(topic, partition)[0]]
         }
+
+    def listed(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    def check(self, places: Mapping[str, Place], known: Mapping[str, Sequence[str]] | None) -> None:
+        """Every offset is told by the broker."""
 
     def records(self, stream: str, after: Place) -> Iterator[Found]:
         topic, _, partition = stream.rpartition("/")
@@ -58,7 +72,7 @@ class KafkaStreams:
         offset = after[0]
         while offset < high:
             # It waits for as many as it is asked for, so it is never asked for more than there are.
-            messages = self._consumer.consume(min(_AT_ONCE, high - offset), _SECONDS)
+            messages = self._consume(min(_AT_ONCE, high - offset))
             if not messages:
                 raise SourceDown(self._source, f"topic '{topic}' gives nothing after offset {offset}")
             for message in messages:
@@ -69,6 +83,12 @@ class KafkaStreams:
                     raise SourceDown(self._source, str(failure))
                 offset = (message.offset() or 0) + 1
                 yield Found(stream, [offset], message.value())
+
+    def _consume(self, count: int) -> Sequence[Any]:
+        try:
+            return self._consumer.consume(count, _SECONDS)
+        except KafkaException as error:
+            raise SourceDown(self._source, str(error.args[0])) from None
 
     def close(self) -> None:
         self._consumer.close()
@@ -86,6 +106,25 @@ class KafkaStreams:
         except (KafkaException, TypeError) as error:
             raise SourceDown(self._source, str(error.args[0])) from None
         return int(low), int(high)
+
+
+def _parsed(source: str, address: str) -> tuple[str, str]:
+    """The brokers, host:port by host:port, and the prefix of the topics."""
+    scheme, _, rest = address.partition("://")
+    brokers, _, path = rest.partition("/")
+    prefix = path.strip("/")
+    # Users and passwords are no part of it, so what has an '@' is not repeated.
+    if scheme != "kafka" or not brokers or not prefix or any(mark in rest for mark in "@?#;"):
+        raise UsageError(
+            f"The address of source '{source}' cannot be understood.",
+            hint="Write kafka://host:9092/topic-prefix; users and passwords are options.",
+        )
+    return brokers, prefix
+
+
+def _host(broker: str) -> str:
+    host, colon, port = broker.rpartition(":")
+    return host if colon and port.isdigit() else broker
 
 
 class _Silent:

@@ -6,13 +6,13 @@ be is refused. With or without its schema, and within ``key``/``value`` or not, 
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any
+
+from rollview.sources.json_text import NotJsonError, load_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _POSTGRES_ID = re.compile(r"(\d+):\d+")
@@ -58,13 +58,13 @@ def parse(data: bytes | None) -> Record:
     if data is None or not data.strip():
         return None
     try:
-        whole = json.loads(data, parse_float=Decimal)
-    except ValueError as error:
-        raise UnknownRecordError(f"a record is not JSON ({error})") from None
+        whole = load_json(data)
+    except NotJsonError as error:
+        raise UnknownRecordError(str(error)) from None
     if isinstance(whole, dict) and "value" in whole and "op" not in whole:
         whole = whole["value"]
     if isinstance(whole, dict) and "payload" in whole and "schema" in whole:
-        return _payload(whole["payload"], whole["schema"] or {})
+        return _payload(whole["payload"], _object(whole["schema"], "schema"))
     return _payload(whole, {})
 
 
@@ -72,40 +72,53 @@ def _payload(payload: Any, schema: Mapping[str, Any]) -> Record:
     if payload is None:
         return None
     if not isinstance(payload, dict):
-        raise UnknownRecordError("a record is not an object")
+        raise UnknownRecordError("it is not an object")
     if "status" in payload and "id" in payload:
         return _status(payload)
     if "op" in payload:
         return _event(payload, schema)
     if set(payload) <= {"ts_ms", "ts_us", "ts_ns"} and "ts_ms" in payload:
-        return Heartbeat(_EPOCH + timedelta(milliseconds=int(payload["ts_ms"])))
-    raise UnknownRecordError("a record is neither a change nor the end of a transaction")
+        return Heartbeat(_moment(payload["ts_ms"], "ts_ms"))
+    raise UnknownRecordError("it is neither a change nor the end of a transaction")
 
 
 def _status(payload: Mapping[str, Any]) -> TransactionEnd | None:
-    if payload["status"] != "END":
+    if payload["status"] == "BEGIN":
         return None
-    counts = {str(one["data_collection"]): int(one["event_count"]) for one in payload.get("data_collections") or ()}
-    return TransactionEnd(transaction_id(str(payload["id"])), counts)
+    if payload["status"] != "END":
+        raise UnknownRecordError("the 'status' of a transaction is neither BEGIN nor END")
+    counts: dict[str, int] = {}
+    for one in _objects(payload.get("data_collections"), "data_collections"):
+        name, count = one.get("data_collection"), one.get("event_count")
+        if not isinstance(name, str) or type(count) is not int or count < 0 or name in counts:
+            raise UnknownRecordError("'data_collections' does not tell how many events there are of each table")
+        counts[name] = count
+    return TransactionEnd(_transaction(payload), counts)
 
 
 def _event(payload: Mapping[str, Any], schema: Mapping[str, Any]) -> Event | None:
-    operation, source = payload["op"], payload.get("source") or {}
+    operation, source = payload["op"], _object(payload.get("source"), "source")
     if operation == "m":
         return None
     if operation not in _OPERATIONS:
-        raise UnknownRecordError(f"a record has the operation {operation!r}")
-    told = payload.get("transaction") or {}
+        raise UnknownRecordError(f"its operation is {operation!r:.40}")
+    told = _object(payload.get("transaction"), "transaction")
     return Event(
         operation,
         _names(source),
-        transaction_id(str(told["id"])) if told.get("id") is not None else None,
-        payload.get("before"),
-        payload.get("after"),
+        _transaction(told) if told.get("id") is not None else None,
+        _row(payload, "before"),
+        _row(payload, "after"),
         str(source.get("snapshot") or "false"),
         _time(source, payload),
         _schemas(schema),
     )
+
+
+def _transaction(told: Mapping[str, Any]) -> str:
+    if type(told["id"]) not in (str, int) or told["id"] == "":
+        raise UnknownRecordError("the 'id' of its transaction is not text")
+    return transaction_id(str(told["id"]))
 
 
 def transaction_id(text: str) -> str:
@@ -115,17 +128,54 @@ def transaction_id(text: str) -> str:
 
 
 def _names(source: Mapping[str, Any]) -> tuple[str, ...]:
-    parts = [str(source[part]) for part in ("db", "schema", "table") if source.get(part)]
-    shorter = [".".join(parts[start:]) for start in range(len(parts))]
-    return tuple(shorter)
+    parts = [source[part] for part in ("db", "schema", "table") if source.get(part)]
+    if not all(isinstance(part, str) for part in parts):
+        raise UnknownRecordError("the name of its table is not text")
+    return tuple(".".join(parts[start:]) for start in range(len(parts)))
+
+
+def _row(payload: Mapping[str, Any], side: str) -> Mapping[str, Any] | None:
+    image = payload.get(side)
+    if image is not None and not isinstance(image, dict):
+        raise UnknownRecordError(f"'{side}' is not a row")
+    return image
 
 
 def _time(source: Mapping[str, Any], payload: Mapping[str, Any]) -> datetime:
     if source.get("ts_us") is not None:
-        return _EPOCH + timedelta(microseconds=int(source["ts_us"]))
-    return _EPOCH + timedelta(milliseconds=int(source.get("ts_ms") or payload.get("ts_ms") or 0))
+        return _moment(source["ts_us"], "ts_us")
+    return _moment(source.get("ts_ms") or payload.get("ts_ms") or 0, "ts_ms")
+
+
+def _moment(number: Any, name: str) -> datetime:
+    if type(number) is not int:
+        raise UnknownRecordError(f"'{name}' is not a whole number")
+    try:
+        return _EPOCH + timedelta(microseconds=number if name == "ts_us" else number * 1_000)
+    except OverflowError:
+        raise UnknownRecordError(f"'{name}' is no moment between the years 1 and 9999") from None
 
 
 def _schemas(schema: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    rows = (field for field in schema.get("fields") or () if field.get("field") in ("after", "before"))
-    return {column["field"]: column for row in rows for column in row.get("fields") or ()}
+    rows = [field for field in _objects(schema.get("fields"), "fields") if field.get("field") in ("after", "before")]
+    columns = [column for row in rows for column in _objects(row.get("fields"), "fields")]
+    if not all(isinstance(column.get("field"), str) for column in columns):
+        raise UnknownRecordError("its schema has a field without a name")
+    return {column["field"]: column for column in columns}
+
+
+def _object(value: Any, name: str) -> Mapping[str, Any]:
+    """What may be left out, or be null."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise UnknownRecordError(f"'{name}' is not an object")
+    return value
+
+
+def _objects(value: Any, name: str) -> Sequence[Mapping[str, Any]]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise UnknownRecordError(f"'{name}' is not a list of objects")
+    return value

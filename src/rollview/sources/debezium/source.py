@@ -8,37 +8,43 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rollview.core.references import is_reference, resolve
+from rollview.core.references import resolve
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, UsageError
+from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable
 from rollview.sources.debezium.assembly import Assembly, Placed, Places, Whole
 from rollview.sources.debezium.records import Event, Heartbeat, TransactionEnd, UnknownRecordError, parse
-from rollview.sources.debezium.streams import FolderStreams, Found, Streams
+from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
 from rollview.sources.debezium.values import OPTIONS, UNAVAILABLE, decode, is_known
+from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
     Batch,
     Capability,
     Changes,
     Finding,
     FirstCopy,
+    Health,
+    LeavesNothing,
     Opening,
     Row,
     Rows,
     SourceTable,
     UnitOfWork,
 )
-from rollview.sources.settings import TableSettings
+from rollview.sources.settings import OPEN_ALARM, TableSettings
 from rollview.sources.values import as_rows
 
 _KAFKA = "kafka."
+_FILES = "files"
+"""What the position remembers: the files that there were when it was read."""
 _EVERYTHING = 10**12
+_SHOWN = 60
 _MEND = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
 
 
@@ -49,7 +55,7 @@ class _Collected:
     replaces: bool = False
 
 
-class DebeziumSource:
+class DebeziumSource(LeavesNothing):
     kind: ClassVar[str] = "debezium"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.SCHEMA_MESSAGES}
 
@@ -57,16 +63,18 @@ class DebeziumSource:
         self._opening = opening
         self._options = opening.settings.options
         self._streams = _open_streams(opening)
+        self._known: Mapping[str, Sequence[str]] | None = opening.memory.get(_FILES)
+        self._health = Health()
 
     def check(self) -> tuple[Finding, ...]:
         found = [finding for table in self._opening.settings.tables for finding in _table_findings(table)]
         for name, value in self._options.items():
-            if not name.startswith(_KAFKA) and value not in OPTIONS.get(name, ()):
+            if not name.startswith(_KAFKA) and name != OPEN_ALARM and value not in OPTIONS.get(name, ()):
                 known = "; ".join(f"{option}: {' or '.join(values)}" for option, values in OPTIONS.items())
-                found.append(Finding(f"the option '{name}: {value}' is not known; there are {known}"))
+                found.append(Finding(f"the option '{name}' or its value is not known; there are {known}"))
         try:
-            self._streams.start()
-        except SourceDown as error:
+            self._streams.check(self._streams.start(), None)
+        except (SourceDown, SourceStopped) as error:
             found.append(Finding(error.message))
         return tuple(found)
 
@@ -76,31 +84,54 @@ class DebeziumSource:
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
         tables = {table.name: table for table in self.tables()}
-        assembly = Assembly(self._opening.name, self._opening.settings.remotes, dict(self._streams.start()))
+        places = dict(self._streams.start())
+        self._streams.check(places, None)
+        assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
         state = _State(self._opening.name, tables)
         moment = self._replay(assembly, state)
 
         def rows(remote: str) -> Iterator[Rows]:
             yield list(state.rows[remote].elements())
 
-        yield FirstCopy(_text(assembly.places), moment, tuple(tables.values()), rows, self._opening.memory)
+        memory = {**self._opening.memory, _FILES: self._files()}
+        yield FirstCopy(_text(assembly.places), moment, tuple(tables.values()), rows, memory)
 
     def read(self, after: str, limit: int) -> Batch:
         places = {**self._streams.start(), **json.loads(after)}
+        self._streams.check(places, self._known)
+        memory = {**self._opening.memory, _FILES: self._files()}
+        if self._brings_files():
+            # Files are known before a record of them is published, so one that is not known was never read.
+            self._known = self._files()
+            return Batch((), after, complete=False, memory=memory)
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
         known = self._opening.known
         units: list[UnitOfWork] = []
         beats: list[datetime] = []
+        complete, stopped = self._fill(assembly, limit, beats)
         try:
-            complete = self._fill(assembly, limit, beats)
             units.extend(self._unit(whole, known) for whole in assembly.whole())
-        except SourceStopped:
-            if not units:
-                raise
-            return Batch(tuple(units), units[-1].position, complete=False)
+        except SourceStopped as error:
+            stopped = error
+        # What was whole before it is taken first.
+        if stopped is not None and not units:
+            raise stopped
+        if stopped is not None:
+            return Batch(tuple(units), units[-1].position, complete=False, memory=memory)
         position = units[-1].position if units else after
+        self._health = _health(assembly) if complete else Health()
         times = [unit.time for unit in units] + ([] if assembly.waits else beats)
-        return Batch(tuple(units), position, complete, known=max(times, default=None) if complete else None)
+        return Batch(tuple(units), position, complete, memory, max(times, default=None) if complete else None)
+
+    def health(self) -> Health:
+        return self._health
+
+    def _files(self) -> dict[str, list[str]]:
+        return {stream: list(names) for stream, names in self._streams.listed().items()}
+
+    def _brings_files(self) -> bool:
+        known = self._known or {}
+        return any(not set(names) <= set(known.get(stream, ())) for stream, names in self._files().items())
 
     def acknowledge(self, position: str) -> None:
         """Files and topics are kept by their own rules."""
@@ -108,27 +139,30 @@ class DebeziumSource:
     def order(self, position: str) -> int:
         return sum(place[0] for place in json.loads(position).values())
 
-    def remove(self) -> None:
-        """Nothing was put there."""
-
     def close(self) -> None:
         self._streams.close()
 
-    def _fill(self, assembly: Assembly, limit: int, beats: list[datetime]) -> bool:
-        """Read on in every stream; whether each was read to its end."""
-        complete = True
+    def _fill(self, assembly: Assembly, limit: int, beats: list[datetime]) -> tuple[bool, SourceStopped | None]:
+        """Read on in every stream; whether each was read to its end, and what stopped one of them."""
+        complete, stopped = True, None
         for stream, place in assembly.places.items():
-            for number, found in enumerate(self._streams.records(stream, place)):
-                if number >= limit:
-                    complete = False
-                    break
-                placed = self._placed(found, beats)
-                if placed is None:
-                    continue
-                if isinstance(placed.record, Event) and placed.record.operation == "r":
-                    raise LostPosition(self._opening.name, "the connector has copied its tables again")
-                assembly.add(placed)
-        return complete
+            try:
+                complete = self._fill_from(assembly, stream, place, limit, beats) and complete
+            except SourceStopped as error:
+                stopped = stopped or error
+        return complete, stopped
+
+    def _fill_from(self, assembly: Assembly, stream: str, place: Place, limit: int, beats: list[datetime]) -> bool:
+        for number, found in enumerate(self._streams.records(stream, place)):
+            if number >= limit:
+                return False
+            placed = self._placed(found, beats)
+            if placed is None:
+                continue
+            if isinstance(placed.record, Event) and placed.record.operation == "r":
+                raise LostPosition(self._opening.name, "the connector has copied its tables again")
+            assembly.add(placed)
+        return True
 
     def _replay(self, assembly: Assembly, state: _State) -> datetime:
         """Everything from the newest snapshot on. The time of the last of it."""
@@ -169,7 +203,9 @@ class DebeziumSource:
         try:
             record = parse(found.data)
         except UnknownRecordError as error:
-            raise LostPosition(self._opening.name, f"{error} (stream '{found.stream}', place {found.place})") from None
+            raise Unreadable(
+                self._opening.name, str(error), place=_place_told(found), text=_beginning(found.data)
+            ) from None
         if isinstance(record, Heartbeat):
             beats.append(record.time)
         if isinstance(record, TransactionEnd):
@@ -237,8 +273,17 @@ class DebeziumSource:
         schema = event.schemas.get(column.name)
         try:
             return decode(value, column.type, schema, self._options)
-        except (ValueError, ArithmeticError, KeyError) as error:
-            raise BadValue(self._opening.name, table.name, column.name, str(error), event.transaction) from None
+        # A schema that is not as Connect writes it is met here, too.
+        except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            reason = str(error) or type(error).__name__
+            raise BadValue(self._opening.name, table.name, column.name, reason, event.transaction) from None
+
+
+def _health(assembly: Assembly) -> Health:
+    if assembly.oldest is None:
+        return Health()
+    transaction, since = assembly.oldest
+    return Health(oldest_open=f"transaction {transaction}", open_since=since)
 
 
 class _State:
@@ -269,21 +314,15 @@ class _State:
 
 def _open_streams(opening: Opening) -> Streams:
     if not opening.address.startswith("kafka://"):
-        return FolderStreams(opening.name, Path(opening.address))
+        return FolderStreams(Inside.of(opening), opening.settings.options.get("file_order"))
     from rollview.sources.debezium.kafka import KafkaStreams
 
     settings = {
-        name.removeprefix(_KAFKA): _setting(opening.name, name, value)
+        name.removeprefix(_KAFKA): resolve(value, Path.cwd(), f"source '{opening.name}'")
         for name, value in opening.settings.options.items()
         if name.startswith(_KAFKA)
     }
     return KafkaStreams(opening.name, opening.address, opening.settings.remotes, settings)
-
-
-def _setting(source: str, name: str, value: str) -> str:
-    if "password" in name and not is_reference(value):
-        raise UsageError(f"A password does not belong in the settings of source '{source}'.", hint="Write env:NAME.")
-    return resolve(value, Path.cwd(), f"source '{source}'")
 
 
 def _table_findings(table: TableSettings) -> Iterator[Finding]:
@@ -298,6 +337,15 @@ def _described(table: TableSettings) -> SourceTable:
     columns = tuple(Column(name, type_.lower()) for name, type_ in table.types.items())
     key = tuple(table.key)
     return SourceTable(table.remote, Schema(columns), Constraints(key, (), key))
+
+
+def _place_told(found: Found) -> str:
+    where = "the record that ends at " + ", ".join(map(str, found.place))
+    return f"{where} of stream '{found.stream}'" if found.stream else where
+
+
+def _beginning(data: bytes | None) -> str:
+    return (data or b"")[:_SHOWN].decode("utf-8", "replace")
 
 
 def _text(places: Places) -> str:

@@ -31,6 +31,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "decimals": ("precise", "string"),
     "times": ("milliseconds", "microseconds", "nanoseconds"),
     "before_images": ("whole",),
+    "file_order": ("name", "natural"),
+    "allow_outside": ("true", "false"),
 }
 
 

@@ -7,7 +7,6 @@ say the same in fewer rows, which is checked by their number.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,8 @@ from deltalake import DeltaTable
 
 from rollview.core.schema import Schema
 from rollview.sources.delta.files import (
+    LOG,
+    BadLogError,
     DataLostError,
     File,
     added_files,
@@ -28,7 +29,9 @@ from rollview.sources.delta.files import (
     place_of,
     read_rows,
 )
-from rollview.store.types import arrow_type
+from rollview.sources.inside import Inside
+from rollview.sources.json_text import NotJsonError, load_json
+from rollview.types.arrow import arrow_type
 
 _KIND = "_change_type"
 _SIGNS: Mapping[str, int] = {"insert": +1, "update_postimage": +1, "delete": -1, "update_preimage": -1}
@@ -47,6 +50,7 @@ class Version:
     come: tuple[File, ...]
     feed: tuple[Mapping[str, Any], ...]
     moves: bool
+    inside: Inside
 
     @property
     def grows(self) -> int | None:
@@ -58,14 +62,14 @@ class Version:
         return sum(count or 0 for count in come) - sum(count or 0 for count in gone)
 
 
-def version_of(old: DeltaTable, new: DeltaTable, root: Path) -> Version:
+def version_of(old: DeltaTable, new: DeltaTable, root: Path, inside: Inside) -> Version:
     before, after = added_files(old), added_files(new)
     gone = tuple(file for path, file in before.items() if path not in after)
     come = tuple(file for path, file in after.items() if path not in before)
-    actions = _actions(root / "_delta_log" / f"{new.version():020d}.json")
+    actions = _actions(root / LOG / f"{new.version():020d}.json", inside)
     data = [action for kind, action in actions if kind in ("add", "remove")]
     moves = bool(data) and not any(action.get("dataChange", True) for action in data)
-    return Version(old, new, gone, come, tuple(action for kind, action in actions if kind == "cdc"), moves)
+    return Version(old, new, gone, come, tuple(action for kind, action in actions if kind == "cdc"), moves, inside)
 
 
 def changed_rows(version: Version, schema: Schema) -> Signed:
@@ -80,9 +84,9 @@ def changed_rows(version: Version, schema: Schema) -> Signed:
         yield from fed
         return
     for file in version.gone:
-        yield read_rows(version.old, file, schema), -1
+        yield read_rows(version.old, file, schema, version.inside), -1
     for file in version.come:
-        yield read_rows(version.new, file, schema), +1
+        yield read_rows(version.new, file, schema, version.inside), +1
 
 
 def _fed(version: Version, schema: Schema) -> list[tuple[pa.Table, int]] | None:
@@ -93,7 +97,7 @@ def _fed(version: Version, schema: Schema) -> list[tuple[pa.Table, int]] | None:
 
 
 def _feed_file(version: Version, action: Mapping[str, Any], schema: Schema) -> Signed:
-    rows = load_file(place_of(version.new, action["path"]))
+    rows = load_file(place_of(version.new, action["path"], version.inside), version.inside)
     values = dict(_typed(action.get("partitionValues") or {}, schema))
     kinds, whole = rows[_KIND], in_columns(rows, values, schema)
     if pc.any(pc.invert(pc.is_in(kinds, pa.array(list(_SIGNS))))).as_py():
@@ -114,10 +118,23 @@ def _typed(values: Mapping[str, str | None], schema: Schema) -> Iterator[tuple[s
             yield f"partition.{name}", pa.array([text], pa.string()).cast(type_)[0].as_py()
 
 
-def _actions(commit: Path) -> list[tuple[str, Mapping[str, Any]]]:
+def _actions(commit: Path, inside: Inside) -> list[tuple[str, Mapping[str, Any]]]:
     """What a commit says; nothing if it is only in a checkpoint."""
+    with inside.reading():
+        try:
+            lines = commit.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        except UnicodeDecodeError:
+            raise BadLogError(f"'{commit.name}' of its log is not text") from None
+    return [pair for line in lines if line.strip() for pair in _action(commit, line)]
+
+
+def _action(commit: Path, line: str) -> list[tuple[str, Mapping[str, Any]]]:
     try:
-        lines = commit.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return []
-    return [pair for line in lines if line.strip() for pair in json.loads(line).items()]
+        action = load_json(line)
+    except NotJsonError as error:
+        raise BadLogError(f"'{commit.name}' of its log: {error}") from None
+    if not isinstance(action, dict) or not all(isinstance(said, dict) for said in action.values()):
+        raise BadLogError(f"'{commit.name}' of its log has an action that is none")
+    return list(action.items())

@@ -2,11 +2,13 @@
 
 Law: a column that a file does not have is NULL in its rows, and a partition's column has the value that the log says.
 Tables whose rows are more than their files' rows (deletion vectors) or whose columns have other names there (column
-mapping) are not read.
+mapping) are not read. A log may name any path: files are read inside the source's folder only, unless its settings say
+otherwise.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
@@ -18,21 +20,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.schema import Column, Schema
+from rollview.errors import SourceDown
 from rollview.sources.files.formats import spelled
+from rollview.sources.inside import Inside
 from rollview.sources.protocol import SourceTable
 from rollview.sources.values import UnfitError
-from rollview.store.links import Lent, UnlinkableError
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 _UNREAD = ("deletionVectors", "columnMapping", "variantType", "variantType-preview", "typeWidening")
 _PARTITION = "partition."
+LOG = "_delta_log"
 
 File = Mapping[str, Any]
 
 
 class DataLostError(Exception):
     """A file that a version names is not there any more."""
+
+
+class BadLogError(Exception):
+    """A commit that says something that is not understood."""
 
 
 def unread_features(table: DeltaTable) -> tuple[str, ...]:
@@ -52,24 +61,39 @@ def added_files(table: DeltaTable) -> dict[str, File]:
     return {row["path"]: row for row in pa.table(table.get_add_actions(flatten=True)).to_pylist()}
 
 
-def place_of(table: DeltaTable, path: str) -> Path:
-    """A file that the log names: below the table, or anywhere on this machine."""
+def place_of(table: DeltaTable, path: str, inside: Inside) -> Path:
+    """A file that the log names: below the table, or elsewhere in the source's folder."""
     told = urlsplit(path)
     if told.scheme not in ("", "file") or told.netloc not in ("", "localhost"):
         raise DataLostError(f"'{path}' is not on this machine")
-    return Path(unquote(table.table_uri.removeprefix("file://"))) / unquote(told.path)
+    return inside.place(Path(unquote(table.table_uri.removeprefix("file://"))) / unquote(told.path))
 
 
-def lent_files(table: DeltaTable) -> tuple[Lent, ...]:
+def lent_files(table: DeltaTable, inside: Inside) -> tuple[Lent, ...]:
     """All files of the version, to be read where they are."""
     try:
-        return tuple(Lent(place_of(table, path), _constants(file)) for path, file in added_files(table).items())
+        places = {path: _there(place_of(table, path, inside), inside) for path in added_files(table)}
+        return tuple(Lent(places[path], _constants(file)) for path, file in added_files(table).items())
     except DataLostError as error:
         raise UnlinkableError(str(error)) from None
 
 
-def read_rows(table: DeltaTable, file: File, schema: Schema) -> pa.Table:
-    return in_columns(load_file(place_of(table, file["path"])), file, schema)
+def read_rows(table: DeltaTable, file: File, schema: Schema, inside: Inside) -> pa.Table:
+    return in_columns(load_file(place_of(table, file["path"], inside), inside), file, schema)
+
+
+def check_log(folder: Path, inside: Inside) -> None:
+    """SourceDown if a table's log cannot be listed or shows nothing, as when its share is not mounted."""
+    log = inside.place(folder / LOG)
+    with inside.reading(), os.scandir(log) as entries:
+        is_plain = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
+    if not is_plain:
+        raise SourceDown(inside.source, f"there is nothing in '{log}'")
+    for name in (name for name, plain in is_plain.items() if not plain):
+        with inside.reading():
+            is_folder = inside.place(log / name).is_dir()
+        if not is_folder:
+            inside.facts(log / name)
 
 
 def in_columns(rows: pa.Table, file: File, schema: Schema) -> pa.Table:
@@ -77,13 +101,25 @@ def in_columns(rows: pa.Table, file: File, schema: Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=list(schema.names))
 
 
-def load_file(place: Path) -> pa.Table:
-    try:
-        return pq.ParquetFile(place, coerce_int96_timestamp_unit="us").read()
-    except FileNotFoundError as error:
-        raise DataLostError(str(error)) from None
-    except (pa.ArrowException, OSError) as error:
-        raise DataLostError(str(error).splitlines()[0]) from None
+def load_file(place: Path, inside: Inside) -> pa.Table:
+    with inside.open(_there(place, inside)) as file, inside.reading():
+        try:
+            return pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
+        except (pa.ArrowException, OSError) as error:
+            # Arrow tells broken files as OSError, too, but without the system's number of an error.
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise DataLostError(str(error).splitlines()[0]) from None
+
+
+def _there(place: Path, inside: Inside) -> Path:
+    """The same place, which is a regular file; DataLostError if nothing is there."""
+    with inside.reading():
+        is_there = place.exists()
+    if not is_there:
+        raise DataLostError(f"'{place}' is not there")
+    inside.facts(place)
+    return place
 
 
 def _column(rows: pa.Table, file: File, column: Column) -> pa.ChunkedArray | pa.Array:

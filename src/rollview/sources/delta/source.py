@@ -7,6 +7,7 @@ transaction over tables.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,23 +18,28 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from rollview.errors import BadValue, LostPosition, SchemaChanged, UsageError
+from rollview.core.lent import Lent, UnlinkableError
+from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, Unreadable, UsageError
 from rollview.sources.delta.changes import changed_rows, version_of
 from rollview.sources.delta.files import (
+    BadLogError,
     DataLostError,
     added_files,
+    check_log,
     described,
     lent_files,
     read_rows,
     unread_features,
 )
 from rollview.sources.delta.vacuum import SHORT, kept_for, late
+from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
     Batch,
     Capability,
     Finding,
     FirstCopy,
     Health,
+    LeavesNothing,
     Opening,
     Row,
     Rows,
@@ -43,10 +49,9 @@ from rollview.sources.protocol import (
 )
 from rollview.sources.spool import Collected, told
 from rollview.sources.values import UnfitError
-from rollview.store.links import Lent, UnlinkableError
 
 
-class DeltaSource:
+class DeltaSource(LeavesNothing):
     kind: ClassVar[str] = "delta"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {
         Capability.ACROSS_TABLES,
@@ -56,6 +61,7 @@ class DeltaSource:
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._root = Path(opening.address)
+        self._inside = Inside.of(opening)
         self._last: dict[tuple[str, int], DeltaTable] = {}
         self._alarm: str | None = None
 
@@ -63,8 +69,9 @@ class DeltaSource:
         found = []
         for remote in self._opening.settings.remotes:
             try:
+                check_log(self._place(remote), self._inside)
                 table = DeltaTable(self._place(remote))
-            except DeltaError:
+            except (DeltaError, SourceDown):
                 found.append(Finding(f"there is no Delta table in '{self._place(remote)}'"))
                 continue
             for feature in unread_features(table):
@@ -86,7 +93,7 @@ class DeltaSource:
         def rows(remote: str) -> Iterator[Rows]:
             for file in added_files(opened[remote]).values():
                 with self._telling(remote):
-                    yield read_rows(opened[remote], file, tables[remote].schema)
+                    yield read_rows(opened[remote], file, tables[remote].schema, self._inside)
 
         position = _position([table.version() for table in opened.values()])
         ids = {remote: str(table.metadata().id) for remote, table in opened.items()}
@@ -99,7 +106,7 @@ class DeltaSource:
         if self._opening.settings.table(remote).rows:
             raise UnlinkableError("only some of its rows are captured")
         place = self._opening.settings.remotes.index(remote)
-        return lent_files(self._at(remote, _parsed(position)[place]))
+        return lent_files(self._at(remote, _parsed(position)[place]), self._inside)
 
     def health(self) -> Health:
         return Health(alarm=self._alarm)
@@ -132,9 +139,6 @@ class DeltaSource:
     def order(self, position: str) -> int:
         return sum(_parsed(position))
 
-    def remove(self) -> None:
-        """Nothing was put into the tables."""
-
     def close(self) -> None:
         """No connection is open."""
 
@@ -144,15 +148,18 @@ class DeltaSource:
             yield f"table '{remote}' keeps removed files for {kept_for(table)}: capture it more often than that", None
 
     def _place(self, remote: str) -> Path:
-        place = (self._root / remote).resolve()
-        if not place.is_relative_to(self._root.resolve()):
+        named = os.path.normpath(self._root / remote)
+        if not self._inside.allows_outside and not Path(named).is_relative_to(os.path.normpath(self._root)):
             raise UsageError(f"'{remote}' leads out of the source's folder '{self._root}'.")
-        return place
+        return self._inside.place(self._root / remote)
 
     def _at(self, remote: str, version: int | None) -> DeltaTable:
+        if version is None:
+            check_log(self._place(remote), self._inside)
         try:
             return DeltaTable(self._place(remote), version=version)
         except DeltaError as error:
+            check_log(self._place(remote), self._inside)
             raise LostPosition(
                 self._opening.name, f"table '{remote}' has no version {version} to read ({error})"
             ) from None
@@ -176,7 +183,7 @@ class DeltaSource:
             raise SchemaChanged(self._opening.name, remote, what, gone=lost)
         collected, time = Collected(self._opening, self._opening.known[remote]), _time(new)
         with self._telling(remote, version):
-            for rows, sign in changed_rows(version_of(old, new, self._place(remote)), schema):
+            for rows, sign in changed_rows(version_of(old, new, self._place(remote), self._inside), schema):
                 collected.add(_as_rows(rows), sign, rows.nbytes)
         self._alarm = late(remote, new, time) or self._alarm
         changes, bad = told({remote: collected})
@@ -192,7 +199,11 @@ class DeltaSource:
             yield
         except UnfitError as error:
             raise BadValue(self._opening.name, remote, error.column, error.reason, str(version)) from None
+        except BadLogError as error:
+            raise Unreadable(self._opening.name, str(error), place=f"table '{remote}'") from None
         except DataLostError as error:
+            # Where its log is gone as well, the table is away as a whole, and may come back.
+            check_log(self._place(remote), self._inside)
             raise LostPosition(self._opening.name, f"a file of table '{remote}' is gone: {error}") from None
 
 

@@ -7,20 +7,20 @@ too, so that nothing is left out unseen.
 
 from __future__ import annotations
 
-import json
+import io
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
 from rollview.core.schema import Column, Schema
+from rollview.sources.json_text import NotJsonError, load_json
 from rollview.sources.values import UnfitError, as_table
-from rollview.store.types import arrow_type, spark_type
+from rollview.types.arrow import arrow_type, spark_type
 
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
     "csv": (".csv",),
@@ -29,29 +29,40 @@ SUFFIXES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_SHOWN = 60
+
+
 class UnreadableError(Exception):
     """A file that is not what its format says."""
 
 
-def read_file(path: Path, format_: str, schema: Schema) -> pa.Table:
-    readers: Mapping[str, Callable[[Path, Schema], pa.Table]] = {
+def read_file(file: BinaryIO, format_: str, schema: Schema) -> pa.Table:
+    """OSError: the system could not read it, which says nothing of what is in it."""
+    readers: Mapping[str, Callable[[BinaryIO, Schema], pa.Table]] = {
         "csv": _read_csv,
         "json": _read_json,
         "parquet": _read_parquet,
     }
     try:
-        return readers[format_](path, schema)
-    except (pa.ArrowException, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UnreadableError(str(error).splitlines()[0]) from None
+        return readers[format_](file, schema)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _unreadable(error) from None
 
 
-def parquet_schema(path: Path) -> Schema:
+def parquet_schema(file: BinaryIO) -> Schema:
     """The columns of a Parquet file, as far as they are of simple types."""
     try:
-        physical = pq.read_schema(path)
+        physical = pq.read_schema(file)
     except (pa.ArrowException, OSError) as error:
-        raise UnreadableError(str(error).splitlines()[0]) from None
+        raise _unreadable(error) from None
     return Schema(tuple(Column(field.name, spelled(field)) for field in physical))
+
+
+def _unreadable(error: Exception) -> Exception:
+    """Arrow tells broken files as OSError, too, but without the system's number of an error."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    return UnreadableError(str(error).splitlines()[0])
 
 
 def spelled(field: pa.Field) -> str:
@@ -71,9 +82,9 @@ def spelled(field: pa.Field) -> str:
         raise UnfitError(field.name, f"the file has it as {field.type}, which has no exact counterpart") from None
 
 
-def _read_parquet(path: Path, schema: Schema) -> pa.Table:
+def _read_parquet(file: BinaryIO, schema: Schema) -> pa.Table:
     # As one file: a folder's name must not become a column.
-    table = pq.ParquetFile(path).read()
+    table = pq.ParquetFile(file).read()
     _check_names(table.column_names, schema)
     arrays = [_cast(table[column.name], column) for column in schema]
     return pa.Table.from_arrays(arrays, names=list(schema.names))
@@ -86,11 +97,11 @@ def _cast(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         raise UnfitError(column.name, str(error).splitlines()[0]) from None
 
 
-def _read_csv(path: Path, schema: Schema) -> pa.Table:
+def _read_csv(file: BinaryIO, schema: Schema) -> pa.Table:
     parsing = pv.ParseOptions(newlines_in_values=True)
-    with path.open("rb") as file:
-        if not file.read(1):
-            raise UnreadableError("it has no header line")
+    if not file.read(1):
+        raise UnreadableError("it has no header line")
+    file.seek(0)
     texts = pv.ConvertOptions(
         column_types={name: pa.string() for name in schema.names},
         strings_can_be_null=True,
@@ -98,7 +109,7 @@ def _read_csv(path: Path, schema: Schema) -> pa.Table:
         null_values=[""],
         check_utf8=True,
     )
-    table = pv.read_csv(path, parse_options=parsing, convert_options=texts)
+    table = pv.read_csv(file, parse_options=parsing, convert_options=texts)
     _check_names(table.column_names, schema)
     columns = [_converted(table[column.name].to_pylist(), column) for column in schema]
     return as_table(list(zip(*columns, strict=True)), schema)
@@ -121,19 +132,27 @@ def _each(values: list[Any], column: Column, convert: Callable[[Any], Any]) -> l
     return done
 
 
-def _read_json(path: Path, schema: Schema) -> pa.Table:
+def _read_json(file: BinaryIO, schema: Schema) -> pa.Table:
     rows: list[dict[str, Any]] = []
-    with path.open(encoding="utf-8") as file:
-        for line in file:
+    with io.TextIOWrapper(file, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
             if not line.endswith("\n"):
                 raise UnreadableError("its last line does not end, so it may not be whole")
-            row = json.loads(line, parse_float=Decimal)
-            if not isinstance(row, dict):
-                raise UnreadableError("a line is not an object")
+            row = _object(line, number)
             _check_names(row, schema, all_needed=False)
             rows.append(row)
     columns = [_each([row.get(column.name) for row in rows], column, _json(column)) for column in schema]
     return as_table(list(zip(*columns, strict=True)) if rows else [], schema)
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    try:
+        row = load_json(line)
+    except NotJsonError as error:
+        raise UnreadableError(f"line {number}: {error}; it begins with {line[:_SHOWN]!r}") from None
+    if not isinstance(row, dict):
+        raise UnreadableError(f"line {number} is not an object; it begins with {line[:_SHOWN]!r}")
+    return row
 
 
 def _json(column: Column) -> Callable[[Any], Any]:

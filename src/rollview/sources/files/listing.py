@@ -2,7 +2,8 @@
 
 Law: a file is taken only when nobody has written to it for a while, and only if it is the same before and after it was
 read. A file that is being rewritten makes its whole table wait, for what it held before is gone; a new one that is not
-whole yet simply waits for the next reading.
+whole yet simply waits for the next reading. A folder is listed to its end, or the source is down: what the system could
+not show is never taken for deleted.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import fnmatch
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from rollview.sources.inside import Inside
 
 SETTLE_SECONDS = 2.0
 _UNFINISHED = ("*.tmp", "*.part", "*.partial", "*.crdownload", "*.swp", "*~")
@@ -24,15 +27,24 @@ class NotSettledError(Exception):
     """A file that was taken before is being written."""
 
 
-def list_files(folder: Path, suffixes: tuple[str, ...]) -> Listing:
-    found = {}
-    for place, _, names in sorted(os.walk(folder)):
-        for name in sorted(names):
-            path = Path(place, name)
-            relative = path.relative_to(folder).as_posix()
-            if _is_data(relative, suffixes) and (facts := _facts(path)) is not None:
-                found[relative] = facts
-    return found
+def list_files(folder: Path, suffixes: tuple[str, ...], inside: Inside) -> Listing:
+    with inside.reading():
+        names = [name for name in _names(folder, "") if _is_data(name, suffixes)]
+    return {name: _facts(inside.facts(folder / name)) for name in names}
+
+
+def _names(folder: Path, below: str) -> Iterator[str]:
+    """All that is not a folder, by its path. Links to folders are not followed, so no file is there twice."""
+    # os.walk would take an entry that cannot be looked at for a file.
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _names(folder / entry.name, f"{below}{entry.name}/")
+        else:
+            yield f"{below}{entry.name}"
 
 
 def settled(listing: Listing, before: Listing, seconds: float) -> Listing:
@@ -47,20 +59,15 @@ def settled(listing: Listing, before: Listing, seconds: float) -> Listing:
     return whole
 
 
-def is_same(folder: Path, path: str, facts: tuple[int, int, int]) -> bool:
-    return _facts(folder / path) == facts
+def is_same(folder: Path, path: str, facts: tuple[int, int, int], inside: Inside) -> bool:
+    return _facts(inside.facts(folder / path)) == facts
 
 
-def _facts(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
+def _facts(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _is_data(relative: str, suffixes: tuple[str, ...]) -> bool:
-    parts = relative.split("/")
-    hidden = any(part.startswith((".", "_")) for part in parts)
-    unfinished = any(fnmatch.fnmatch(parts[-1], pattern) for pattern in _UNFINISHED)
-    return not hidden and not unfinished and parts[-1].lower().endswith(suffixes)
+    name = relative.rpartition("/")[2]
+    unfinished = any(fnmatch.fnmatch(name, pattern) for pattern in _UNFINISHED)
+    return not unfinished and name.lower().endswith(suffixes)

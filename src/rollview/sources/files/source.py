@@ -7,7 +7,8 @@ readings in which something had changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,14 +20,26 @@ import pyarrow.compute as pc
 
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import BadValue, SchemaChanged, SourceDown, UsageError
+from rollview.sources.files.emptied import (
+    CONFIRM_SECONDS,
+    OtherDeviceError,
+    check_devices,
+    devices,
+    emptied,
+    is_confirmed,
+    waiting,
+)
 from rollview.sources.files.formats import SUFFIXES, UnreadableError, parquet_schema, read_file
 from rollview.sources.files.listing import SETTLE_SECONDS, Listing, NotSettledError, is_same, list_files, settled
+from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
     Batch,
     Capability,
     Changes,
     Finding,
     FirstCopy,
+    Health,
+    LeavesNothing,
     Opening,
     Rows,
     SourceTable,
@@ -35,9 +48,14 @@ from rollview.sources.protocol import (
 from rollview.sources.settings import TableSettings
 from rollview.sources.values import UnfitError, as_table
 
+_FOLDERS = "folders"
+"""What the position remembers: the device of each folder with files."""
+_EMPTY = "empty"
+"""And folders that look emptied, as long as that is in doubt."""
+
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _TableFiles:
     """One table's whole files, and how they differ from those of the last reading."""
 
     table: SourceTable
@@ -55,7 +73,7 @@ class _Reading:
         return tuple(path for path in self.now if path not in self.before) if same else None
 
 
-class FilesSource:
+class FilesSource(LeavesNothing):
     kind: ClassVar[str] = "files"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.ACROSS_TABLES, Capability.KEYS, Capability.TRUNCATE}
@@ -64,7 +82,13 @@ class FilesSource:
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._root = Path(opening.address)
+        self._inside = Inside.of(opening)
         self._seconds = float(opening.settings.options.get("settle_seconds", SETTLE_SECONDS))
+        self._confirm_seconds = float(opening.settings.options.get("confirm_empty_seconds", CONFIRM_SECONDS))
+        self._memory = opening.memory
+        self._memories: Mapping[str, Mapping[str, Any]] = {}
+        self._alarm: str | None = None
+        self._being_written: str | None = None
 
     def check(self) -> tuple[Finding, ...]:
         found = []
@@ -85,32 +109,52 @@ class FilesSource:
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
-        number = int(self._opening.memory.get("readings", 0)) + 1
+        number = int(self._memory.get("readings", 0)) + 1
         tables = self.tables()
         readings = {table.name: self._reading(table, {}) for table in tables}
 
         def rows(remote: str) -> Iterator[Rows]:
-            yield self._whole(readings[remote])
+            reading = readings[remote]
+            if reading.table.constraints.primary_key:
+                # Whether a key is there once can only be told of all rows together.
+                yield self._whole(reading)
+                return
+            for path in reading.now:
+                yield self._read(reading, (path,))
 
         memory = self._remembered(number, readings)
         yield FirstCopy(str(number), datetime.now(UTC), tables, rows, memory)
 
     def read(self, after: str, limit: int) -> Batch:
-        files: Mapping[str, Any] = self._opening.memory["files"]
+        self._memory = self._memories.get(after, self._opening.memory)
+        self._memories = {after: self._memory}
+        self._alarm = self._being_written = None
+        files: Mapping[str, Any] = self._memory["files"]
         known = datetime.now(UTC) - timedelta(seconds=self._seconds)
         try:
             readings = {
                 remote: self._reading(table, {path: tuple(facts) for path, facts in files[remote].items()})
                 for remote, table in self._opening.known.items()
             }
-        except NotSettledError:
+        except NotSettledError as error:
+            self._being_written = f"file '{error}', which is being written"
             return Batch((), after)
+        in_doubt = self._in_doubt(readings)
+        if in_doubt is not None:
+            return Batch((), after, memory=self._remember(after, {**self._memory, _EMPTY: in_doubt}))
         if not any(reading.changed for reading in readings.values()):
-            return Batch((), after, known=known)
+            if _EMPTY not in self._memory:
+                return Batch((), after, known=known)
+            believed = {key: value for key, value in self._memory.items() if key != _EMPTY}
+            return Batch((), after, memory=self._remember(after, believed), known=known)
         position = str(int(after) + 1)
         changes = {remote: self._changes(reading) for remote, reading in readings.items() if reading.changed}
         unit = UnitOfWork(position, position, _newest(readings.values()), changes)
-        return Batch((unit,), position, memory=self._remembered(int(position), readings), known=known)
+        memory = self._remember(position, self._remembered(int(position), readings))
+        return Batch((unit,), position, memory=memory, known=known)
+
+    def health(self) -> Health:
+        return Health(alarm=self._alarm, oldest_open=self._being_written)
 
     def acknowledge(self, position: str) -> None:
         """A folder keeps nothing for us."""
@@ -118,20 +162,17 @@ class FilesSource:
     def order(self, position: str) -> int:
         return int(position)
 
-    def remove(self) -> None:
-        """Nothing was put into the folders."""
-
     def close(self) -> None:
         """No connection is open."""
 
     def _folder(self, table: TableSettings) -> Path:
-        folder = (self._root / table.remote).resolve()
-        if not folder.is_relative_to(self._root.resolve()):
+        named = os.path.normpath(self._root / table.remote)
+        if not self._inside.allows_outside and not Path(named).is_relative_to(os.path.normpath(self._root)):
             raise UsageError(f"'{table.remote}' leads out of the source's folder '{self._root}'.")
-        return folder
+        return self._inside.place(self._root / table.remote)
 
     def _files(self, table: TableSettings) -> Listing:
-        return list_files(self._folder(table), SUFFIXES[table.format or ""])
+        return list_files(self._folder(table), SUFFIXES[table.format or ""], self._inside)
 
     def _described(self, table: TableSettings) -> SourceTable:
         key = tuple(table.key)
@@ -141,16 +182,49 @@ class FilesSource:
             return SourceTable(table.remote, Schema(columns), constraints)
         with self._telling(table.remote, ""):
             for path in self._files(table):
-                return SourceTable(table.remote, parquet_schema(self._folder(table) / path), constraints)
+                with self._inside.open(self._folder(table) / path) as file, self._inside.reading():
+                    return SourceTable(table.remote, parquet_schema(file), constraints)
         raise SchemaChanged(self._opening.name, table.remote, "there is no file that tells its columns")
 
-    def _reading(self, table: SourceTable, before: Listing) -> _Reading:
+    def _reading(self, table: SourceTable, before: Listing) -> _TableFiles:
         chosen = self._opening.settings.table(table.name)
         if not self._folder(chosen).is_dir():
             raise SourceDown(self._opening.name, f"there is no folder '{self._folder(chosen)}'")
-        return _Reading(table, settled(self._files(chosen), before, self._seconds), before)
+        return _TableFiles(table, settled(self._files(chosen), before, self._seconds), before)
 
-    def _changes(self, reading: _Reading) -> Changes:
+    def _in_doubt(self, readings: Mapping[str, _TableFiles]) -> dict[str, Any] | None:
+        """The folders that look emptied, by their tables, and since when; None if that is believed, or none does."""
+        if self._confirm_seconds <= 0:
+            return None
+        now, known = datetime.now(UTC), self._memory.get(_EMPTY, {})
+        found: dict[str, Any] = {}
+        for remote, reading in readings.items():
+            paths = emptied(reading.before, reading.now)
+            self._check_devices(remote, paths)
+            since = waiting(paths, known.get(remote, {}), now)
+            if not is_confirmed(since, now, self._confirm_seconds):
+                path = next(iter(since))
+                self._alarm = self._doubt(self._folder(self._opening.settings.table(remote)) / path)
+                found[remote] = dict(since)
+        return found or None
+
+    def _check_devices(self, remote: str, paths: Sequence[str]) -> None:
+        folder = self._folder(self._opening.settings.table(remote))
+        with self._inside.reading():
+            try:
+                check_devices(folder, paths, self._memory.get(_FOLDERS, {}).get(remote, {}))
+            except OtherDeviceError as error:
+                what = f"'{folder / str(error)}' is empty, and on another device than its files were: is it mounted?"
+                mend = f"if it is to be empty, rollview source resnapshot {self._opening.name}"
+                raise SourceDown(self._opening.name, f"{what} ({mend})") from None
+
+    def _doubt(self, folder: Path) -> str:
+        return (
+            f"folder '{folder}' has lost all its files; they count as deleted if it is still so "
+            f"in a reading {self._confirm_seconds:g} seconds later"
+        )
+
+    def _changes(self, reading: _TableFiles) -> Changes:
         came = reading.only_came
         key = reading.table.constraints.primary_key
         if came is not None and not key:
@@ -158,18 +232,22 @@ class FilesSource:
             return Changes(after=list(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
         return Changes(after=self._whole(reading), replaces=True)
 
-    def _whole(self, reading: _Reading) -> pa.Table:
+    def _whole(self, reading: _TableFiles) -> pa.Table:
         rows = self._read(reading, tuple(reading.now))
         self._check_key(reading.table, rows)
         return rows
 
-    def _read(self, reading: _Reading, paths: tuple[str, ...]) -> pa.Table:
+    def _read(self, reading: _TableFiles, paths: tuple[str, ...]) -> pa.Table:
         chosen = self._opening.settings.table(reading.table.name)
         folder, tables = self._folder(chosen), []
         for path in paths:
-            with self._telling(reading.table.name, path):
-                tables.append(read_file(folder / path, chosen.format or "", reading.table.schema))
-        if not all(is_same(folder, path, reading.now[path]) for path in paths):
+            with (
+                self._telling(reading.table.name, path),
+                self._inside.open(folder / path) as file,
+                self._inside.reading(),
+            ):
+                tables.append(read_file(file, chosen.format or "", reading.table.schema))
+        if not all(is_same(folder, path, reading.now[path], self._inside) for path in paths):
             raise SourceDown(self._opening.name, f"files of '{chosen.remote}' changed while they were read")
         return pa.concat_tables(tables) if tables else as_table((), reading.table.schema)
 
@@ -197,9 +275,20 @@ class FilesSource:
         except UnreadableError as error:
             raise BadValue(self._opening.name, table, "*", f"{error}{where}") from None
 
-    def _remembered(self, number: int, readings: Mapping[str, _Reading]) -> dict[str, Any]:
+    def _remember(self, position: str, memory: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What belongs to a position is known here, too, when it is read on from there."""
+        self._memories = {**self._memories, position: memory}
+        return memory
+
+    def _remembered(self, number: int, readings: Mapping[str, _TableFiles]) -> dict[str, Any]:
         files = {remote: {path: list(facts) for path, facts in r.now.items()} for remote, r in readings.items()}
-        return {**self._opening.memory, "readings": number, "files": files}
+        with self._inside.reading():
+            folders = {
+                remote: dict(devices(self._folder(self._opening.settings.table(remote)), r.now))
+                for remote, r in readings.items()
+            }
+        kept = {key: value for key, value in self._memory.items() if key != _EMPTY}
+        return {**kept, "readings": number, "files": files, _FOLDERS: folders}
 
 
 def _newest(readings: Any) -> datetime:

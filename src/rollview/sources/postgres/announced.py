@@ -19,7 +19,7 @@ from rollview.sources.protocol import Opening, SourceTable
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class AnnouncedLayout:
     """For each of our columns its place in the message, its type there, and how its text is read."""
 
     message: RelationMessage
@@ -33,7 +33,7 @@ class Layout:
         return self.table.name
 
 
-def announced(opening: Opening, remote: str, message: RelationMessage) -> Layout:
+def announced(opening: Opening, remote: str, message: RelationMessage) -> AnnouncedLayout:
     if message.identity != "f":
         mend = f"ALTER TABLE {full_name(remote)} REPLICA IDENTITY FULL;"
         raise LostPosition(opening.name, f"table '{remote}' does not log whole old rows any more; run {mend}")
@@ -47,7 +47,7 @@ def announced(opening: Opening, remote: str, message: RelationMessage) -> Layout
     present = {column.name: place for place, column in enumerate(message.columns)}
     places = tuple(present[name] for name in table.schema.names)
     oids = tuple(told[name][0] for name in table.schema.names)
-    return Layout(message, table, places, oids, tuple(decoder(column.type) for column in table.schema))
+    return AnnouncedLayout(message, table, places, oids, tuple(decoder(column.type) for column in table.schema))
 
 
 def is_same(column: Column, recorded: Sequence[Any], told: tuple[int, int] | None) -> bool:

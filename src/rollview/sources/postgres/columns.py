@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from rollview.sources.postgres.announced import Layout
+from rollview.sources.postgres.announced import AnnouncedLayout
 from rollview.sources.postgres.texts import read_texts
 from rollview.sources.sections import NotPlainError, Section
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -32,7 +32,7 @@ _LONGEST = 2**31 - 1 - len(_PADDING)
 class Share:
     """What the messages say of one table. ``ends``: for the bounds that were asked for, up to which row that is."""
 
-    layout: Layout
+    layout: AnnouncedLayout
     gone: pa.Table
     come: pa.Table
     gone_ends: Sequence[int]
@@ -104,7 +104,9 @@ def _everywhere(data: bytes, type_: str) -> np.ndarray[Any, Any]:
     return np.ndarray((len(data) - size + 1,), type_, data, strides=(1,))
 
 
-def read_shares(messages: Sequence[bytes], layouts: Mapping[int, Layout], bounds: Sequence[int]) -> tuple[Share, ...]:
+def read_shares(
+    messages: Sequence[bytes], layouts: Mapping[int, AnnouncedLayout], bounds: Sequence[int]
+) -> tuple[Share, ...]:
     """``bounds``: places between the messages; what lies between two is one part. NotPlainError: read them singly."""
     try:
         return tuple(_shares(_Buffer(messages), layouts, np.array(bounds)))
@@ -113,7 +115,7 @@ def read_shares(messages: Sequence[bytes], layouts: Mapping[int, Layout], bounds
         raise NotPlainError from None
 
 
-def _shares(buffer: _Buffer, layouts: Mapping[int, Layout], bounds: Places) -> Iterator[Share]:
+def _shares(buffer: _Buffer, layouts: Mapping[int, AnnouncedLayout], bounds: Places) -> Iterator[Share]:
     oids = buffer.oids()
     for oid, layout in layouts.items():
         which = np.flatnonzero(oids == oid)
@@ -121,7 +123,7 @@ def _shares(buffer: _Buffer, layouts: Mapping[int, Layout], bounds: Places) -> I
             yield _share(buffer, layout, which, bounds)
 
 
-def _share(buffer: _Buffer, layout: Layout, which: Places, bounds: Places) -> Share:
+def _share(buffer: _Buffer, layout: AnnouncedLayout, which: Places, bounds: Places) -> Share:
     starts, ends = buffer.starts[which], buffer.ends[which]
     kinds, count = buffer.bytes[starts], len(layout.message.columns)
     has_old, has_new = kinds != _INSERT, kinds != _DELETE
@@ -159,7 +161,7 @@ def _filled(before: _Values, after: _Values, has_after: Mask, has_before: Mask) 
     return filled
 
 
-def _table(buffer: _Buffer, layout: Layout, values: Sequence[_Values]) -> pa.Table:
+def _table(buffer: _Buffer, layout: AnnouncedLayout, values: Sequence[_Values]) -> pa.Table:
     schema = layout.table.schema
     arrays = [
         read_texts(buffer.cut(values[place]), column.type, oid, arrow_type(column.type, column.name))

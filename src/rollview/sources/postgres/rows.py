@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollview.catalog import BadRow
+from rollview.core.bad_row import BadRow
 from rollview.errors import LostPosition
-from rollview.sources.postgres.announced import Layout
+from rollview.sources.postgres.announced import AnnouncedLayout
 from rollview.sources.postgres.messages import UNCHANGED, Image, RowMessage, Unchanged
 from rollview.sources.protocol import Opening, Row
 from rollview.sources.quarantine import Sieve
@@ -22,7 +22,7 @@ class RowReader:
     """Of one table in one transaction, which is at ``position``; ``bad``: what it puts aside."""
 
     opening: Opening
-    layout: Layout
+    layout: AnnouncedLayout
     position: str
     bad: list[BadRow]
 

@@ -1,7 +1,7 @@
 """The publication and the replication slot that make a server keep its log for us.
 
-Law: both are ours alone, named by the source's tag. The server may let go of its log up to the slot's confirmed
-position, so that never passes what the catalog holds.
+Law: both are ours alone, named by the source's tag and the attempt that made them. The server may let go of its log up
+to the slot's confirmed position, so that never passes what the catalog holds.
 """
 
 from __future__ import annotations
@@ -20,10 +20,26 @@ from rollview.sources.postgres.server import Connection
 from rollview.sources.protocol import Health
 
 _SLOT = "SELECT confirmed_flush_lsn::text, wal_status FROM pg_replication_slots WHERE slot_name = %s"
+_LEFT = """
+    SELECT slot_name::text FROM pg_replication_slots
+    WHERE slot_name = %(whole)s OR starts_with(slot_name::text, %(begin)s)
+    UNION
+    SELECT pubname::text FROM pg_publication WHERE pubname = %(whole)s OR starts_with(pubname::text, %(begin)s)
+    ORDER BY 1"""
 _KEPT = """
     SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint,
            pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint, wal_status, safe_wal_size
     FROM pg_replication_slots WHERE slot_name = %s"""
+_LONG = "1 minute"
+_OPEN = """
+    SELECT 'the prepared transaction ' || quote_literal(gid), prepared
+    FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL
+    SELECT 'transaction ' || backend_xid || ' of process ' || pid, xact_start FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+          AND xact_start < clock_timestamp() - %s::interval
+    ORDER BY 2 LIMIT 1"""
+"""The server keeps its log from the first record of the oldest of them on. Short ones come and go."""
 _IDENTITY = """
     SELECT (pg_control_system()).system_identifier::text, (pg_control_checkpoint()).timeline_id,
            clock_timestamp(), pg_current_wal_flush_lsn()::text"""
@@ -39,8 +55,16 @@ class Identity:
     flushed: int
 
 
-def name_of(tag: str) -> str:
-    return f"rollview_{tag}"
+def name_of(tag: str, attempt: str) -> str:
+    """Of what an attempt leaves; older versions left one thing for all attempts."""
+    return f"rollview_{tag}_{attempt}" if attempt else f"rollview_{tag}"
+
+
+def left(connection: Connection, tag: str) -> tuple[str, ...]:
+    """The names of all that attempts of the source have left."""
+    whole = name_of(tag, "")
+    rows = connection.execute(_LEFT, {"whole": whole, "begin": f"{whole}_"}).fetchall()
+    return tuple(name for (name,) in rows)
 
 
 def read_identity(connection: Connection) -> Identity:
@@ -87,7 +111,8 @@ def health(connection: Connection, name: str, cap: int) -> Health:
     elif kept is not None and kept > cap:
         room = f", {safe} more are safe" if safe is not None else ""
         alarm = f"the server keeps {kept} bytes of its log for us, more than {cap}{room}"
-    return Health(behind, kept, status, alarm)
+    oldest, since = connection.execute(_OPEN, (_LONG,)).fetchone() or (None, None)
+    return Health(behind, kept, status, alarm, oldest, since)
 
 
 def check(connection: Connection, source: str, name: str, after: int, memory: dict[str, Any]) -> Identity:

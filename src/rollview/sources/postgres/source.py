@@ -20,10 +20,11 @@ from rollview.sources.postgres.altered import check_columns, check_logged, facts
 from rollview.sources.postgres.layout import PgTable, described, findings, quoted, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
-from rollview.sources.postgres.server import Connection, Server
-from rollview.sources.postgres.stream import Stream
+from rollview.sources.postgres.server import Connection, PostgresServer
+from rollview.sources.postgres.stream import PostgresStream
 from rollview.sources.postgres.values import decoder
 from rollview.sources.protocol import (
+    ATTEMPT,
     Batch,
     Capability,
     Finding,
@@ -55,8 +56,9 @@ class PostgresSource:
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._server = Server(opening.name, opening.address)
-        self._name = slot.name_of(opening.memory["tag"])
+        self._server = PostgresServer(opening.name, opening.address, opening.settings.timeout)
+        self._name = self._named(opening.memory)
+        self._own = slot.name_of(opening.memory["tag"], opening.attempt)
         self._tables: dict[str, Any] = dict(opening.memory.get("tables", {}))
         self._cap = size(opening.settings.options.get("log_alarm", _LOG_ALARM))
         self._prepared: Mapping[int, int | None] = {}
@@ -82,11 +84,12 @@ class PostgresSource:
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
-        self.remove()
+        self._take_away(keep=self._name if self._opening.known else None)
+        self._opening.fence()
         with self._server.translated():
-            slot.publish(self._connection, self._name, self._opening.settings.remotes)
+            slot.publish(self._connection, self._own, self._opening.settings.remotes)
         with self._server.connected(replication="database") as replication:
-            position, snapshot = slot.create(replication, self._name, two_phase=self._two_phase)
+            position, snapshot = slot.create(replication, self._own, two_phase=self._two_phase)
             with self._at_snapshot(snapshot) as first:
                 found = self._read_tables(first)
                 tables = {table.name: table for table in self._described(found)}
@@ -135,12 +138,31 @@ class PostgresSource:
     def order(self, position: str) -> int:
         return parse_lsn(position)
 
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        if self._named(memory) != self._own:
+            with self._server.translated():
+                slot.drop(self._connection, self._own)
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        self._take_away(keep=self._named(memory))
+
     def remove(self) -> None:
-        with self._server.translated():
-            slot.drop(self._connection, self._name)
+        self._take_away(keep=None)
 
     def close(self) -> None:
         self._open.close()
+
+    def _named(self, memory: Mapping[str, Any]) -> str:
+        return slot.name_of(memory["tag"], memory.get(ATTEMPT, ""))
+
+    def _take_away(self, keep: str | None) -> None:
+        """Whoever takes over after the fence has a name that is not among those that were found before it."""
+        with self._server.translated():
+            names = [name for name in slot.left(self._connection, self._opening.memory["tag"]) if name != keep]
+            if names:
+                self._opening.fence()
+            for name in names:
+                slot.drop(self._connection, name)
 
     @property
     def _two_phase(self) -> bool:
@@ -158,7 +180,7 @@ class PostgresSource:
         units: list[UnitOfWork] = []
         arguments = (self._name, lsn_text(through), limit, self._name)
         query = _WITH_GLOBAL_IDS if self._two_phase else _CHANGES
-        reader = Stream(self._opening)
+        reader = PostgresStream(self._opening)
         # Whatever happens, the connection must not be left in the middle of an answer.
         with (
             self._connection.cursor(binary=True) as cursor,
@@ -248,4 +270,5 @@ class PostgresSource:
         identity = slot.read_identity(connection)
         described = {remote: facts(table) for remote, table in zip(self._opening.settings.remotes, tables, strict=True)}
         own = {"system": identity.system, "timeline": identity.timeline, "tables": described}
+        own[ATTEMPT] = self._opening.attempt
         return {**self._opening.memory, **own}

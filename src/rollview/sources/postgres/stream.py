@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from rollview.errors import LostPosition, SourceStopped
-from rollview.sources.postgres.announced import Layout, announced
+from rollview.sources.postgres.announced import AnnouncedLayout, announced
 from rollview.sources.postgres.columns import Share, read_shares
 from rollview.sources.postgres.layout import split
 from rollview.sources.postgres.messages import (
@@ -75,13 +75,13 @@ class _Step:
     end: Commit | CommitPrepared | None = None
 
 
-class Stream:
+class PostgresStream:
     """Layouts are announced again in every reading, so one stream serves one reading."""
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._remotes = {split(remote): remote for remote in opening.settings.remotes}
-        self._layouts: dict[int, Layout] = {}
+        self._layouts: dict[int, AnnouncedLayout] = {}
         self._draft: _Draft | None = None
         self._backlog: Backlog | None = None
         self._waiting: dict[str, _Draft] = {}
@@ -146,12 +146,14 @@ class Stream:
         match message:
             case Begin():
                 self._draft = _Draft(message)
-                self._backlog = Backlog() if message.commit_lsn < after else None
+                self._backlog = Backlog(self._opening.room) if message.commit_lsn < after else None
             case Commit():
                 waiting, self._backlog = self._backlog, None
                 is_new = message.end_lsn > after
                 for data in (waiting or ()) if is_new else ():
                     self._take([data], after)
+                if waiting is not None:
+                    waiting.close()
                 self._step(message if is_new else None)
             case BeginPrepare():
                 self._draft = _Draft(message)

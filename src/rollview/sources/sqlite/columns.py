@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from rollview.core.schema import Schema
 from rollview.sources.sections import NotPlainError
-from rollview.store.types import arrow_type
+from rollview.types.arrow import arrow_type
 
 _REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _SURE = 10**15

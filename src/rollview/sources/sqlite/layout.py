@@ -26,7 +26,7 @@ class Unique:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SqliteLayout:
     """``rowid`` is a name by which the row's number can be asked for; None in a table WITHOUT ROWID."""
 
     name: str
@@ -46,7 +46,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read_layout(connection: sqlite3.Connection, table: str) -> Layout | None:
+def read_layout(connection: sqlite3.Connection, table: str) -> SqliteLayout | None:
     """None if there is no such table."""
     listed = connection.execute("SELECT type, wr FROM pragma_table_list(?) WHERE schema = 'main'", (table,)).fetchone()
     if listed is None or listed[0] != "table":
@@ -61,7 +61,7 @@ def read_layout(connection: sqlite3.Connection, table: str) -> Layout | None:
     aliased = bool(key) and not without_rowid and all(origin != "pk" for _, origin, _ in indexes)
     sure = bool(key) and (without_rowid or aliased or all(c[2] for c in columns if c[3]))
     shadowed = {name.lower() for name, *_ in columns}
-    return Layout(
+    return SqliteLayout(
         table,
         tuple((name, type_, bool(not_null)) for name, type_, not_null, _ in columns),
         key,
@@ -80,7 +80,7 @@ def _unique(connection: sqlite3.Connection, index: str) -> Unique | None:
     return Unique(tuple(name for _, name, _ in rows), tuple(collation for _, _, collation in rows))
 
 
-def findings(layout: Layout, settings: TableSettings) -> list[Finding]:
+def findings(layout: SqliteLayout, settings: TableSettings) -> list[Finding]:
     found = []
     for name, declared, _ in layout.columns:
         if settings.takes(name) and _type(settings, name, declared) is None:
@@ -95,7 +95,7 @@ def findings(layout: Layout, settings: TableSettings) -> list[Finding]:
     return found
 
 
-def described(layout: Layout, settings: TableSettings) -> SourceTable:
+def described(layout: SqliteLayout, settings: TableSettings) -> SourceTable:
     columns = []
     for name, declared, _ in (column for column in layout.columns if settings.takes(column[0])):
         type_ = _type(settings, name, declared)

@@ -1,7 +1,8 @@
 """An SQLite database as a source.
 
 Law: SQLite has one writer, so every snapshot lies between two commits. All that the log gained between two snapshots
-is whole transactions; it is one unit of work, because SQLite does not tell where one transaction ends.
+is whole transactions; it is one unit of work, because SQLite does not tell where one transaction ends. A position is
+the newest entry of each log, by its number and its mark; a log in which that entry is another is not read on.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.protocol import (
+    ATTEMPT,
     Batch,
     Capability,
     Changes,
@@ -35,13 +39,22 @@ from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.columns import read_columns
-from rollview.sources.sqlite.layout import Layout, described, findings, quoted, read_layout
+from rollview.sources.sqlite.layout import SqliteLayout, described, findings, quoted, read_layout
 from rollview.sources.sqlite.triggers import Names
 from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
+_PIECE_BYTES = 16 << 20
 _AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An entry of a log. Positions that an older rollview left have no mark."""
+
+    number: int
+    mark: str | None
 
 
 class SqliteSource:
@@ -52,7 +65,7 @@ class SqliteSource:
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._names = [Names(opening.memory["tag"], place) for place in range(len(opening.settings.tables))]
+        self._names = self._named(opening.memory.get(ATTEMPT, ""))
         self._connection = self._connect(Path(opening.address))
 
     def check(self) -> tuple[Finding, ...]:
@@ -76,7 +89,8 @@ class SqliteSource:
         self._install()
         with self._reading():
             tables = {table.name: table for table in self.tables()}
-            position = _position([self._newest(names) for names in self._names])
+            own = self._named(self._opening.attempt)
+            position = _position([self._place(names, self._newest(names)) for names in own])
 
             sieve = Sieve(self._opening)
 
@@ -84,7 +98,7 @@ class SqliteSource:
                 yield from self._rows(tables[remote], sieve)
 
             slots = {remote: list(self._layout(remote).names) for remote in tables}
-            memory = {**self._opening.memory, "slots": slots}
+            memory = {**self._opening.memory, "slots": slots, ATTEMPT: self._opening.attempt}
             yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
@@ -106,22 +120,29 @@ class SqliteSource:
         return Batch((unit,), position, known=now)
 
     def acknowledge(self, position: str) -> None:
-        """What is known to be durable is taken out of the logs, except the newest entry: no number is used again."""
+        """What is known to be durable is taken out of the logs, except the entry that the position names."""
         with self._translated():
-            for names, last in zip(self._names, _parsed(position), strict=True):
+            for names, place in zip(self._names, _parsed(position), strict=True):
                 log = quoted(names.log)
-                old = f"seq <= ? AND seq < (SELECT max(seq) FROM {log})"
-                if self._connection.execute(f"SELECT 1 FROM {log} WHERE {old} LIMIT 1", (last,)).fetchone():
-                    self._connection.execute(f"DELETE FROM {log} WHERE {old}", (last,))
+                old = f"seq < ? AND EXISTS (SELECT 1 FROM {log} WHERE seq = ? AND mark = ?)"
+                about = (place.number, place.number, place.mark)
+                if self._connection.execute(f"SELECT 1 FROM {log} WHERE {old} LIMIT 1", about).fetchone():
+                    self._connection.execute(f"DELETE FROM {log} WHERE {old}", about)
 
     def order(self, position: str) -> int:
-        return sum(_parsed(position))
+        return sum(place.number for place in _parsed(position))
+
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        if memory.get(ATTEMPT, "") != self._opening.attempt:
+            own = {name for names in self._named(self._opening.attempt) for name in names.all}
+            with self._translated():
+                self._drop({name: kind for name, kind in self._left().items() if name in own})
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        self._take_away(keep=self._named(memory.get(ATTEMPT, "")))
 
     def remove(self) -> None:
-        with self._writing():
-            for names in self._names:
-                for statement in triggers.drop(names):
-                    self._connection.execute(statement)
+        self._take_away(keep=())
 
     def close(self) -> None:
         self._connection.close()
@@ -132,6 +153,8 @@ class SqliteSource:
 
     def _connect(self, path: Path) -> sqlite3.Connection:
         if not path.is_file():
+            if self._opening.known:
+                raise SourceDown(self._opening.name, f"there is no file '{path}'")
             raise NotFound("SQLite database", str(path))
         with self._translated():
             uri = f"{path.absolute().as_uri()}?mode=rw"
@@ -140,32 +163,65 @@ class SqliteSource:
             connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             return connection
 
+    def _named(self, attempt: str) -> list[Names]:
+        """Older versions left one thing for all attempts."""
+        tag = self._opening.memory["tag"]
+        return [Names(f"{tag}_{attempt}" if attempt else tag, place) for place in range(len(self._remotes))]
+
     def _install(self) -> None:
+        """Beside what the present position is read from, which stays until the copy is published."""
+        self._take_away(keep=self._names if self._opening.known else ())
+        self._opening.fence()
         with self._writing():
-            for names, remote in zip(self._names, self._remotes, strict=True):
-                for statement in (*triggers.drop(names), *triggers.create(names, self._layout(remote))):
+            for names, remote in zip(self._named(self._opening.attempt), self._remotes, strict=True):
+                for statement in triggers.create(names, self._layout(remote)):
+                    self._connection.execute(statement)
+
+    def _left(self) -> dict[str, str]:
+        return triggers.left(self._connection, self._opening.memory["tag"])
+
+    def _take_away(self, keep: Sequence[Names]) -> None:
+        """Whoever takes over after the fence has names that are not among those that were found before it."""
+        kept = {name for names in keep for name in names.all}
+        with self._translated():
+            found = {name: kind for name, kind in self._left().items() if name not in kept}
+        if found:
+            self._opening.fence()
+            self._drop(found)
+
+    def _drop(self, found: Mapping[str, str]) -> None:
+        if found:
+            with self._writing():
+                for statement in triggers.drop(found):
                     self._connection.execute(statement)
 
     def _rows(self, table: SourceTable, sieve: Sieve) -> Iterator[Rows]:
         columns = ", ".join(map(quoted, table.schema.names))
         with self._translated():
             cursor = self._connection.execute(f"SELECT {columns} FROM {quoted(table.name)}")
-            while piece := cursor.fetchmany(_PIECE):
+            few: list[pa.Table] = []
+            while piece := cursor.fetchmany(_AT_ONCE):
                 try:
-                    yield Section.of(read_columns(zip(*piece, strict=True), table.schema))
+                    few.append(read_columns(zip(*piece, strict=True), table.schema))
                 except NotPlainError:
                     yield _decoded(table, piece, None, +1, sieve)
+                if sum(rows.num_rows for rows in few) >= _PIECE or sum(rows.nbytes for rows in few) > _PIECE_BYTES:
+                    yield Section.of(pa.concat_tables(few))
+                    few = []
+            if few:
+                yield Section.of(pa.concat_tables(few))
 
-    def _found(self, seen: Sequence[int]) -> tuple[Sieve, list[tuple[int, Changes | None]]]:
+    def _found(self, seen: Sequence[_Place]) -> tuple[Sieve, list[tuple[_Place, Changes | None]]]:
         sieve = Sieve(self._opening)
         logs = zip(self._names, seen, self._remotes, strict=True)
         return sieve, [self._logged(names, start, remote, sieve) for names, start, remote in logs]
 
-    def _logged(self, names: Names, after: int, remote: str, sieve: Sieve) -> tuple[int, Changes | None]:
-        """The newest entry of a log, and the changes since ``after``."""
-        last = self._newest(names)
+    def _logged(self, names: Names, seen: _Place, remote: str, sieve: Sieve) -> tuple[_Place, Changes | None]:
+        """The newest entry of a log, and the changes since ``seen``."""
+        last, after = self._newest(names), seen.number
         if last < after:
             raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {after}")
+        self._check_place(names, seen, remote)
         table = self._opening.known[remote]
         slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in table.schema)
         query = f"SELECT count, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
@@ -181,7 +237,24 @@ class SqliteSource:
             raise LostPosition(
                 self._opening.name, f"entries {after + 1} to {last} of table '{remote}' are not all there"
             )
-        return last, collected.changes() if found else None
+        return self._place(names, last), collected.changes() if found else None
+
+    def _check_place(self, names: Names, seen: _Place, remote: str) -> None:
+        """Whether the log is still the one in which ``seen`` was read."""
+        if seen.mark is None:
+            what = (
+                f"the log of table '{remote}' was made by an older rollview, and cannot tell whether it was made anew"
+            )
+            raise LostPosition(self._opening.name, what)
+        if self._place(names, seen.number) != seen:
+            what = f"entry {seen.number} of the log of table '{remote}' is not the one that was read"
+            raise LostPosition(
+                self._opening.name, f"{what}: the log was made anew, or the database was restored from a backup"
+            )
+
+    def _place(self, names: Names, number: int) -> _Place:
+        found = self._connection.execute(f"SELECT mark FROM {quoted(names.log)} WHERE seq = ?", (number,)).fetchone()
+        return _Place(number, None if found is None else str(found[0]))
 
     def _newest(self, names: Names) -> int:
         """A statement that fails half-way with OR FAIL leaves entries that SQLite's own count does not know."""
@@ -205,7 +278,7 @@ class SqliteSource:
                 )
             self._check_columns(remote, self._layout(remote))
 
-    def _check_columns(self, remote: str, layout: Layout) -> None:
+    def _check_columns(self, remote: str, layout: SqliteLayout) -> None:
         """The log's slots follow the columns through a change of name; only what still has its name is asked for."""
         chosen = self._opening.settings.table(remote)
         names = dict(enumerate(layout.columns))
@@ -223,7 +296,7 @@ class SqliteSource:
         slots: Mapping[str, Sequence[str]] = self._opening.memory.get("slots", {})
         return slots.get(remote, self._opening.known[remote].schema.names).index(column)
 
-    def _layout(self, remote: str) -> Layout:
+    def _layout(self, remote: str) -> SqliteLayout:
         layout = read_layout(self._connection, remote)
         if layout is None:
             raise SchemaChanged(self._opening.name, remote, "it is gone")
@@ -307,9 +380,10 @@ def _is_same(column: Column, now: tuple[str, str, bool] | None, chosen: TableSet
     return name == column.name and (chosen.types.get(name) or spark_type(declared)) == column.type
 
 
-def _position(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, numbers))
+def _position(places: Sequence[_Place]) -> str:
+    return ",".join(f"{place.number}-{place.mark}" for place in places)
 
 
-def _parsed(position: str) -> list[int]:
-    return [int(number) for number in position.split(",")]
+def _parsed(position: str) -> list[_Place]:
+    parts = (part.partition("-") for part in position.split(","))
+    return [_Place(int(number), mark or None) for number, _, mark in parts]

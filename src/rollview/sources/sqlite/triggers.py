@@ -4,20 +4,26 @@ Law: after every statement the log has gained, with ``count`` -1, each row that 
 REPLACE takes rows away without telling a DELETE trigger: so before an INSERT or UPDATE the rows that it could replace
 are put aside, and after it those of them that are gone are logged. An INSERT that is ignored, or becomes an update,
 never reaches the second step. Values are kept in columns without a type, so they stay as they are.
+
+Every entry has a random mark, and a log begins with an entry that changes nothing. So the number and the mark of one
+entry tell one log at one moment from every other: from one that was made anew, whose numbers begin again, and from one
+that went on otherwise after a backup was restored.
 """
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rollview.sources.sqlite.layout import Layout, Unique, quoted
+from rollview.sources.sqlite.layout import SqliteLayout, Unique, quoted
 
 TIMES = ("bi", "ai", "bu", "au", "ad")
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What is put into the database for the table at this place of the settings."""
+    """What is put into the database for the table at this place of the settings, by one attempt."""
 
     tag: str
     place: int
@@ -34,24 +40,35 @@ class Names:
     def triggers(self) -> tuple[str, ...]:
         return tuple(f"_rollview_{self.tag}_{time}_{self.place}" for time in TIMES)
 
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (self.log, self.aside, *self.triggers)
 
-def create(names: Names, layout: Layout) -> tuple[str, ...]:
+
+def create(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     return (
-        f"CREATE TABLE {quoted(names.log)} (seq INTEGER PRIMARY KEY AUTOINCREMENT, count, {_slots(layout)})",
+        f"CREATE TABLE {quoted(names.log)} "
+        f"(seq INTEGER PRIMARY KEY AUTOINCREMENT, mark DEFAULT (lower(hex(randomblob(4)))), count, {_slots(layout)})",
+        f"INSERT INTO {quoted(names.log)} (count) VALUES (0)",
         f"CREATE TABLE {quoted(names.aside)} (number, {_slots(layout)})",
         *_triggers(names, layout),
     )
 
 
-def drop(names: Names) -> tuple[str, ...]:
-    return (
-        *(f"DROP TRIGGER IF EXISTS {quoted(name)}" for name in names.triggers),
-        f"DROP TABLE IF EXISTS {quoted(names.log)}",
-        f"DROP TABLE IF EXISTS {quoted(names.aside)}",
-    )
+def left(connection: sqlite3.Connection, tag: str) -> dict[str, str]:
+    """All that attempts of the source have left, by name: a TRIGGER or a TABLE."""
+    query = "SELECT name, upper(type) FROM sqlite_schema WHERE type IN ('trigger', 'table') AND substr(name, 1, ?) = ?"
+    begin = f"_rollview_{tag}_"
+    return dict(connection.execute(query, (len(begin), begin)))
 
 
-def _triggers(names: Names, layout: Layout) -> tuple[str, ...]:
+def drop(found: Mapping[str, str]) -> tuple[str, ...]:
+    """A table after the triggers that write to it."""
+    by_kind = sorted(found.items(), key=lambda one: one[1], reverse=True)
+    return tuple(f"DROP {kind} IF EXISTS {quoted(name)}" for name, kind in by_kind)
+
+
+def _triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     aside, table = quoted(names.aside), quoted(layout.name)
     forget = f"DELETE FROM {aside};"
     put_aside = f"{forget} INSERT INTO {aside} SELECT {_number(layout)}, {_own(layout)} FROM {table} AS t WHERE "
@@ -71,24 +88,24 @@ def _triggers(names: Names, layout: Layout) -> tuple[str, ...]:
     )
 
 
-def _slots(layout: Layout) -> str:
+def _slots(layout: SqliteLayout) -> str:
     return ", ".join(f"c{place}" for place in range(len(layout.columns)))
 
 
-def _own(layout: Layout) -> str:
+def _own(layout: SqliteLayout) -> str:
     return ", ".join(f"t.{quoted(name)}" for name in layout.names)
 
 
-def _number(layout: Layout) -> str:
+def _number(layout: SqliteLayout) -> str:
     return f"t.{layout.rowid}" if layout.rowid else "NULL"
 
 
-def _logged(names: Names, layout: Layout, count: int, image: str) -> str:
+def _logged(names: Names, layout: SqliteLayout, count: int, image: str) -> str:
     values = ", ".join(f"{image}.{quoted(name)}" for name in layout.names)
     return f"INSERT INTO {quoted(names.log)} (count, {_slots(layout)}) VALUES ({count}, {values});"
 
 
-def _conflicts(layout: Layout) -> str:
+def _conflicts(layout: SqliteLayout) -> str:
     """Rows that share what must be unique with the new one. A number not given yet reads as -1; see ``_is_gone``."""
     terms = [f"({_shared(unique)})" for unique in layout.unique]
     if layout.rowid:
@@ -101,13 +118,13 @@ def _shared(unique: Unique) -> str:
     return " AND ".join(f"t.{quoted(name)} = NEW.{quoted(name)} COLLATE {quoted(coll)}" for name, coll in pairs)
 
 
-def _is_old(layout: Layout) -> str:
+def _is_old(layout: SqliteLayout) -> str:
     if layout.rowid:
         return f"t.{layout.rowid} = OLD.{layout.rowid}"
     return " AND ".join(f"t.{quoted(name)} IS OLD.{quoted(name)}" for name in layout.key)
 
 
-def _is_gone(layout: Layout) -> str:
+def _is_gone(layout: SqliteLayout) -> str:
     """With a key instead of a number, whatever conflicted with a row that is now there must be gone."""
     if not layout.rowid:
         return "1"
@@ -115,7 +132,7 @@ def _is_gone(layout: Layout) -> str:
     return f"number = NEW.{layout.rowid} OR NOT EXISTS ({there})"
 
 
-def _recover(names: Names, layout: Layout) -> str:
+def _recover(names: Names, layout: SqliteLayout) -> str:
     """With recursive_triggers a replaced row does reach the DELETE trigger, and must not be told twice."""
     slots = {name: f"c{place}" for place, name in enumerate(layout.names)}
     is_it = (

@@ -1,0 +1,78 @@
+"""What a user asks of sources, answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from rollview.algebra.definition import declare, is_view_declaration
+from rollview.algebra.text import parse_statements
+from rollview.capture import requests
+from rollview.capture.plan import plan_capture
+from rollview.capture.run import run_capture
+from rollview.publish.workplace import Workplace
+from rollview.results import (
+    Captured,
+    CopiedTable,
+    Decided,
+    Progress,
+    SourceAdded,
+    SourceCaptured,
+    SourceChecked,
+    SourceFinding,
+    TableReading,
+)
+from rollview.sources.settings import SourceSettings
+
+
+def check_source(place: Workplace, name: str, settings: SourceSettings | None) -> SourceChecked:
+    """Without settings: a source that is known."""
+    settings = settings and settings.anchored(Path.cwd())
+    found = requests.check(name, settings) if settings else requests.check_recorded(place.catalog, name)
+    findings = tuple(SourceFinding(one.what, one.mend, one.blocks) for one in found)
+    return SourceChecked(name, not any(one.blocks for one in findings), findings)
+
+
+def add_source(
+    place: Workplace,
+    name: str,
+    settings: SourceSettings,
+    on_progress: Callable[[Progress], None] | None,
+    declared: Sequence[str],
+) -> SourceAdded:
+    """``declared``: SQL of views that are to come, for tables of which only what views need is copied."""
+    place.recover()
+    trees = (tree for text in declared for tree in parse_statements(text))
+    views = [declare(tree) for tree in trees if is_view_declaration(tree)]
+    rows = requests.add(place.catalog, place.data, name, settings.anchored(Path.cwd()), on_progress, views)
+    record = place.catalog.source(name)
+    read = {table: TableReading(**told) for table, told in record.health.get("readings", {}).items()}
+    tables = tuple(CopiedTable(table, count, read.get(table)) for table, count in rows.items())
+    return SourceAdded(record.name, record.kind, place.snapshot().moment.csn, record.position or "", tables)
+
+
+def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
+    """All sources without names. One that fails stops no other."""
+    place.recover()
+    records = place.catalog.sources()
+    wanted = [place.catalog.source(name).name for name in names] or [record.name for record in records]
+    plan = plan_capture(records, tuple(dict.fromkeys(wanted)), place.order)
+    done = run_capture(place.catalog, place.data, plan)
+    return Captured(place.snapshot().moment.csn, done)
+
+
+def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:
+    place.recover()
+    progress = requests.resnapshot(place.catalog, place.data, name, widen=widen, settings=settings)
+    return SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
+
+
+def remove_source(place: Workplace, name: str, *, forget: bool) -> None:
+    place.recover()
+    requests.remove(place.catalog, name, forget=forget)
+
+
+def decide(place: Workplace, global_id: str, choice: Literal["wait", "release"]) -> Decided:
+    part = requests.decide(place.catalog, global_id, choice)
+    return Decided(global_id, choice, part.missing)

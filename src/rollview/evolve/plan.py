@@ -1,0 +1,159 @@
+"""What a change of a table's layout at its source means here.
+
+Law: a captured table keeps the columns that mean the same before and after; a projection of a timed relation is timed,
+so without the others it is right at every csn. Views that name one of the others are stopped where they are, with the
+views that read those; all others go on. Nothing that came after the change is read by the layout before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from rollview.algebra.text import parse_one
+from rollview.algebra.used import columns_used
+from rollview.catalog import SCHEMA_CHANGED, Relation, Snapshot, SourceRecord
+from rollview.core.interval import Csn
+from rollview.core.names import same
+from rollview.core.schema import Column, Constraints, Schema
+from rollview.errors import SchemaChanged, UsageError
+from rollview.relations.plans import plan_of
+from rollview.sources.protocol import SourceTable
+from rollview.sources.settings import SourceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChange:
+    """A table of a source, by the source's own name, is not what it was after the position that was read last.
+
+    ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now.
+    With neither the table cannot be read at all.
+    """
+
+    source: str
+    table: str
+    reason: str
+    gone: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+    @classmethod
+    def told_by(cls, error: SchemaChanged) -> LayoutChange:
+        return cls(error.facts["source"], error.table, error.reason, error.gone, error.unsure)
+
+    def refused(self) -> SchemaChanged:
+        """As the error that stops the source, if nobody can follow the change."""
+        return SchemaChanged(self.source, self.table, self.reason, gone=self.gone, unsure=self.unsure)
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPlan:
+    """The layout that a table has here from csn ``at`` on, for what its source did after ``position``.
+
+    ``lost`` and ``new``: columns that it had, and has now. ``stopped``: views that cannot go on.
+    """
+
+    relation: str
+    schema: Schema
+    constraints: Constraints
+    position: str
+    at: Csn
+    reason: str
+    lost: tuple[str, ...] = ()
+    new: tuple[Column, ...] = ()
+    stopped: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        left = f"; left out here: {', '.join(self.lost)}" if self.lost else ""
+        views = f"; stopped: {', '.join(self.stopped)}" if self.stopped else "; no view is affected"
+        return f"table '{self.relation}': {self.reason}{left}{views}"
+
+
+def plan_change(snapshot: Snapshot, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
+    """None if the table cannot be read without what is gone, or if nothing of it would change here."""
+    relation = snapshot.get(relation_of(record, change.table))
+    gone = tuple(c.name for c in relation.schema if any(same(c.name, other) for other in change.gone))
+    schema = Schema(tuple(column for column in relation.schema if column.name not in gone))
+    constraints = _kept(relation.constraints, (*gone, *change.unsure))
+    if not len(schema) or restricts_by(record, change.table, gone):
+        return None
+    if schema == relation.schema and constraints == relation.constraints:
+        return None
+    about = (record.position or "", snapshot.moment.csn + 1, change.reason)
+    return LayoutPlan(relation.name, schema, constraints, *about, gone, stopped=stopped_by(snapshot, relation, gone))
+
+
+def plan_widening(snapshot: Snapshot, name: str, table: SourceTable, position: str) -> LayoutPlan | None:
+    """Columns that the source has and we do not are here from the next csn on, NULL in all that came before.
+
+    Views that exist do not see them. A column that was here before cannot come back: old files still hold it.
+    """
+    relation = snapshot.get(name)
+    new = tuple(column for column in table.schema if relation.schema.find(column.name) is None)
+    former = {column.name.lower() for layout in relation.layouts for column in layout.schema}
+    back = [column.name for column in new if column.name.lower() in former]
+    if back:
+        raise UsageError(
+            f"Column '{back[0]}' of table '{name}' was captured before, and lost; it cannot come back.",
+            hint="Remove the source and add it again.",
+        )
+    if not new:
+        return None
+    schema = Schema((*relation.schema.columns, *new))
+    about = (position, snapshot.moment.csn + 1, f"taken as well: {', '.join(column.name for column in new)}")
+    return LayoutPlan(relation.name, schema, relation.constraints, *about, new=new)
+
+
+def change_from(record: SourceRecord, relation: Relation, table: SourceTable) -> LayoutChange | None:
+    """What the table that was copied again lacks of the one that is here."""
+    gone = tuple(c.name for c in relation.schema if table.schema.find(c.name) != c)
+    unsure = _unkept(relation.constraints, table.constraints)
+    if not gone and not unsure:
+        return None
+    what = f"columns that are gone or promise less: {', '.join((*gone, *unsure))}"
+    return LayoutChange(record.name, table.name, what, gone, unsure)
+
+
+def relation_of(record: SourceRecord, remote: str) -> str:
+    return next(table.relation for table in record.tables if table.remote == remote)
+
+
+def restricts_by(record: SourceRecord, remote: str, gone: Iterable[str]) -> bool:
+    """Whether nobody can tell any more which rows are captured."""
+    rows = SourceSettings.from_json(record.settings).table(remote).rows
+    named = {column.name.lower() for column in parse_one(rows).find_all(exp.Column)} if rows else set()
+    return any(name.lower() in named for name in gone)
+
+
+def stopped_by(snapshot: Snapshot, relation: Relation, gone: Iterable[str]) -> tuple[str, ...]:
+    """The views that name one of the columns, and the views above those."""
+    lost = {name.lower() for name in gone}
+    stopped: set[str] = set()
+    for view in snapshot.views():
+        if view.state == SCHEMA_CHANGED:
+            continue
+        used = columns_used(plan_of(snapshot, view).outline.resolved) if relation.name in view.depends_on else {}
+        if used.get(relation.name.lower(), frozenset()) & lost or stopped.intersection(view.depends_on):
+            stopped.add(view.name)
+    return tuple(sorted(stopped))
+
+
+def _unkept(promised: Constraints, now: Constraints) -> tuple[str, ...]:
+    """Columns of which less is promised than before."""
+    key = promised.primary_key if promised.primary_key != now.primary_key else ()
+    return (*key, *(name for name in promised.not_null if name not in now.not_null))
+
+
+def _kept(constraints: Constraints, unsure: tuple[str, ...]) -> Constraints:
+    """What is still promised of the columns that are left."""
+
+    def is_sure(columns: Iterable[str]) -> bool:
+        return not any(same(column, other) for column in columns for other in unsure)
+
+    return Constraints(
+        constraints.primary_key if is_sure(constraints.primary_key) else (),
+        tuple(key for key in constraints.unique if is_sure(key)),
+        tuple(column for column in constraints.not_null if is_sure((column,))),
+        tuple(key for key in constraints.foreign_keys if is_sure(key.columns)),
+    )

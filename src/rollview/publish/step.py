@@ -1,0 +1,239 @@
+"""A step from its record to its end: the one way in which anything becomes visible.
+
+Law: a step is recorded before its first file is written. Its files are staged, then named by new versions of Delta
+logs, and count for nothing until one catalog transaction pins those versions and finishes the step. So a process may
+die anywhere: what was not pinned never was there. If the step fails, what it wrote is taken away at once; if its
+process dies, by the next one.
+
+Nobody else records or finishes steps, commits to a Delta log, or pins a version.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rollview.catalog import Catalog, CatalogWriter, Lease, Part, Pin, Relation, StepKind
+from rollview.core.faults import reach
+from rollview.core.interval import Csn, Interval
+from rollview.errors import RollviewError
+from rollview.publish.belonging import prepare
+from rollview.publish.recover import discard_unpinned, let_go, this_owner
+from rollview.store.datafile import DataFile
+from rollview.store.folder import DeltaFolder
+
+_log = logging.getLogger(__name__)
+
+Profile = Mapping[str, Any]
+"""What a step cost, for whoever looks at it later."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """What a version of a part's Delta log is to change: from the version that is pinned, or a part of its own."""
+
+    relation: str
+    part: Part
+    folder: DeltaFolder
+    base: Pin | None
+    added: Sequence[DataFile] = ()
+    removed: Sequence[DataFile] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedVersion:
+    """A version that is in the Delta log and pinned by nobody yet. ``rows``: all that it has."""
+
+    relation: str
+    part: Part
+    version: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """The catalog transaction in which steps become visible."""
+
+    writer: CatalogWriter
+
+    def show(self, logged: LoggedVersion, after: Csn, through: Csn) -> None:
+        """From here on readers find this version, which covers (after, through]."""
+        self.show_pin(logged.relation, Pin(logged.part, logged.version, after, through, logged.rows))
+
+    def show_pin(self, relation: str, pin: Pin) -> None:
+        """The same, where no new version is needed for it."""
+        self.writer.pin(relation, pin)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStep:
+    """A step that is recorded and not yet finished."""
+
+    catalog: Catalog
+    root: Path
+    id: int
+    kind: StepKind
+
+    def begun(self) -> None:
+        reach(f"{self.kind}.begun")
+
+    def computed(self) -> None:
+        """All of its files are staged, and nothing refers to them."""
+        reach(f"{self.kind}.computed")
+
+    def log(self, versions: Sequence[NewVersion], note: Mapping[str, str]) -> tuple[LoggedVersion, ...]:
+        """New versions in the Delta logs. ``note``: what is said of them there."""
+        logged: list[LoggedVersion] = []
+        for new in versions:
+            logged.append(_logged(new, note))
+            if len(logged) < len(versions) and len(logged) == 1:
+                reach(f"{self.kind}.first_logged")
+        reach(f"{self.kind}.logged")
+        return tuple(logged)
+
+    @contextmanager
+    def publish(
+        self, lease: Lease | None, profile: Profile | None = None, *, held: Lease | None = None
+    ) -> Iterator[Publishing]:
+        """The step is finished when the block ends, in one transaction with all that the block does. ``held``: another
+        lease without which nothing becomes visible."""
+        with _finished(self.catalog, lease, [(self, profile)], held) as publishing:
+            yield publishing
+        reach(f"{self.kind}.published")
+
+    def give_up(self) -> None:
+        """What the step wrote goes, unless it was published after all."""
+        try:
+            # A publication whose outcome is unknown holds the clock: in here it has happened, or it never will.
+            with self.catalog.write():
+                running = [step for step in self.catalog.steps(limit=None, status="running") if step.id == self.id]
+            # The step goes on until its files are gone: what cannot be taken away now is found by it later.
+            for step in running:
+                discard_unpinned(self.catalog.snapshot(), self.root, step.folders)
+            with self.catalog.write() as writer:
+                for step in running:
+                    writer.finish_step(step.id, "failed", step.profile)
+        # The failure itself matters more; the next recovery cleans up, of this process or of another.
+        except RollviewError as error:
+            let_go(self.root, self.id)
+            _log.warning("step %d not given up: %s", self.id, error.message)
+
+
+def begin(
+    catalog: Catalog,
+    lease: Lease | None,
+    root: Path,
+    relation: str,
+    kind: StepKind,
+    interval: Interval,
+    folders: Sequence[str],
+) -> RunningStep:
+    """A step that will write to these folders, recorded."""
+    with catalog.write(lease) as writer:
+        step = RunningStep(catalog, root, writer.begin_step(relation, kind, interval, this_owner(), folders), kind)
+        steps = writer.identity().begun
+    try:
+        prepare(root, steps, folders)
+    except BaseException:
+        step.give_up()
+        raise
+    return step
+
+
+@contextmanager
+def recorded(
+    catalog: Catalog,
+    lease: Lease | None,
+    root: Path,
+    relation: str,
+    kind: StepKind,
+    interval: Interval,
+    folders: Sequence[str],
+) -> Iterator[RunningStep]:
+    """The step that writes to these folders, while the block runs. If the block fails, so has the step."""
+    step = begin(catalog, lease, root, relation, kind, interval, folders)
+    try:
+        yield step
+    except BaseException:
+        step.give_up()
+        raise
+
+
+@contextmanager
+def publish_together(
+    catalog: Catalog, lease: Lease, done: Sequence[tuple[RunningStep, Profile]]
+) -> Iterator[Publishing]:
+    """Several steps become visible at once."""
+    reach("publish.begun")
+    with _finished(catalog, lease, done) as publishing:
+        yield publishing
+        reach("publish.pinned")
+    reach("publish.published")
+
+
+@contextmanager
+def publish_transaction(catalog: Catalog, lease: Lease, steps: Sequence[RunningStep]) -> Iterator[Publishing]:
+    """The steps of one local transaction become visible at once."""
+    with _finished(catalog, lease, [(step, None) for step in steps]) as publishing:
+        yield publishing
+    reach("commit.published")
+
+
+@contextmanager
+def published(catalog: Catalog, lease: Lease) -> Iterator[Publishing]:
+    """Pins that change without any file being written: such a change needs no step."""
+    with catalog.write(lease) as writer:
+        yield Publishing(writer)
+
+
+def finish_without_files(step: RunningStep, profile: Profile) -> None:
+    """A step that only took files away, which nobody could see, is done."""
+    with _finished(step.catalog, None, [(step, profile)]):
+        pass
+
+
+def drop(writer: CatalogWriter, relation: Relation) -> None:
+    """A relation leaves the catalog. Its files stay for those who still read them; maintenance removes them."""
+    writer.drop_relation(relation.name)
+    csn = writer.snapshot().moment.csn
+    step = writer.begin_step(relation.name, "drop", Interval(csn, csn), this_owner(), (relation.folder,))
+    writer.finish_step(step, "done")
+
+
+def dropped() -> None:
+    """The transaction that drops relations has ended."""
+    reach("drop.published")
+
+
+def show_again(folder: DeltaFolder, version: int) -> None:
+    """Other programs read the newest version of a Delta table: it has the files of this one from here on."""
+    folder.commit(version, (), (), {"shown_again": str(version)})
+
+
+@contextmanager
+def _finished(
+    catalog: Catalog,
+    lease: Lease | None,
+    done: Sequence[tuple[RunningStep, Profile | None]],
+    held: Lease | None = None,
+) -> Iterator[Publishing]:
+    with catalog.write(lease, held) as writer:
+        yield Publishing(writer)
+        for step, profile in done:
+            writer.finish_step(step.id, "done", profile)
+
+
+def _logged(new: NewVersion, note: Mapping[str, str]) -> LoggedVersion:
+    base = new.base
+    rows = sum(file.rows for file in new.added) - sum(file.rows for file in new.removed)
+    if base is None:
+        version = new.folder.commit(None, new.added, new.removed, note)
+        return LoggedVersion(new.relation, new.part, version, rows)
+    # A version that changes nothing would only be one more to read.
+    changes = new.added or new.removed
+    version = new.folder.commit(base.version, new.added, new.removed, note) if changes else base.version
+    return LoggedVersion(new.relation, new.part, version, base.rows + rows)

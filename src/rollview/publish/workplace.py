@@ -1,0 +1,61 @@
+"""Where requests work: the data folder, the catalog and the Spark session of one warehouse.
+
+Law: Spark starts when a request first needs it. Before the first change, what dead processes left is taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rollview import engine, publish, relations
+from rollview.catalog import Catalog, Snapshot
+from rollview.core import references
+from rollview.core.order import Order
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from rollview.relations.reader import Reader
+
+
+class Workplace:
+    """``given`` is the user's own session; without it one is started with ``conf``. ``order``: that of commits of
+    several sources."""
+
+    def __init__(
+        self, data: Path, catalog: Catalog, given: SparkSession | None, conf: Mapping[str, str], order: Order
+    ) -> None:
+        self.data = data
+        self.catalog = catalog
+        self.order = order
+        self.given = given
+        self._conf = conf
+        self._session: SparkSession | None = None
+        self._recovered = False
+
+    @property
+    def spark(self) -> SparkSession:
+        if self._session is None:
+            for source in self.catalog.sources():
+                references.note_variables(source.settings["address"], *source.settings["options"].values())
+            start = engine.session
+            self._session = start.adopt(self.given) if self.given is not None else start.start(self._conf)
+        return self._session
+
+    def snapshot(self) -> Snapshot:
+        return self.catalog.snapshot()
+
+    def reader(self) -> Reader:
+        return relations.Reader(self.spark, self.data, self.snapshot())
+
+    def check(self) -> None:
+        """Refuse a catalog that does not belong to the data."""
+        publish.check_belongs(self.catalog, self.data)
+
+    def recover(self) -> None:
+        """Before the first change, and after one that ended badly: take away what was begun and will not go on."""
+        if not self._recovered or publish.has_let_go(self.data):
+            publish.discard_abandoned(self.catalog, self.data)
+            self._recovered = True

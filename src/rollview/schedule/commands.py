@@ -1,0 +1,132 @@
+"""What a user asks for that takes several stages: refresh, roll, maintain, capture, run.
+
+Law: what is asked for together is published together; everything is checked before anything is done.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+
+from rollview.capture import requests
+from rollview.catalog import Part, Snapshot
+from rollview.errors import UsageError
+from rollview.maintain import Keep, Maintenance, maintain
+from rollview.propagate import RefreshMode, check_strict, mode_of, refresh_mode
+from rollview.publish.fold import fold_if_it_pays
+from rollview.publish.merge import merge_if_many
+from rollview.publish.workplace import Workplace
+from rollview.relations.plans import plan_of
+from rollview.relations.points import Point, recorded_by, resolve
+from rollview.results import Maintained, Progress, Refreshed, Rolled
+from rollview.schedule.cadence import Words
+from rollview.schedule.crew import Crew, run_rounds
+from rollview.schedule.daemon import Event, work
+from rollview.schedule.refresh import Refresh, refresh, roll
+from rollview.schedule.selection import going_on, select_relations, select_views, views_below
+
+OnProgress = Callable[[Progress], None]
+Setting = str | Mapping[str, str] | None
+
+
+def _silent(progress: Progress) -> None:
+    return None
+
+
+def refresh_views(
+    place: Workplace,
+    select: Sequence[str] = (),
+    to: Point | None = None,
+    mode: str | None = None,
+    on_progress: OnProgress | None = None,
+    *,
+    apply: bool = True,
+) -> Refreshed:
+    """Without ``apply`` the view deltas only; the extents stay where they are."""
+    wanted = refresh_mode(mode) if mode is not None else None
+    place.recover()
+    snapshot = place.snapshot()
+    views = going_on(snapshot, select_views(snapshot, select), asked=bool(select))
+    _refuse_whole(snapshot, views, wanted)
+    target = None if to is None or to == "latest" else resolve(place.catalog, to, *views)
+    done = refresh(_work(place, on_progress), views, target, mode=wanted, apply=apply)
+    _merge_files(place, views)
+    return done
+
+
+def roll_views(place: Workplace, names: Sequence[str], to: Point, on_progress: OnProgress | None) -> Rolled:
+    place.recover()
+    if not names:
+        raise UsageError("No view is named that is to be rolled.")
+    snapshot = place.snapshot()
+    views = select_views(snapshot, names)
+    latest = min(snapshot.get(name).pins[Part.DELTA].through for name in views)
+    target = latest if to == "latest" else resolve(place.catalog, to, *views)
+    return roll(_work(place, on_progress), views, target)
+
+
+def maintain_relations(
+    place: Workplace,
+    select: Sequence[str],
+    *,
+    explain: bool,
+    retention: Setting,
+    detail: Setting,
+    prune_before: Point | None,
+    compress_before: Point | None,
+    grace: timedelta,
+    on_progress: OnProgress | None,
+) -> Maintained:
+    # It removes what the catalog does not know, so it has to be the right one, now.
+    place.check()
+    if not explain:
+        place.recover()
+    names = select_relations(place.snapshot(), select) if select else None
+    prune, compress = (recorded_by(place.catalog, point) for point in (prune_before, compress_before))
+    keep = Keep(retention, detail, prune, compress, requests.needed(place.catalog))
+
+    def move_on(table: str) -> bool:
+        return requests.move_on(place.catalog, place.data, table)
+
+    todo = Maintenance(place.data, place.catalog, lambda: place.spark, keep, grace, on_progress or _silent, move_on)
+    return maintain(todo, names, explain=explain)
+
+
+def run_until(
+    place: Workplace, interval: float, stop: threading.Event, rounds: int | None, schedule: Words
+) -> Iterator[Event]:
+    """Capture and refresh as each source and view asks until ``stop`` is set, or everything so many times."""
+    place.recover()
+
+    def refresh_some(names: Sequence[str]) -> Refreshed:
+        return refresh_views(place, names)
+
+    def fold() -> None:
+        _fold_captured(place)
+
+    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, schedule, interval)
+    return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
+
+
+def _work(place: Workplace, on_progress: OnProgress | None) -> Refresh:
+    return Refresh(place.spark, place.data, place.catalog, on_progress or _silent)
+
+
+def _refuse_whole(snapshot: Snapshot, views: Sequence[str], mode: RefreshMode | None) -> None:
+    """Before anything is done, where a view would have to be recomputed although it must not be."""
+    for view in map(snapshot.get, views):
+        check_strict(view.name, plan_of(snapshot, view), mode_of(view, mode))
+
+
+def _merge_files(place: Workplace, views: Sequence[str]) -> None:
+    now = place.snapshot()
+    touched = {*views}.union(*(views_below(now, now.get(name)) for name in views if now.find(name) is not None))
+    merge_if_many(place.data, place.catalog, touched, now)
+
+
+def _fold_captured(place: Workplace) -> None:
+    """States of captured tables move forward where that pays; capture itself starts no Spark."""
+    for table in place.snapshot().tables():
+        if table.source is not None:
+            fold_if_it_pays(place.spark, place.data, place.catalog, table.name)

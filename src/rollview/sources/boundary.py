@@ -1,0 +1,155 @@
+"""The edge between a driver and everybody else.
+
+Law: whatever a driver raises is an error of its source, with a name: nothing that a source sends, and no mistake of a
+driver, reaches another source or ends a process. Errors that drivers tell in our own words pass as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from errno import EDQUOT, ENOSPC
+from typing import Any
+
+from rollview.core.lent import Lent, UnlinkableError
+from rollview.core.raised import told
+from rollview.errors import EnvironmentFault, RollviewError, SourceDown, Unreadable
+from rollview.sources.protocol import (
+    Batch,
+    Finding,
+    FirstCopy,
+    Health,
+    Lender,
+    Rows,
+    Source,
+    SourceTable,
+    Watched,
+)
+
+_PANIC = "PanicException"
+"""What a library in Rust raises when it gives up; it is no Exception, so that nobody catches it by accident."""
+_NO_ROOM = (ENOSPC, EDQUOT)
+_LONGEST = 200
+
+
+def as_error(source: str, error: BaseException, position: str | None = None) -> RollviewError:
+    """The error of a source that an exception means. ``position``: after which it was read."""
+    if isinstance(error, RollviewError):
+        return error
+    if isinstance(error, OSError):
+        # Only the system's own words: other texts of the exception may quote an address.
+        reason = error.strerror or type(error).__name__
+        if error.errno in _NO_ROOM:
+            return EnvironmentFault(f"Source '{source}' cannot be read: {reason}.", hint="Make room.", source=source)
+        return SourceDown(source, reason)
+    place = f"after position {position[:_LONGEST]}" if position else None
+    return Unreadable(source, f"the driver raised {told(error)}", place=place)
+
+
+@contextmanager
+def named(source: str, position: str | None = None) -> Iterator[None]:
+    """Whatever the block raises is an error of the source."""
+    try:
+        yield
+    except (RollviewError, UnlinkableError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+            raise
+        # Not even as its cause: the exception's own text may hold a secret.
+        raise as_error(source, error, position) from None
+
+
+def guarded(name: str, source: Source) -> Source:
+    """The same source, from which nothing comes but what the protocol says and errors with names."""
+    kinds = {
+        (False, False): _Guarded,
+        (True, False): _GuardedWatched,
+        (False, True): _GuardedLender,
+        (True, True): _GuardedWatchedLender,
+    }
+    return kinds[isinstance(source, Watched), isinstance(source, Lender)](name, source)
+
+
+class _Guarded:
+    def __init__(self, name: str, source: Source) -> None:
+        self._name = name
+        self._source = source
+        self.kind = source.kind
+        self.capabilities = source.capabilities
+
+    def check(self) -> tuple[Finding, ...]:
+        with named(self._name):
+            return self._source.check()
+
+    def tables(self) -> tuple[SourceTable, ...]:
+        with named(self._name):
+            return self._source.tables()
+
+    @contextmanager
+    def first_copy(self) -> Iterator[FirstCopy]:
+        """What the block itself raises is not the source's."""
+        with ExitStack() as stack:
+            with named(self._name):
+                copy = stack.enter_context(self._source.first_copy())
+            yield replace(copy, rows=self._rows(copy.rows))
+
+    def _rows(self, rows: Callable[[str], Iterator[Rows]]) -> Callable[[str], Iterator[Rows]]:
+        def guarded_rows(remote: str) -> Iterator[Rows]:
+            with named(self._name):
+                pieces = rows(remote)
+            while True:
+                with named(self._name):
+                    piece = next(pieces, None)
+                if piece is None:
+                    return
+                yield piece
+
+        return guarded_rows
+
+    def read(self, after: str, limit: int) -> Batch:
+        with named(self._name, after):
+            return self._source.read(after, limit)
+
+    def acknowledge(self, position: str) -> None:
+        with named(self._name, position):
+            self._source.acknowledge(position)
+
+    def order(self, position: str) -> int:
+        with named(self._name, position):
+            return self._source.order(position)
+
+    def withdraw(self, memory: Mapping[str, Any]) -> None:
+        with named(self._name):
+            self._source.withdraw(memory)
+
+    def tidy(self, memory: Mapping[str, Any]) -> None:
+        with named(self._name):
+            self._source.tidy(memory)
+
+    def remove(self) -> None:
+        with named(self._name):
+            self._source.remove()
+
+    def close(self) -> None:
+        with named(self._name):
+            self._source.close()
+
+
+class _GuardedWatched(_Guarded):
+    def health(self) -> Health:
+        assert isinstance(self._source, Watched)
+        with named(self._name):
+            return self._source.health()
+
+
+class _GuardedLender(_Guarded):
+    def lent(self, remote: str, position: str) -> tuple[Lent, ...]:
+        assert isinstance(self._source, Lender)
+        with named(self._name, position):
+            return self._source.lent(remote, position)
+
+
+class _GuardedWatchedLender(_GuardedWatched, _GuardedLender):
+    pass

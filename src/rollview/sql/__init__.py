@@ -1,0 +1,23 @@
+"""Statements of a user, each sent to its room: tables, views or queries.
+
+Law: statements run in order; neighbouring changes are one transaction; an error says what was done before it and stays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rollview.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rollview.sql.run import drop_table, run_statements, transaction
+    from rollview.sql.views import create_view, drop_view
+
+__all__ = ["create_view", "drop_table", "drop_view", "run_statements", "transaction"]
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(("drop_table", "run_statements", "transaction"), "rollview.sql.run"),
+        **dict.fromkeys(("create_view", "drop_view"), "rollview.sql.views"),
+    },
+)

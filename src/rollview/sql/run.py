@@ -1,0 +1,119 @@
+"""Which room a statement belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from rollview.algebra.definition import declare, is_view_declaration, relation_name
+from rollview.algebra.text import parse_statements, render
+from rollview.errors import RollviewError, SqlError
+from rollview.evolve.needs import refuse_missing
+from rollview.publish.workplace import Workplace
+from rollview.results import StatementResult
+from rollview.sql.views import create_view, drop_view
+from rollview.tables import Transaction, is_dml, run_ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def run_statements(place: Workplace, texts: Sequence[str]) -> tuple[StatementResult, ...]:
+    trees = [tree for text in texts for tree in parse_statements(text)]
+    if not trees:
+        raise SqlError("There is no statement in the text.")
+    answers: list[StatementResult] = []
+    for tree in _grouped(trees):
+        with _telling(answers):
+            _refuse_missing(place, tree if isinstance(tree, list) else [tree])
+            answers.extend(_changes(place, tree) if isinstance(tree, list) else [_statement(place, tree)])
+    return tuple(answers)
+
+
+def drop_table(place: Workplace, name: str) -> None:
+    table = exp.Table(this=exp.to_identifier(name, quoted=True))
+    _statement(place, exp.Drop(tables=[table], kind="TABLE"))
+
+
+@contextmanager
+def transaction(place: Workplace) -> Iterator[Transaction]:
+    """Committed when the block ends without an error, unless the block did so itself."""
+    place.recover()
+    begun = Transaction(place.spark, place.data, place.catalog)
+    try:
+        yield begun
+    except BaseException:
+        begun.rollback()
+        raise
+    if begun.is_open:
+        begun.commit()
+
+
+def _grouped(trees: Sequence[exp.Expr]) -> Iterator[exp.Expr | list[exp.Expr]]:
+    """Neighbouring changes together, everything else alone."""
+    changes: list[exp.Expr] = []
+    for tree in trees:
+        if is_dml(tree):
+            changes.append(tree)
+            continue
+        if changes:
+            yield changes
+            changes = []
+        yield tree
+    if changes:
+        yield changes
+
+
+def _refuse_missing(place: Workplace, trees: Sequence[exp.Expr]) -> None:
+    for tree in trees:
+        if not is_view_declaration(tree):
+            refuse_missing(place.catalog, tree)
+
+
+def _changes(place: Workplace, trees: list[exp.Expr]) -> list[StatementResult]:
+    with transaction(place) as begun:
+        answers = [begun.run(tree) for tree in trees]
+    return [begun.committed_result(answer) for answer in answers]
+
+
+def _statement(place: Workplace, tree: exp.Expr) -> StatementResult:
+    if is_view_declaration(tree):
+        created = create_view(place, declare(tree))
+        return StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
+    if isinstance(tree, exp.Query):
+        return StatementResult("query", render(tree), rows=_query(place, tree))
+    if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
+        return _drop_view(place, tree)
+    place.recover()
+    return run_ddl(place.spark, place.data, place.catalog, tree)
+
+
+def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:
+    targets = tree.args.get("tables") or [tree.this]
+    if len(targets) != 1:
+        raise SqlError("DROP MATERIALIZED VIEW takes one view.")
+    name = relation_name(targets[0], "view")
+    if tree.args.get("exists") and place.snapshot().find(name) is None:
+        return StatementResult("drop view", render(tree), name)
+    drop_view(place, name)
+    return StatementResult("drop view", render(tree), name, csn=place.snapshot().moment.csn)
+
+
+def _query(place: Workplace, tree: exp.Query) -> DataFrame:
+    return Transaction(place.spark, place.data, place.catalog).query(tree)
+
+
+@contextmanager
+def _telling(answers: Sequence[StatementResult]) -> Iterator[None]:
+    """An error inside says what was done before it and stays done."""
+    try:
+        yield
+    except RollviewError as error:
+        done = [f"{answer.kind} {answer.table}" for answer in answers if answer.csn is not None]
+        if done:
+            error.hint = " ".join(filter(None, (error.hint, f"Done before it, and stays: {', '.join(done)}.")))
+            error.facts["done"] = done
+        raise

@@ -1,0 +1,1 @@
+"""Types of columns: as Spark spells them, and as Arrow, Parquet and Delta hold them."""

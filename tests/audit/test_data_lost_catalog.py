@@ -1,0 +1,279 @@
+"""Data lost: by a catalog that does not belong to the data, by what a dead container left, by clocks, by DROP."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from rollview import errors
+from rollview.catalog import Catalog, address
+from rollview.catalog import tables as t
+from rollview.catalog.database import Database
+from rollview.core import marks
+from rollview.core.interval import Interval
+from rollview.publish.belonging import prepare
+from rollview.publish.step import drop, recorded
+from rollview.warehouse import Warehouse
+from tests.servers.postgres import PostgresServer, postgres_server
+from tests.unit.maintain.small import HOMES, Small
+
+__all__ = ["postgres_server"]
+
+NOW = timedelta(0)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def place_for_catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Places for new catalogs, in one kind of database."""
+    if request.param == "sqlite":
+        yield lambda: f"sqlite:///{tmp_path / uuid.uuid4().hex}.db"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    made: list[str] = []
+
+    def new_schema() -> str:
+        made.append(f"s_{uuid.uuid4().hex}")
+        server.execute(f"CREATE SCHEMA {made[-1]}")
+        return server.url(schema=made[-1])
+
+    yield new_schema
+    for name in made:
+        server.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+@pytest.fixture
+def url(place_for_catalog: Callable[[], str]) -> str:
+    return place_for_catalog()
+
+
+@pytest.fixture
+def small(tmp_path: Path, url: str) -> Iterator[Small]:
+    small = Small.founded(tmp_path / "shop", catalog=url)
+    grow(small, 2)
+    with closing(small.warehouse):
+        yield small
+
+
+def grow(small: Small, commits: int) -> None:
+    for number in range(commits):
+        small.commit([], [(small.csn, f"row {number}")])
+    small.refresh()
+
+
+def files(small: Small) -> set[str]:
+    return {path.relative_to(small.data).as_posix() for path in small.data.rglob("*")}
+
+
+def kept_away(url: str, target: Path) -> str:
+    """A backup of the catalog: all of its rows, as an SQLite file."""
+    Catalog.create(target).close()
+    replace_rows(f"sqlite:///{target}", rows_of(url))
+    return f"sqlite:///{target}"
+
+
+def put_back(url: str, backup: str) -> None:
+    """The catalog as it was then."""
+    replace_rows(url, rows_of(backup))
+
+
+def rows_of(url: str) -> dict[sa.Table, list[dict[str, Any]]]:
+    with closing(Database(address.parse(url))) as database, database.read() as connection:
+        tables = t.metadata.sorted_tables
+        return {table: [dict(row._mapping) for row in connection.execute(sa.select(table))] for table in tables}
+
+
+def replace_rows(url: str, rows: dict[sa.Table, list[dict[str, Any]]]) -> None:
+    with closing(Database(address.parse(url))) as database, database.write() as connection:
+        for table in reversed(rows):
+            connection.execute(table.delete())
+        for table, found in rows.items():
+            if found:
+                connection.execute(table.insert(), found)
+
+
+# 1. A wrong catalog deletes a warehouse.
+
+
+def test_01_a_catalog_of_another_warehouse_is_refused_with_both_ids(
+    small: Small, tmp_path: Path, place_for_catalog: Callable[[], str]
+) -> None:
+    wrong, before = place_for_catalog(), files(small)
+    with Warehouse.create(tmp_path / "other", wrong) as other:
+        other_id = other.catalog.identity().warehouse
+    with pytest.raises(errors.WrongCatalog) as refused:
+        Warehouse.open(small.warehouse.root, wrong)
+    assert other_id in refused.value.message
+    assert small.warehouse.catalog.identity().warehouse in refused.value.message
+    with pytest.raises(errors.WrongCatalog):
+        Warehouse.recover(small.warehouse.root, wrong, accept_catalog=True)
+    assert files(small) == before
+
+
+def test_01_maintenance_asks_again_whether_the_catalog_is_the_right_one(small: Small, tmp_path: Path) -> None:
+    """The folder may be another one by now: a disk that was mounted since."""
+    before = files(small)
+    with Warehouse.create(tmp_path / "other") as other:
+        small.data.rename(tmp_path / "elsewhere")
+        (tmp_path / "other" / "data").rename(small.data)
+        (tmp_path / "elsewhere").rename(tmp_path / "other" / "data")
+        with pytest.raises(errors.WrongCatalog):
+            other.maintain(grace=NOW)
+    (tmp_path / "other" / "data").rename(tmp_path / "elsewhere")
+    small.data.rename(tmp_path / "other" / "data")
+    (tmp_path / "elsewhere").rename(small.data)
+    assert files(small) == before
+    small.check()
+
+
+def test_01_maintenance_leaves_a_folder_that_carries_another_id(small: Small) -> None:
+    foreign, orphan = (small.data / f"t-{digit * 32}" for digit in "ef")
+    for home in (foreign, orphan):
+        (home / "delta").mkdir(parents=True)
+        (home / "delta" / "part-0.parquet").write_bytes(b"x")
+    marks.write_id(foreign, "another")
+    done = small.warehouse.maintain(grace=NOW)
+    assert (foreign / "delta" / "part-0.parquet").exists()
+    assert not orphan.exists()
+    assert any(action.action == "hold" and foreign.name in action.reason for action in done.actions)
+
+
+def test_01_a_new_relations_folder_carries_the_id(small: Small) -> None:
+    catalog, home = small.warehouse.catalog, f"t-{uuid.uuid4().hex}"
+    with recorded(catalog, None, small.data, "new", "create", Interval(0, 0), (home,)) as step:
+        assert marks.find_id(small.data / home) == catalog.identity().warehouse
+        with step.publish(None):
+            pass
+
+
+def test_01_a_restored_catalog_is_refused_and_accepted_by_command(small: Small, url: str, tmp_path: Path) -> None:
+    backup = kept_away(url, tmp_path / "backup.db")
+    old_id, csn = small.warehouse.catalog.identity().warehouse, small.csn
+    grow(small, 3)
+    newer = kept_away(url, tmp_path / "newer.db")
+    late = small.data / f"v-{'d' * 32}"
+    prepare(small.data, small.warehouse.catalog.identity().begun, [late.name])
+    small.warehouse.close()
+    put_back(url, backup)
+
+    with pytest.raises(errors.OldCatalog, match="older than the data") as refused:
+        Warehouse.open(small.warehouse.root, url)
+    assert "rollview recover --accept-catalog" in (refused.value.hint or "")
+    seen = Warehouse.recover(small.warehouse.root, url)
+    assert (seen.fits, seen.accepted, seen.csn, seen.unreadable) == (False, False, csn, ())
+    assert seen.data_steps > seen.catalog_steps
+
+    done = Warehouse.recover(small.warehouse.root, url, accept_catalog=True)
+    assert (done.fits, done.accepted, done.unknown_folders) == (True, True, (late.name,))
+    assert done.catalog_id == done.data_id != old_id
+    small.warehouse = Warehouse.open(small.warehouse.root, url)
+    del small.states[csn + 1 :]
+    small.check()
+    grow(small, 2)
+    small.check()
+    small.warehouse.maintain(grace=NOW)
+    small.check()
+    assert late.exists(), "only the newer catalog knew it"
+    small.warehouse.close()
+
+    put_back(url, newer)
+    with pytest.raises(errors.WrongCatalog):
+        Warehouse.open(small.warehouse.root, url)
+
+
+def test_01_an_id_that_was_being_changed_is_changed_at_the_next_opening(small: Small, url: str) -> None:
+    catalog = small.warehouse.catalog
+    old = catalog.identity()
+    with catalog.write() as writer:
+        writer.set_identity(type(old)("new", old.warehouse, old.begun))
+    with Warehouse.open(small.warehouse.root, url):
+        assert marks.find_id(small.data) == "new"
+        assert {marks.find_id(small.data / home) for home in HOMES.values()} == {"new"}
+
+
+def test_01_what_a_kill_leaves_never_locks_anybody_out(small: Small, url: str) -> None:
+    """The count is in the catalog before it is beside the data; the data may be behind, never ahead."""
+    with small.warehouse.catalog.write() as writer:
+        writer.begin_step("t", "commit", Interval(0, 1), "somebody@elsewhere pid 1", ())
+    with Warehouse.open(small.warehouse.root, url) as warehouse:
+        assert marks.find_steps(small.data) < warehouse.catalog.identity().begun
+    noted = marks.find_steps(small.data)
+    marks.note_steps(small.data, noted - 1)
+    assert marks.find_steps(small.data) == noted > 0, "the slower of two processes does not take it back"
+    (small.data / marks.STEPS_FILE).write_bytes(b"")
+    with Warehouse.open(small.warehouse.root, url):
+        assert marks.find_steps(small.data) == 0
+
+
+def test_01_a_warehouse_of_an_older_version_gets_its_id_at_opening(small: Small, url: str) -> None:
+    for folder in (small.data, *(small.data / home for home in HOMES.values())):
+        (folder / marks.ID_FILE).unlink(missing_ok=True)
+    (small.data / marks.STEPS_FILE).unlink()
+    with Warehouse.open(small.warehouse.root, url) as warehouse:
+        warehouse_id = warehouse.catalog.identity().warehouse
+    assert {marks.find_id(small.data / home) for home in ("", *HOMES.values())} == {warehouse_id}
+
+
+def test_01_data_without_an_id_are_not_given_to_a_catalog_that_does_not_know_them(
+    small: Small, place_for_catalog: Callable[[], str]
+) -> None:
+    (small.data / marks.ID_FILE).unlink()
+    empty = place_for_catalog()
+    Catalog.create(empty).close()
+    with pytest.raises(errors.WrongCatalog, match="carry no id"):
+        Warehouse.open(small.warehouse.root, empty)
+    assert marks.find_id(small.data) is None
+
+
+# 10. DROP removes files at once.
+
+
+def test_10_files_of_a_dropped_relation_stay_for_its_readers(small: Small) -> None:
+    before = {path for path in files(small) if path.startswith(HOMES["v"])}
+    with small.warehouse.catalog.write() as writer:
+        drop(writer, writer.snapshot().get("v"))
+    small.warehouse.maintain(grace=HOUR)
+    assert before <= files(small)
+    small.warehouse.maintain(grace=NOW)
+    assert not (small.data / HOMES["v"]).exists()
+
+
+def test_10_the_data_folder_is_synced_when_a_folder_is_made_in_it(
+    small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def noting(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    home = f"t-{uuid.uuid4().hex}"
+    prepare(small.data, 1, [home])
+    assert synced[-1] == str(small.data)
+    assert str(small.data / home) in synced
+
+
+# From the notes: an empty staging folder that could not be removed.
+
+
+def test_an_empty_staging_folder_goes(small: Small) -> None:
+    empty, busy = (small.data / HOMES["t"] / "delta" / f"s-{digit * 32}" for digit in "cd")
+    empty.mkdir()
+    busy.mkdir()
+    with small.warehouse.catalog.write() as writer:
+        path = busy.relative_to(small.data).as_posix()
+        writer.begin_step("t", "commit", Interval(2, 3), "somebody@elsewhere pid 1", (path,))
+    small.warehouse.maintain(grace=NOW)
+    assert not empty.exists()
+    assert busy.exists()
+    small.check()
