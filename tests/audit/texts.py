@@ -45,9 +45,10 @@ class Texts:
 
     def _plain(self) -> str:
         from_, columns = self._from()
-        items = [f"{self._value(columns)} AS {self._spelled(name)}" for name in self._names()]
+        first, *names = self._names()
+        items = [f"{self._value(columns)} AS {self._spelled(name)}" for name in names]
         if self.random.random() < 0.2:
-            items.append(f"{items[0].rsplit(' AS ', 1)[1]} {self._pick(_INTS[:7])} 1 AS later")
+            items += [f"{self._ints(columns)} AS {first}", f"{first} {self._pick(_INTS[:7])} 1 AS later"]
         distinct = self._pick(("", "", "", "DISTINCT "))
         return f"SELECT {distinct}{', '.join(items)} FROM {from_}{self._where(columns)}"
 
