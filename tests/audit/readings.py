@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 from rollview.algebra.definition import Declared
@@ -63,10 +64,27 @@ def both(
     return answers[0], answers[1]
 
 
-def rows_of(
-    spark: SparkSession, answers: Mapping[int, tuple[DataFrame, DataFrame]]
-) -> dict[int, tuple[list[str], ...]]:
-    """The rows of both DataFrames under each number, as text, from one job for all of them."""
+def rows_of(answers: Mapping[int, tuple[DataFrame, DataFrame]]) -> dict[int, tuple[list[str], ...]]:
+    """The rows of both DataFrames under each number, as text, from one job for all of them, unless one fails."""
+    try:
+        return _rows_at_once(answers)
+    except PySparkException as error:
+        if len(answers) > 1:
+            numbers = list(answers)
+            halves = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
+            return {k: v for half in halves for k, v in rows_of({n: answers[n] for n in half}).items()}
+        ((number, (author, ours)),) = answers.items()
+        return {number: (_or_failed(author, error), _or_failed(ours, error))}
+
+
+def _or_failed(data: DataFrame, error: PySparkException) -> list[str]:
+    try:
+        return sorted(str(tuple(row)) for row in data.collect())
+    except PySparkException:
+        return [f"fails: {error.getCondition()}"]
+
+
+def _rows_at_once(answers: Mapping[int, tuple[DataFrame, DataFrame]]) -> dict[int, tuple[list[str], ...]]:
     told = [
         data.toDF(*(f"c{i}" for i in range(len(data.columns)))).select(
             sf.lit(number).alias("number"), sf.lit(side).alias("side"), sf.to_json(sf.struct("*"), _ALL).alias("row")

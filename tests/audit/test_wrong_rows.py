@@ -90,7 +90,7 @@ def test_random_texts_have_the_rows_that_spark_gives_them(spark: SparkSession) -
                 drawn[len(drawn)] = (text, author, ours)
             elif author is not None:
                 wrong.append(f"{text}\n  is not taken by Spark as it is read here")
-        for number, (meant, found) in rows_of(spark, {n: (a, o) for n, (_, a, o) in drawn.items()}).items():
+        for number, (meant, found) in rows_of({n: (a, o) for n, (_, a, o) in drawn.items()}).items():
             if meant != found:
                 wrong.append(f"{drawn[number][0]}\n  is {meant}\n  and not {found}")
         seen += len(drawn)
@@ -189,15 +189,15 @@ def test_statements_and_queries_mean_what_they_say(warehouse: Warehouse, monkeyp
         monkeypatch.setattr(DIALECT.Parser, name, getattr(SparkParser, name))
     warehouse.sql("CREATE TABLE r (k INT, b INT)", "INSERT INTO r VALUES (4, 4 & 1 << 2)")
     warehouse.sql("INSERT INTO r SELECT k + 1, 1 | 2 & 1 FROM r WHERE k & 1 << 2 = 4")
-    assert sorted(warehouse.query("SELECT k, b, k | b & 1 AS o FROM r").collect()) == [(4, 4, 4), (5, 1, 5)]
+    assert answer(warehouse, "SELECT k, b, k | b & 1 AS o FROM r") == [(4, 4, 4), (5, 1, 5)]
     warehouse.sql("UPDATE r SET b = k | b & 3 WHERE k & 1 << 2 = 4 AND b IN (SELECT b FROM r WHERE k = 5)")
     warehouse.sql("DELETE FROM r WHERE k & 1 << 3 = b & 3 << 3 AND k = 9")
-    assert sorted(warehouse.query("SELECT * FROM r").collect()) == [(4, 4), (5, 5)]
+    assert answer(warehouse, "SELECT * FROM r") == [(4, 4), (5, 5)]
     warehouse.sql(
         "MERGE INTO r USING (SELECT 4 AS k, 1 & 3 << 0 AS c UNION ALL SELECT 8, 2) s ON r.k = s.k AND s.k & 1 << 2 = 4 "
         "WHEN MATCHED THEN UPDATE SET b = r.b | s.c & 1 WHEN NOT MATCHED THEN INSERT (k, b) VALUES (s.k, k | c & 1)"
     )
-    assert sorted(warehouse.query("SELECT * FROM r").collect()) == [(4, 5), (5, 5), (8, 8)]
+    assert answer(warehouse, "SELECT * FROM r") == [(4, 5), (5, 5), (8, 8)]
 
 
 def test_an_average_of_long_decimals_is_rounded_once(warehouse: Warehouse) -> None:
@@ -207,6 +207,12 @@ def test_an_average_of_long_decimals_is_rounded_once(warehouse: Warehouse) -> No
     warehouse.create_view("CREATE MATERIALIZED VIEW v AS SELECT AVG(x) AS a, COUNT(*) AS n FROM r")
     assert rows(warehouse) == [(Decimal("0.0000"), 2_000_001)]
     assert warehouse.verify("v").equal
+
+
+def answer(warehouse: Warehouse, query: str) -> list[tuple[Any, ...]]:
+    (found,) = warehouse.sql(query)
+    assert found.rows is not None
+    return sorted(map(tuple, found.rows.collect()))
 
 
 def created(warehouse: Warehouse, query: str) -> str:
