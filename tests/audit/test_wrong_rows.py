@@ -195,7 +195,7 @@ def test_statements_and_queries_mean_what_they_say(warehouse: Warehouse, monkeyp
     assert answer(warehouse, "SELECT * FROM r") == [(4, 4), (5, 5)]
     warehouse.sql(
         "MERGE INTO r USING (SELECT 4 AS k, 1 & 3 << 0 AS c UNION ALL SELECT 8, 2) s ON r.k = s.k AND s.k & 1 << 2 = 4 "
-        "WHEN MATCHED THEN UPDATE SET b = r.b | s.c & 1 WHEN NOT MATCHED THEN INSERT (k, b) VALUES (s.k, k | c & 1)"
+        "WHEN MATCHED THEN UPDATE SET b = r.b | s.c & 1 WHEN NOT MATCHED THEN INSERT (k, b) VALUES (s.k, s.k | s.c & 1)"
     )
     assert answer(warehouse, "SELECT * FROM r") == [(4, 5), (5, 5), (8, 8)]
 
