@@ -53,7 +53,9 @@ class Place:
         warehouse = Warehouse.open(self.root, self.url, spark=spark)
         if self.lease_seconds is not None:
             warehouse.catalog.close()
-            warehouse.catalog = Catalog.open(self.url or self.root / "catalog.db", lease_seconds=self.lease_seconds)
+            warehouse._place.catalog = Catalog.open(
+                self.url or self.root / "catalog.db", lease_seconds=self.lease_seconds
+            )
         return warehouse
 
 

@@ -40,7 +40,7 @@ def sql(warehouse: Warehouse, *texts: str) -> None:
 
 def capture(warehouse: Warehouse, name: str) -> None:
     """One source; what went wrong is raised."""
-    done = capturing.capture(warehouse.catalog, warehouse.root / "data", [name], warehouse.order)[name]
+    done = capturing.capture(warehouse.catalog, warehouse.root / "data", [name], warehouse._place.order)[name]
     if isinstance(done, RollviewError):
         raise done
 
