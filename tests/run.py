@@ -32,22 +32,21 @@ class Part:
         return [folder for folder in self.folders if (ROOT / folder).exists()]
 
 
+TEST_BY_TEST = ("-n", "auto", "--maxprocesses", "4")
+FILE_BY_FILE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+"""In the order in which they are given: the longest first, so that no process is left with them at the end."""
+
 PARTS = (
-    Part("light", ("tests/unit", "tests/golden", "tests/property"), ("-n", "auto", "--maxprocesses", "4")),
+    Part("light", ("tests/unit", "tests/golden", "tests/property"), TEST_BY_TEST),
     Part(
         "spark and sources",
         (
-            "tests/sources",
-            "tests/spark",
-            "tests/audit",
-            "tests/interleaving",
-            "tests/anywhere",
-            "tests/docs",
-            "tests/cli",
+            *("tests/interleaving", "tests/spark/oracle", "tests/sources", "tests/audit", "tests/spark"),
+            *("tests/docs/test_pages.py", "tests/cli", "tests/anywhere", "tests/docs"),
         ),
-        ("-n", "2", "--dist", "worksteal"),
+        FILE_BY_FILE,
     ),
-    Part("faults", ("tests/faults",)),
+    Part("faults", ("tests/faults/test_kills.py", "tests/faults"), FILE_BY_FILE),
 )
 
 

@@ -73,7 +73,9 @@ def _write_out(select: exp.Select, scope: Scope, columns: Mapping[str, Sequence[
         found = [one for one in seen if one.name.lower() == reference.name.lower()]
         # more than one: ambiguous, and told as such
         if len(found) == 1:
-            reference.replace(found[0].value.copy())
+            value = found[0].value.copy()
+            is_output = reference.parent is select and not isinstance(value, exp.Column)
+            reference.replace(named(value, reference.name) if is_output else value)
 
 
 def _columns_of(source: exp.Expr, scope: Scope, columns: Mapping[str, Sequence[str]]) -> list[_Seen]:

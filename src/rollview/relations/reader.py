@@ -27,7 +27,7 @@ from rollview.engine.meter import Meter
 from rollview.relations.plans import check_reachable, plan_of
 from rollview.store import timed
 from rollview.store.folder import frame
-from rollview.store.multiset import col, signed
+from rollview.store.multiset import separate, signed
 from rollview.store.timed import Stored
 from rollview.store.writing import named_failures
 
@@ -111,8 +111,7 @@ class Reader:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.TABLE:
             return changes
-        copies = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), sf.abs(COUNT).cast("int")))
-        return changes.select(*map(col, relation.schema.names), copies.alias(COUNT), CSN)
+        return separate(changes, relation.schema, sf.col(CSN))
 
     @phase("prepare query")
     def run(

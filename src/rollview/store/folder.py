@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rollview.core import durable
 from rollview.core.lent import Lent
+from rollview.core.names import quoted
 from rollview.core.phases import phase
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
@@ -25,7 +26,7 @@ from rollview.store import links, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.log import DeltaLog
-from rollview.types.arrow import arrow_schema, arrow_type, quoted, spark_schema, spark_type
+from rollview.types.arrow import arrow_schema, arrow_type, spark_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

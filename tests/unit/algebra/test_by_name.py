@@ -17,7 +17,7 @@ COLUMNS = {"a": ("k", "g", "x"), "b": ("k", "g", "y"), "c": ("k", "G", "z")}
         ("SELECT k FROM a RIGHT JOIN b USING (k)", "SELECT `b`.`k` FROM a RIGHT JOIN b ON `a`.`k` = `b`.`k`"),
         (
             "SELECT k FROM a FULL JOIN b USING (k)",
-            "SELECT COALESCE(`a`.`k`, `b`.`k`) FROM a FULL JOIN b ON `a`.`k` = `b`.`k`",
+            "SELECT COALESCE(`a`.`k`, `b`.`k`) AS `k` FROM a FULL JOIN b ON `a`.`k` = `b`.`k`",
         ),
         (
             "SELECT x, z FROM a JOIN b USING (k) JOIN c USING (k, g)",
