@@ -206,8 +206,9 @@ def config_page() -> str:
         f"```yaml\n{project._TEMPLATE}```\n",
         table(("key", "value", "default", "meaning"), rows),
         "Anything else in the file is refused. In place of the catalog's URL or a Spark setting, `env:NAME` takes it\n"
-        "from the environment and `file:PATH` from a file, relative to the project; so no secret has to be\n"
-        "in the file.\n",
+        "from the environment and `file:PATH` from a file, relative to the project; a secret in the file itself is\n"
+        "refused. A file that belongs to another user is [refused](../../SECURITY.md) too, because its settings run\n"
+        "code.\n",
         "## Sources\n",
         table(("key of a source", "value", "default", "meaning"), _rows(project.SourceConfig, _OF_SOURCE)),
         "A table is its name at the source, `NAME=TABLE`, or:\n",
@@ -261,6 +262,7 @@ _OF_TABLE = {
     "copy": "as for the source, for this table",
 }
 _VARIABLES = {
+    project.SAFE: "folders of projects that belong to other users and are trusted, as in `PATH`",
     "SPARK_REMOTE": "the address of a Spark Connect server, where the file names no `master` or `remote`",
     "JAVA_HOME": "the Java that Spark runs on; then `java` on the PATH, then the `java` extra; at least version 17",
     "PYSPARK_PYTHON": "the Python of Spark's workers; the one that runs rollview by default",

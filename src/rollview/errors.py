@@ -8,6 +8,7 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── SqlError              the text is wrong; says where
 │   │   ├── NotDeterministic  a value that the rows do not determine
 │   │   └── Unsupported       right SQL that rollview does not take
+│   │       └── Unsafe        it would run code or read files; taken only when allowed
 │   ├── InUse                 others depend on it
 │   └── OutOfReach            a csn or moment that cannot be read or rolled to
 ├── ConstraintViolated        a transaction broke a declared constraint
@@ -101,6 +102,19 @@ class NotDeterministic(SqlError):
 
 class Unsupported(SqlError):
     code = "unsupported"
+
+
+class Unsafe(Unsupported):
+    code = "unsafe"
+
+    def __init__(self, name: str, reason: str, line: int | None, column: int | None) -> None:
+        super().__init__(
+            f"'{name}' is not taken from a statement: {reason}.",
+            line=line,
+            column=column,
+            hint="Where you trust the text: --allow-unsafe, in Python allow_unsafe=True. A view can never use it.",
+            name=name,
+        )
 
 
 class InUse(UsageError):
@@ -238,8 +252,8 @@ class OutsideFolder(SourceStopped):
     def __init__(self, source: str, path: str, target: str, folder: str) -> None:
         super().__init__(
             f"Source '{source}' would read '{target}' for '{path}', which is outside of its folder '{folder}'.",
-            hint="Put the file into the folder. To read anywhere on this machine, remove the source, "
-            "and add it with the option allow_outside: true.",
+            hint="Put the file into the folder. To read anywhere on this machine, give the source the option "
+            f"allow_outside: true in rollview.yaml, and run: rollview source add {source}",
             source=source,
             path=path,
             target=target,
@@ -266,7 +280,8 @@ class SpoolFull(SourceStopped):
     def __init__(self, source: str, limit: int) -> None:
         super().__init__(
             f"Source '{source}' has more rows in one transaction or copy than may be on disk at once, {limit:,} bytes.",
-            hint="Raise spool_limit in rollview.yaml, if the warehouse's disk has the room, and capture it again.",
+            hint="If the warehouse's disk has the room, give the source a larger option spool_limit in rollview.yaml, "
+            f"run 'rollview source add {source}', and capture it again.",
             source=source,
             limit=limit,
         )

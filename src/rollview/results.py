@@ -200,6 +200,8 @@ class ViewStatus(Result):
     """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
 
     ``state``: ok, stopped (told in ``problem``), schema_changed, or degraded where something is in quarantine.
+    Of a view that is behind: how many commits came per second in the last minute, how many its last steps did per
+    second of work, and when it will have caught up if both go on; None where nobody can say.
     """
 
     name: str
@@ -213,6 +215,9 @@ class ViewStatus(Result):
     last_mode: str | None
     problem: str | None
     state: str = "ok"
+    commits_per_second_in: float | None = None
+    commits_per_second_done: float | None = None
+    catches_up_in_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +372,15 @@ class SourceStatus(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogRows(Result):
+    """How many rows the catalog has of what grows with every commit and every step."""
+
+    ledger: int
+    changes: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status(Result):
     csn: Csn
     time: datetime
@@ -374,6 +388,7 @@ class Status(Result):
     views: tuple[ViewStatus, ...]
     sources: tuple[SourceStatus, ...] = ()
     held: tuple[HeldTransaction, ...] = ()
+    catalog: CatalogRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

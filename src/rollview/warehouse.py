@@ -49,9 +49,7 @@ class Warehouse:
         order: Order | None = None,
     ) -> None:
         self.root = root
-        self.catalog = catalog
-        self.order = order or Order()
-        self._place = Workplace(root / DATA_FOLDER, catalog, spark, conf, self.order)
+        self._place = Workplace(root / DATA_FOLDER, catalog, spark, conf, order or Order())
 
     @classmethod
     def create(cls, root: str | os.PathLike[str], catalog_url: str | None = None) -> Warehouse:
@@ -113,6 +111,10 @@ class Warehouse:
         self.close()
 
     @property
+    def catalog(self) -> Catalog:
+        return self._place.catalog
+
+    @property
     def spark(self) -> SparkSession:
         return self._place.spark
 
@@ -121,16 +123,20 @@ class Warehouse:
 
     # Statements
 
-    def sql(self, *statements: str) -> tuple[results.StatementResult, ...]:
+    def sql(self, *statements: str, allow_unsafe: bool = False) -> tuple[results.StatementResult, ...]:
         """Run statements in order. Neighbouring INSERT, UPDATE, DELETE and MERGE are one transaction.
 
-        An error's fact ``done`` names the statements before it that stay done.
+        An error's fact ``done`` names the statements before it that stay done. ``allow_unsafe``: statements may call
+        Java, run programs and read files outside the warehouse; views never.
         """
-        return sql.run_statements(self._place, statements)
+        return sql.run_statements(self._place, statements, allow_unsafe=allow_unsafe)
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Changes to several tables, committed together when the block ends without an error (or by ``commit``)."""
-        return sql.transaction(self._place)
+    def transaction(self, *, allow_unsafe: bool = False) -> AbstractContextManager[Transaction]:
+        """Changes to several tables, committed together when the block ends without an error (or by ``commit``).
+
+        ``allow_unsafe``: as for ``sql``.
+        """
+        return sql.transaction(self._place, allow_unsafe=allow_unsafe)
 
     def drop_table(self, name: str) -> None:
         """``DROP TABLE``: refused while a view or a foreign key needs the table."""

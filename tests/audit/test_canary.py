@@ -106,9 +106,8 @@ def shop(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFacto
             for name, value in secrets.items():
                 patch.setenv(name, value)
             start_project(folder, "env:SHOP_CATALOG")
-            (folder / "rollview.yaml").write_text(
-                SETTINGS.format(port=port).replace("[accounts]", f"[{schema}.accounts]")
-            )
+            settings = SETTINGS.format(port=port, table=f"{schema}.accounts")
+            (folder / "rollview.yaml").write_text(settings)
             (folder / "pin").write_text(f"{PIN}\n")
             yield Shop(folder, environment, catalog, port)
 

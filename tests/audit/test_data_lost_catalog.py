@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,10 +20,13 @@ from rollview import errors
 from rollview.catalog import Catalog, address
 from rollview.catalog import tables as t
 from rollview.catalog.database import Database
+from rollview.catalog.pulse import Pulse
+from rollview.cli.text import TextOutput
 from rollview.core import marks
 from rollview.core.interval import Interval
 from rollview.publish.belonging import prepare
-from rollview.publish.step import drop, recorded
+from rollview.publish.recover import discard_abandoned
+from rollview.publish.step import begin, drop, recorded
 from rollview.warehouse import Warehouse
 from tests.servers.postgres import PostgresServer, postgres_server
 from tests.unit.maintain.small import HOMES, Small
@@ -233,6 +239,91 @@ def test_01_data_without_an_id_are_not_given_to_a_catalog_that_does_not_know_the
     assert marks.find_id(small.data) is None
 
 
+# 7. A crashed container is never cleaned up.
+
+IN_A_CONTAINER = ("unshare", "--map-root-user", "--pid", "--fork", "--mount-proc")
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from rollview.core.interval import Interval
+from rollview.publish.step import begin
+from rollview.warehouse import Warehouse
+
+root, url, home, place = sys.argv[1:]
+warehouse = Warehouse.open(root, url)
+path = f"{home}/delta/{place}"
+begin(warehouse.catalog, None, Path(root, "data"), "t", "commit", Interval(2, 3), (path,))
+Path(root, "data", path).mkdir()
+Path(root, "data", path, "part-0.parquet").write_bytes(b"x")
+print("written", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_07_what_a_crashed_container_left_is_taken_away(small: Small, url: str) -> None:
+    if subprocess.run([*IN_A_CONTAINER, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine does not let us make a process namespace")
+    place = small.data / HOMES["t"] / "delta" / f"s-{'c' * 32}"
+    program = [sys.executable, "-c", DIES, str(small.warehouse.root), url, HOMES["t"], place.name]
+    ended = subprocess.run([*IN_A_CONTAINER, *program], capture_output=True, text=True, check=False)
+    assert ended.stdout == "written\n", ended.stderr
+    catalog = small.warehouse.catalog
+    assert discard_abandoned(catalog, small.data) == (), "it may be alive, as far as can be seen from here"
+    small.warehouse.maintain(grace=NOW)
+    assert place.exists()
+    silent_for_long(url)
+    assert [step.relation for step in discard_abandoned(catalog, small.data)] == ["t"]
+    assert not place.exists()
+    assert catalog.steps(status="running") == catalog.steps(status="abandoned") == ()
+
+
+def test_07_a_step_whose_lease_token_moved_on_is_abandoned_and_cannot_be_published(small: Small, url: str) -> None:
+    catalog, place = small.warehouse.catalog, f"{HOMES['t']}/delta/s-{'c' * 32}"
+    with catalog.lease("relation:t") as lease:
+        step = begin(catalog, lease, small.data, "t", "fold", Interval(2, 2), (place,))
+        (small.data / place).mkdir()
+        assert discard_abandoned(catalog, small.data) == ()
+    with Catalog.open(url) as other, other.lease("relation:t"):
+        assert [one.id for one in discard_abandoned(other, small.data)] == [step.id]
+    assert not (small.data / place).exists()
+    with pytest.raises(errors.LostLease), step.publish(None):
+        pass
+
+
+def test_07_a_slow_process_elsewhere_cannot_publish_what_was_taken_away(small: Small, url: str) -> None:
+    """No lease is held while a transaction stages its rows; the step itself is what it loses."""
+    catalog = small.warehouse.catalog
+    step = begin(catalog, None, small.data, "t", "commit", Interval(2, 3), ())
+    with closing(Database(address.parse(url))) as database, database.write() as connection:
+        connection.execute(
+            t.step.update().where(t.step.c.id == step.id).values(owner="ann@elsewhere pid 1 (00000000 1)")
+        )
+    silent_for_long(url)
+    assert [one.id for one in discard_abandoned(catalog, small.data)] == [step.id]
+    with pytest.raises(errors.LostLease, match=f"step {step.id}"), step.publish(None):
+        pass
+
+
+def test_07_a_step_that_goes_on_gives_signs_of_life(url: str) -> None:
+    with Catalog.create(url) as catalog, closing(Database(address.parse(url))) as database:
+        pulse = Pulse(database, every=0.01)
+        with catalog.write() as writer:
+            step = writer.begin_step("t", "fold", Interval(0, 0), "me@here pid 1", ())
+        silent_for_long(url)
+        pulse.begun([step])
+        while catalog.abandoned(lambda _: True):
+            time.sleep(0.01)
+        pulse.ended([step])
+        pulse.stop()
+
+
+def silent_for_long(url: str) -> None:
+    """As if no running step had been heard of for a day."""
+    with closing(Database(address.parse(url))) as database, database.write() as connection:
+        expires = database.now(connection) - timedelta(days=1)
+        connection.execute(t.step.update().where(t.step.c.status == "running").values(expires=expires))
+
+
 # 10. DROP removes files at once.
 
 
@@ -261,6 +352,17 @@ def test_10_the_data_folder_is_synced_when_a_folder_is_made_in_it(
     prepare(small.data, 1, [home])
     assert synced[-1] == str(small.data)
     assert str(small.data / home) in synced
+
+
+# 11. Ledger, change and step rows grow for ever.
+
+
+def test_11_status_shows_how_many_rows_the_catalog_has(small: Small, capsys: pytest.CaptureFixture[str]) -> None:
+    grow(small, 3)
+    status = small.warehouse.status()
+    assert status.to_json()["catalog"] == {"ledger": 5, "changes": 5, "steps": 2}
+    TextOutput().show(status)
+    assert "Catalog rows: ledger 5, changes 5, steps 2." in capsys.readouterr().out
 
 
 # From the notes: an empty staging folder that could not be removed.

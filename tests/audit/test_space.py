@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rollview.errors import SpoolFull
+from rollview.errors import AlreadyExists, SpoolFull
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Write, account, capture, stored
@@ -62,7 +62,7 @@ def everything_on_disk(bank: SqliteHarness, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def folders(warehouse: Warehouse) -> set[str]:
-    return {path.name for path in (warehouse.root / "data").iterdir()}
+    return {path.name for path in (warehouse.root / "data").iterdir() if path.is_dir()}
 
 
 def kept(warehouse: Warehouse) -> set[str]:
@@ -105,17 +105,21 @@ def test_what_is_copied_again_on_disk_is_the_same(empty_warehouse: Warehouse, ba
     assert {step.status for step in empty_warehouse.catalog.steps() if step.kind == "spool"} == {"done"}
 
 
-@pytest.mark.parametrize("request_", ["capture", "resnapshot"])
+@pytest.mark.parametrize(
+    ("request_", "step"),
+    [("capture", "capture.computed"), ("capture", "spool.published"), ("resnapshot", "capture.computed")],
+)
 def test_the_spool_of_a_killed_process_is_taken_away(
-    empty_warehouse: Warehouse, bank: SqliteHarness, request_: str
+    empty_warehouse: Warehouse, bank: SqliteHarness, request_: str, step: str
 ) -> None:
     empty_warehouse.add_source("bank", bank.settings())
     bank.write(Write("account", None, account(10, "new", None)))
-    done = run(request_, empty_warehouse.root, -1, fault="capture.staged")
+    done = run(request_, empty_warehouse.root, -1, fault=step)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    (spool,) = [path for path in (empty_warehouse.root / "data").iterdir() if path.name.startswith("x-")]
-    assert any(spool.rglob("*.arrow"))
-    assert [step.kind for step in empty_warehouse.catalog.steps(status="running")].count("spool") == 1
+    left = [path for path in (empty_warehouse.root / "data").iterdir() if path.name.startswith("x-")]
+    running = [one.kind for one in empty_warehouse.catalog.steps(status="running")]
+    assert (len(left), running.count("spool")) == ((0, 0) if step == "spool.published" else (1, 1))
+    assert all(any(spool.rglob("*.arrow")) for spool in left)
     with Warehouse.open(empty_warehouse.root) as warehouse:
         if request_ == "resnapshot":
             warehouse.resnapshot("bank")
@@ -140,6 +144,24 @@ def test_a_spool_beyond_its_limit_stops_the_source_with_the_reason(
     (source,) = empty_warehouse.sources()
     assert source.state == "spool_full"
     assert stored(empty_warehouse, "note") == before
+    larger = SourceSettings(settings.kind, settings.address, settings.tables, {"spool_limit": "1 MB"})
+    assert empty_warehouse.add_source("bank", larger).tables == ()
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+    empty_warehouse.add_source("bank", small)
     with pytest.raises(SpoolFull, match="on disk at once"):
         empty_warehouse.resnapshot("bank")
+    assert empty_warehouse.sources()[0].state == "spool_full"
     assert folders(empty_warehouse) == kept(empty_warehouse)
+
+
+def test_options_that_change_what_rows_mean_are_not_taken(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    settings = bank.settings()
+    empty_warehouse.add_source("bank", settings)
+    for options in ({}, {"in_place": "false"}, {"spool_limit": "1 MB", "file_order": "natural"}):
+        other = SourceSettings(settings.kind, settings.address, settings.tables, options)
+        with pytest.raises(AlreadyExists):
+            empty_warehouse.add_source("bank", other)
+    fewer = SourceSettings(settings.kind, settings.address, settings.tables[:1], {"spool_limit": "1 MB"})
+    with pytest.raises(AlreadyExists):
+        empty_warehouse.add_source("bank", fewer)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rollview import errors
+from rollview.algebra.unsafe import refuse_unsafe
+from rollview.cli.main import main
 from rollview.core import ownership
 from rollview.engine import archive, java
 from rollview.project import SAFE, find_project, start_project
@@ -161,6 +165,18 @@ def test_a_cache_of_another_user_is_not_used(home: Path) -> None:
 
 
 @needs_root
+def test_what_stands_in_for_the_cache_is_gone_with_the_process(home: Path, tmp_path: Path) -> None:
+    home.mkdir(parents=True)
+    give(home)
+    code = "import os; from rollview.engine import java; print(java.cache_folder(os.environ))"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    stand_in = Path(done.stdout.strip())
+    assert stand_in.parent == tmp_path
+    assert not stand_in.exists()
+
+
+@needs_root
 def test_a_class_archive_of_another_user_is_not_used(home: Path) -> None:
     found = java.find_java()
     stored = archive.archive_path(found)
@@ -191,3 +207,91 @@ def test_java_does_not_inherit_variables_that_hold_secrets(home: Path, tmp_path:
     ).stdout
     assert "OTHER=seen" in told
     assert "BANK_URL" not in told
+
+
+# SQL that somebody else wrote
+
+CALLS = [
+    "SELECT java_method('java.lang.System', 'getProperty', 'user.home')",
+    "SELECT `reflect`('java.lang.System', 'getProperty', 'user.home')",
+    "SELECT system.builtin.Try_Reflect /* x */ ('java.lang.System', 'getProperty', 'user.home')",
+    "SELECT IDENTIFIER('ref' || 'lect')('java.lang.System', 'getProperty', 'user.home')",
+    "SELECT TRANSFORM (1) USING 'cat' AS (x STRING)",
+    'FROM (SELECT 1 AS a) MAP a USING "cat" AS x',
+    "FROM (SELECT 1 AS a) REDUCE a USING 'cat' AS x",
+    "SELECT * FROM read_files('/etc/passwd')",
+    "SELECT * FROM IDENTIFIER('text.`/etc/passwd`')",
+]
+PATHS = ["SELECT * FROM text.`/etc/passwd`", "SELECT * FROM csv.`file:/etc/passwd` AS t", "TABLE binaryFile.`/etc/*`"]
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_a_text_that_runs_code_or_reads_files_is_refused_by_its_words(text: str) -> None:
+    with pytest.raises(errors.Unsafe) as caught:
+        refuse_unsafe(f"INSERT INTO t\n{text}")
+    assert caught.value.facts["line"] == 2
+    assert "--allow-unsafe" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 'reflect (x) USING', transform(a, x -> x + 1) FROM r JOIN s USING (k) -- reflect(",
+        "SELECT reflect, identifier FROM t",
+        "MERGE INTO t USING s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = 'reflect('",
+    ],
+)
+def test_what_only_looks_like_it_is_taken(text: str) -> None:
+    refuse_unsafe(text)
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    from rollview.engine import session
+
+    spark = session.start({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
+    root = tmp_path_factory.mktemp("strangers") / "warehouse"
+    Warehouse.create(root).close()
+    with Warehouse.open(root, spark=spark) as opened:
+        opened.sql("CREATE TABLE t (a STRING)", "INSERT INTO t VALUES ('x')")
+        yield opened
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("text", [*CALLS, *PATHS])
+def test_no_statement_and_no_view_runs_code_or_reads_files(warehouse: Warehouse, text: str) -> None:
+    changes = (f"INSERT INTO t {text}", f"DELETE FROM t WHERE a IN ({text})", f"CREATE TABLE made AS {text}")
+    for statement in (text, *changes, f"CREATE MATERIALIZED VIEW v AS {text}"):
+        with pytest.raises(errors.SqlError):
+            warehouse.sql(statement)
+        with pytest.raises(errors.SqlError), warehouse.transaction() as transaction:
+            (transaction.query if statement == text else transaction.sql)(statement)
+    with pytest.raises(errors.SqlError):
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW v AS {text}")
+    assert [row.a for row in warehouse.read("t").collect()] == ["x"]
+    assert set(warehouse.snapshot().relations) == {"t"}
+
+
+@pytest.mark.spark
+def test_what_is_allowed_runs(warehouse: Warehouse, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\n")
+    read = f"SELECT value AS a FROM text.`{tmp_path / 'lines'}`"
+    with pytest.raises(errors.Unsafe, match="it reads any file"):
+        warehouse.sql(read)
+    for text, found in ((read, "one"), (CALLS[0].replace("')", "') AS a"), str(Path.home()))):
+        (answer,) = warehouse.sql(text, allow_unsafe=True)
+        assert answer.rows is not None
+        assert [row.a for row in answer.rows.collect()] == [found]
+    warehouse.sql(f"CREATE TABLE copied AS {read}", f"INSERT INTO copied {read}", allow_unsafe=True)
+    with warehouse.transaction(allow_unsafe=True) as transaction:
+        transaction.sql(f"INSERT INTO copied {read}")
+    assert [row.a for row in warehouse.read("copied").collect()] == ["one"] * 3
+    with pytest.raises(errors.SqlError):
+        warehouse.sql(f"CREATE MATERIALIZED VIEW v AS {read}", allow_unsafe=True)
+    warehouse.drop_table("copied")
+
+
+def test_help_says_that_a_python_file_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["view", "create", "--help"])
+    assert "run as a program" in capsys.readouterr().out

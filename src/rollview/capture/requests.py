@@ -48,7 +48,8 @@ def add(
     on_progress: OnProgress | None = None,
     declared: Sequence[Declared] = (),
 ) -> Copied:
-    """A new source, its tables copied. What a cut-off attempt with the same settings began is finished.
+    """A new source, its tables copied. What a cut-off attempt with the same settings began is finished. One that is
+    there takes options that say only how it is captured; nothing is copied then.
 
     ``declared``: views that are to come, for tables of which only what views need is copied.
     """
@@ -56,10 +57,20 @@ def add(
         present = next((record for record in catalog.sources() if record.name.lower() == name.lower()), None)
         if present is None:
             _record(catalog, name, settings, declared)
+        elif _takes_options(present, settings):
+            with catalog.write() as writer:
+                writer.sources.set_settings(present.name, {**present.settings, "options": dict(settings.options)})
+            return {}
         elif present.state != COPYING or whole(SourceSettings.from_json(present.settings)) != whole(settings):
             raise AlreadyExists("source", present.name, hint="Remove it first, or give the new one another name.")
     reach("source.recorded")
     return finish_copy(catalog, root, name, on_progress)
+
+
+def _takes_options(present: SourceRecord, settings: SourceSettings) -> bool:
+    before = SourceSettings.from_json(present.settings)
+    is_same = whole(replace(before, options=settings.options)) == whole(settings)
+    return present.state not in (COPYING, REMOVING) and is_same and settings.changes_options(before)
 
 
 def finish_copy(catalog: Catalog, root: Path, name: str, on_progress: OnProgress | None = None) -> Copied:

@@ -14,7 +14,8 @@ from uuid import uuid4
 from rollview.catalog import Catalog, SourceRecord
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError
-from rollview.publish.recover import discard, let_go, this_owner
+from rollview.publish.recover import discard, let_go
+from rollview.publish.step import RunningStep, begin
 from rollview.sources.settings import SourceSettings
 from rollview.sources.space import Space
 
@@ -34,14 +35,13 @@ class _Folder:
         self._catalog = catalog
         self._root = root
         self._source = source
-        self._step: int | None = None
+        self._step: RunningStep | None = None
         self._name = f"x-{uuid4().hex}"
 
     def make(self) -> Path:
         at = self._catalog.snapshot().moment.csn
-        with self._catalog.write() as writer:
-            self._step = writer.begin_step(self._source, "spool", Interval(at, at), this_owner(), (self._name,))
-        (self._root / self._name).mkdir(parents=True)
+        folders = (self._name,)
+        self._step = begin(self._catalog, None, self._root, self._source, "spool", Interval(at, at), folders)
         return self._root / self._name
 
     def take_away(self) -> None:
@@ -49,8 +49,8 @@ class _Folder:
             return
         discard(self._root, self._name)
         try:
-            with self._catalog.write() as writer:
-                writer.finish_step(self._step, "done")
-        # What the block has done matters more; the next recovery ends the step.
+            with self._step.publish(None):
+                """Nothing is to be seen of it."""
+        # What was captured matters more; the next recovery ends the step.
         except RollviewError:
-            let_go(self._root, self._step)
+            let_go(self._root, self._step.id)

@@ -15,6 +15,7 @@ from typing import Self
 from rollview.catalog import address, leases, migrate, moments, reading, sources
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
+from rollview.catalog.pulse import Pulse
 from rollview.catalog.values import (
     ChangeCount,
     HeldPart,
@@ -44,6 +45,7 @@ class Catalog:
     def __init__(self, database: Database, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._database = database
         self._lease_seconds = lease_seconds
+        self._pulse = Pulse(database)
 
     @classmethod
     def create(
@@ -84,6 +86,7 @@ class Catalog:
         self.close()
 
     def close(self) -> None:
+        self._pulse.stop()
         self._database.close()
 
     def identity(self) -> Identity:
@@ -146,6 +149,11 @@ class Catalog:
         with self._database.read() as connection:
             return reading.read_last_step(connection, relation, kind)
 
+    def row_counts(self) -> tuple[int, int, int]:
+        """How many rows there are of the ledger, of changes and of steps: what grows with use."""
+        with self._database.read() as connection:
+            return reading.read_row_counts(connection)
+
     def settled(self, relation: str) -> datetime | None:
         """When a step of the relation last ended: since then its pins are as they are."""
         with self._database.read() as connection:
@@ -194,11 +202,30 @@ class Catalog:
     def write(self, *leases: Lease | None) -> Iterator[CatalogWriter]:
         """One transaction: all of the block's changes, or none if it raises. LostLease if another took over."""
         with phase("catalog"), self._database.write() as connection:
-            writer = CatalogWriter(connection, self._database.wall_clock)
-            for lease in leases:
-                if lease is not None:
-                    lease.verify(connection)
+            held = [lease for lease in leases if lease is not None]
+            tokens = {thing: token for lease in held for thing, token in lease.tokens.items()}
+            writer = CatalogWriter(connection, self._database.wall_clock, tokens)
+            for lease in held:
+                lease.verify(connection)
             yield writer
+        self._pulse.begun(writer.begun - writer.ended)
+        self._pulse.ended(writer.ended)
+
+    def let_go(self, *step_ids: int) -> None:
+        """This process has done with steps that go on in the catalog: it gives no more signs of life of them."""
+        self._pulse.ended(step_ids)
+
+    def abandoned(self, is_elsewhere: Callable[[Step], bool]) -> tuple[Step, ...]:
+        """Steps that nobody may finish any more: taken for abandoned before; a lease of theirs was acquired again; or,
+        of a process that cannot be seen from here, without a sign of life for long."""
+        with self._database.read() as connection:
+            now = self._database.now(connection)
+            tokens = leases.read_tokens(connection)
+            running = reading.read_steps(connection, None, None, "running")
+            left = reading.read_steps(connection, None, None, "abandoned")
+        moved = [step for step in running if any(tokens.get(thing, 0) > token for thing, token in step.tokens.items())]
+        silent = [step for step in running if step.expires is not None and step.expires <= now and is_elsewhere(step)]
+        return tuple({step.id: step for step in (*left, *moved, *silent)}.values())
 
     def verify(self, lease: Lease) -> None:
         """LostLease unless it is still held."""

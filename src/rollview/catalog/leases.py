@@ -114,6 +114,11 @@ def read_leases(connection: sa.Connection, now: datetime) -> tuple[LeaseInfo, ..
     return tuple(_info(row) for row in rows if not _is_free(row, now))
 
 
+def read_tokens(connection: sa.Connection) -> Mapping[str, int]:
+    """The newest token of everything that was ever leased."""
+    return {row.thing: row.token for row in connection.execute(sa.select(t.lease.c.thing, t.lease.c.token))}
+
+
 def lock_rows(connection: sa.Connection, things: Sequence[str]) -> Sequence[sa.Row[Any]]:
     """Always in the same order, so that two who lock several never wait for each other."""
     query = sa.select(t.lease).where(t.lease.c.thing.in_(things)).order_by(t.lease.c.thing)

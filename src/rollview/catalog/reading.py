@@ -69,6 +69,13 @@ def read_snapshot(connection: sa.Connection) -> Snapshot:
     return Snapshot(moment, {relation.name: relation for relation in relations})
 
 
+def read_row_counts(connection: sa.Connection) -> tuple[int, int, int]:
+    """How many rows there are of the ledger, of changes and of steps."""
+    counts = (sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in (t.ledger, t.change, t.step))
+    ledger, changes, steps = connection.execute(sa.select(*counts)).one()
+    return ledger, changes, steps
+
+
 def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int | None) -> tuple[LedgerEntry, ...]:
     query = sa.select(t.ledger).order_by(t.ledger.c.csn.desc()).limit(limit)
     if interval is not None:

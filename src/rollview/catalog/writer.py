@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,6 +19,7 @@ from rollview import errors
 from rollview.catalog import graph, reading
 from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
+from rollview.catalog.pulse import LIFE
 from rollview.catalog.sources import SourceWriter
 from rollview.catalog.values import (
     Change,
@@ -42,9 +44,15 @@ _TICK = timedelta(microseconds=1)
 
 
 class CatalogWriter:
-    def __init__(self, connection: sa.Connection, wall_clock: WallClock) -> None:
+    def __init__(
+        self, connection: sa.Connection, wall_clock: WallClock, tokens: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
+        """``tokens``: those of the leases under which the transaction writes."""
         self._connection = connection
         self._wall_clock = wall_clock
+        self._tokens = tokens
+        self.begun: set[int] = set()
+        self.ended: set[int] = set()
         self._moment = reading.read_moment(connection, lock=True)
         self.sources = SourceWriter(connection, wall_clock)
 
@@ -176,10 +184,14 @@ class CatalogWriter:
         """Record a step before its first effect. Its relation need not exist yet."""
         about = {"relation": relation, "folded": folded(relation), "relation_id": self._find_id(relation)}
         bounds = {"after": interval.after, "through": interval.through}
-        state = {"status": "running", "started": self._wall_clock(), "owner": owner}
+        now = self._wall_clock()
+        state = {"status": "running", "started": now, "expires": now + LIFE, "owner": owner}
         insert = t.step.insert().values(kind=kind, folders=list(folders), profile={}, **about, **bounds, **state)
         self._connection.execute(t.identity.update().values(begun=t.identity.c.begun + 1))
-        return int(self._connection.execute(insert.returning(t.step.c.id)).scalar_one())
+        insert = insert.values(tokens=dict(self._tokens))
+        step_id = int(self._connection.execute(insert.returning(t.step.c.id)).scalar_one())
+        self.begun.add(step_id)
+        return step_id
 
     def identity(self) -> Identity:
         """As this transaction sees it: the steps that it begins are counted."""
@@ -190,10 +202,27 @@ class CatalogWriter:
         self._connection.execute(t.identity.update().values(**values))
 
     def finish_step(self, step_id: int, status: StepStatus, profile: Mapping[str, Any] | None = None) -> None:
+        """LostLease if the step was taken for abandoned meanwhile: what it wrote may be gone."""
         values = {"status": status, "finished": self._wall_clock(), "profile": dict(profile or {})}
-        update = t.step.update().where(t.step.c.id == step_id).values(**values)
-        if self._connection.execute(update).rowcount == 0:
+        one = t.step.c.id == step_id
+        if self._connection.execute(t.step.update().where(one, t.step.c.status == "running").values(**values)).rowcount:
+            self.ended.add(step_id)
+            return
+        if self._connection.execute(sa.select(t.step.c.id).where(one)).first() is None:
             raise errors.NotFound("step", str(step_id))
+        raise errors.LostLease(f"step {step_id}")
+
+    def abandon_steps(self, step_ids: Iterable[int]) -> None:
+        """From here on nobody can finish them: what they wrote is about to go."""
+        self._set_status(step_ids, "running", status="abandoned")
+
+    def undo_steps(self, step_ids: Iterable[int]) -> None:
+        """What abandoned steps wrote is gone; idempotent."""
+        self._set_status(step_ids, "abandoned", status="undone", finished=self._wall_clock())
+
+    def _set_status(self, step_ids: Iterable[int], before: StepStatus, **values: Any) -> None:
+        chosen = t.step.c.id.in_(tuple(step_ids)) & (t.step.c.status == before)
+        self._connection.execute(t.step.update().where(chosen).values(**values))
 
     def _next_moments(self, count: int, expect: Csn | None) -> list[Moment]:
         csn = self._moment.csn + 1

@@ -26,6 +26,10 @@ app = typer.Typer()
 Limit = Annotated[
     int | None, typer.Option("--limit", "-n", min=0, help="Show at most this many rows of a query; 0 shows all.")
 ]
+AllowUnsafe = Annotated[
+    bool,
+    typer.Option("--allow-unsafe", help="Let statements call Java, run programs and read files outside the warehouse."),
+]
 
 
 @command(app, "init")
@@ -53,6 +57,7 @@ def sql(
     statements: Annotated[list[str] | None, typer.Argument(help="SQL text; '-' reads it from stdin.")] = None,
     file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="Read statements from a file.")] = None,
     limit: Limit = None,
+    allow_unsafe: AllowUnsafe = False,
 ) -> None:
     """Run SQL. Changes of several statements are one transaction: all of them or none.
 
@@ -71,12 +76,12 @@ def sql(
     if not pieces:
         raise UsageError("There is no SQL to run.", hint="Give statements, or a file with -f.")
     with run.warehouse() as warehouse, run.working("Running SQL"):
-        answers = run_statements(warehouse, pieces, run.limit(limit))
+        answers = run_statements(warehouse, pieces, run.limit(limit), allow_unsafe)
     run.output.show(answers)
 
 
 @command(app, "shell")
-def shell(run: Invocation, limit: Limit = None) -> None:
+def shell(run: Invocation, limit: Limit = None, allow_unsafe: AllowUnsafe = False) -> None:
     """Type SQL statement by statement in one warm Spark session.
 
     Each statement ends with a semicolon and is a transaction of its own, unless BEGIN; and COMMIT; hold several
@@ -85,7 +90,7 @@ def shell(run: Invocation, limit: Limit = None) -> None:
     from rollview.cli.shell import run_shell
 
     with run.warehouse() as warehouse:
-        run_shell(run, warehouse, run.limit(limit))
+        run_shell(run, warehouse, run.limit(limit), allow_unsafe)
 
 
 @command(app, "capture")
@@ -191,8 +196,11 @@ def log(
         run.output.show(Ledger(warehouse.catalog.ledger(Interval(after, end), limit or None)))
 
 
-def run_statements(warehouse: Warehouse, statements: tuple[str, ...], limit: int | None) -> StatementAnswers:
-    return StatementAnswers(tuple(_answer(result, limit) for result in warehouse.sql(*statements)))
+def run_statements(
+    warehouse: Warehouse, statements: tuple[str, ...], limit: int | None, allow_unsafe: bool = False
+) -> StatementAnswers:
+    done = warehouse.sql(*statements, allow_unsafe=allow_unsafe)
+    return StatementAnswers(tuple(_answer(result, limit) for result in done))
 
 
 def _answer(result: StatementResult, limit: int | None) -> StatementAnswer:

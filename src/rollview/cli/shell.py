@@ -29,6 +29,7 @@ class Shell:
     limit: int | None
     kept: list[str] | None = None
     typed: list[str] = field(default_factory=list)
+    allow_unsafe: bool = False
 
     @property
     def prompt(self) -> str:
@@ -70,7 +71,7 @@ class Shell:
             return
         try:
             with self.run.working("Running SQL"):
-                answers = run_statements(self.warehouse, statements, self.limit)
+                answers = run_statements(self.warehouse, statements, self.limit, self.allow_unsafe)
             self.run.output.show(answers)
         except RollviewError as error:
             self.run.output.error(error)
@@ -78,8 +79,8 @@ class Shell:
             self.run.output.note("Interrupted.")
 
 
-def run_shell(run: Invocation, warehouse: Warehouse, limit: int | None) -> None:
-    shell = Shell(run, warehouse, limit)
+def run_shell(run: Invocation, warehouse: Warehouse, limit: int | None, allow_unsafe: bool = False) -> None:
+    shell = Shell(run, warehouse, limit, allow_unsafe=allow_unsafe)
     interactive = sys.stdin.isatty()
     if interactive:
         run.output.note("SQL ends with a semicolon. BEGIN; … COMMIT; is one transaction. Leave with exit or Ctrl-D.")

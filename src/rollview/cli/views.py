@@ -33,6 +33,8 @@ def create(
 ) -> None:
     """Create views from .sql files, or from .py files that use @rollview.materialized_view.
 
+    A .py file is run as a program, with all that you may do: give only files that you trust.
+
     Example: rollview view create views/revenue_by_state.sql
 
     where the file says: CREATE MATERIALIZED VIEW revenue_by_state AS SELECT state, SUM(amount) AS revenue FROM ...

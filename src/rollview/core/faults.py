@@ -65,6 +65,7 @@ STEPS: dict[str, str] = {
     "remove.begun": "the source is marked as going, nothing is taken away",
     "remove.dropped": "the source no longer keeps changes for us",
     "drop.published": "the relation is out of the catalog, its files are still there",
+    "spool.published": "what was on disk because memory was too small is gone, and its step is done",
     "recover.found": "steps of dead processes are known, nothing is taken away yet",
     "recover.discarded": "one of their folders is gone, the steps still run",
     "recover.published": "their steps are undone",

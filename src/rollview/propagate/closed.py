@@ -19,6 +19,7 @@ from rollview.catalog import Relation, RelationKind
 from rollview.core.interval import Interval
 from rollview.core.names import CSN, physical, same
 from rollview.core.schema import ForeignKey
+from rollview.relations.plans import ClosedReferences
 from rollview.relations.reader import stored_as
 from rollview.store import parquet
 from rollview.store.datafile import safe_places
@@ -34,7 +35,7 @@ def closed_references(
     rows: Mapping[str, int],
     root: Path,
     interval: Interval,
-) -> frozenset[tuple[str, str]]:
+) -> ClosedReferences:
     looked_at = [
         relation
         for relation in relations

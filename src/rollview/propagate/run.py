@@ -14,12 +14,14 @@ from rollview.algebra.view import Mode
 from rollview.catalog import Catalog, Lease, Part
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
+from rollview.core.phases import phase
 from rollview.engine.meter import Meter
 from rollview.errors import EngineFailed
+from rollview.propagate.closed import closed_references
 from rollview.propagate.plan import PropagateStep
 from rollview.publish.step import NewVersion, RunningStep, recorded
 from rollview.relations.ahead import Ahead, ahead_of, delta_of
-from rollview.relations.plans import propagation_of
+from rollview.relations.plans import ClosedReferences, propagation_of
 from rollview.relations.prepared_query import standing_query
 from rollview.relations.reader import Reader
 from rollview.store.datafile import DataFile
@@ -51,7 +53,8 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
     paths = (f"{relation.folder}/delta/{place}",)
     with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running:
         running.begun()
-        files, ahead = _computed(reader, step, folder, place, meter, running) if step.moves else ((), None)
+        closed = _closed(reader, step)
+        files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if step.moves else ((), None)
         new = NewVersion(step.view, Part.DELTA, folder, pin, files)
         (logged,) = running.log([new], {"view": step.view, "interval": str(step.interval)})
         added = sum(file.rows for file in files)
@@ -60,23 +63,39 @@ def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Propagat
             publishing.show(logged, pin.after, step.interval.through)
             for stretch in _coarse(reader, step):
                 publishing.writer.add_coarse(step.view, stretch)
-    return Propagated(added, _terms(reader, step), ahead)
+    return Propagated(added, _terms(reader, step, closed), ahead)
 
 
-def _terms(reader: Reader, step: PropagateStep) -> tuple[TermNote, ...]:
+def _closed(reader: Reader, step: PropagateStep) -> ClosedReferences:
+    """What the keys in the deltas tell. They are read here, because a plan reads no rows."""
+    if not step.moves or step.mode is Mode.WHOLE:
+        return frozenset()
+    relations = [reader.snapshot.get(name) for name in step.motion]
+    with phase("keys"):
+        return closed_references(relations, step.motion, step.rows, reader.root, step.interval)
+
+
+def _terms(reader: Reader, step: PropagateStep, closed: ClosedReferences = frozenset()) -> tuple[TermNote, ...]:
     if not step.moves or step.mode is Mode.WHOLE:
         return ()
-    return propagation_of(reader.plan(step.view), step.circumstances(ahead=True)).terms
+    return propagation_of(reader.plan(step.view), step.circumstances(ahead=True, closed=closed)).terms
 
 
 def _computed(
-    reader: Reader, step: PropagateStep, folder: DeltaFolder, place: str, meter: Meter, running: RunningStep
+    reader: Reader,
+    step: PropagateStep,
+    closed: ClosedReferences,
+    where: tuple[DeltaFolder, str],
+    meter: Meter,
+    running: RunningStep,
 ) -> tuple[tuple[DataFile, ...], Ahead | None]:
+    folder, place = where
     # Analysing a query can fail as well as running it, and hurts no other view.
     with named_failures("compute the view's changes"):
-        collected = _collected_ahead(reader, step, meter) if step.ahead else None
+        collected = _collected_ahead(reader, step, closed, meter) if step.ahead else None
         if collected is None:
-            files = stage(folder, view_delta(reader, step), place, meter, LABEL, expected=step.work.delta_rows)
+            rows = view_delta(reader, step, closed)
+            files = stage(folder, rows, place, meter, LABEL, expected=step.work.delta_rows)
     ahead = None
     if collected is not None:
         summary = reader.plan(step.view).summary
@@ -88,24 +107,24 @@ def _computed(
     return files, ahead
 
 
-def _collected_ahead(reader: Reader, step: PropagateStep, meter: Meter) -> pa.Table | None:
+def _collected_ahead(reader: Reader, step: PropagateStep, closed: ClosedReferences, meter: Meter) -> pa.Table | None:
     """None if it is too large, or if a row of the view cannot be computed: that is for applying to say."""
     try:
-        return collect(_propagation(reader, step, ahead=True), meter, LABEL)
+        return collect(_propagation(reader, step, closed, ahead=True), meter, LABEL)
     except EngineFailed:
         return None
 
 
-def view_delta(reader: Reader, step: PropagateStep) -> DataFrame:
+def view_delta(reader: Reader, step: PropagateStep, closed: ClosedReferences = frozenset()) -> DataFrame:
     """The stored columns with ``_count`` and ``_csn``."""
     if step.mode is Mode.WHOLE:
         return _difference(reader, step)
-    return _propagation(reader, step, ahead=False)
+    return _propagation(reader, step, closed, ahead=False)
 
 
-def _propagation(reader: Reader, step: PropagateStep, *, ahead: bool) -> DataFrame:
+def _propagation(reader: Reader, step: PropagateStep, closed: ClosedReferences, *, ahead: bool) -> DataFrame:
     plan = reader.plan(step.view)
-    propagation = propagation_of(plan, step.circumstances(ahead=ahead))
+    propagation = propagation_of(plan, step.circumstances(ahead=ahead, closed=closed))
     if step.shuffles_little:
         standing = standing_query(reader, propagation, step.interval, step.view if plan.summary else None)
         if standing is not None:
@@ -150,5 +169,5 @@ def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
 
 def _profile(meter: Meter, step: PropagateStep, added: int) -> dict[str, object]:
     usage = meter.of(LABEL) + meter.of("stage")
-    read = {"delta_rows_read": step.work.delta_rows, "read_rows": step.work.read_rows}
+    read = {"delta_rows_read": step.work.delta_rows, "read_rows": step.work.read_rows, "commits": step.commits}
     return {**read, "delta_rows": added, **usage.to_json()}

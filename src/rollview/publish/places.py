@@ -57,7 +57,9 @@ class Places:
 
     def let_go(self) -> None:
         """Whether it was published is not known: recovery will see."""
-        let_go(self._root, *(step.id for step in self.steps))
+        steps = [step.id for step in self.steps]
+        self._catalog.let_go(*steps)
+        let_go(self._root, *steps)
 
     def discard_all_but(self, kept: tuple[str, ...]) -> None:
         for place, path in self._taken.items():

@@ -2,7 +2,9 @@
 
 Law: a step is recorded before its first file is written and finished in the transaction that publishes it. So a running
 step of a dead process was never published, and what it wrote is garbage, except what a pinned version names. A process
-that may live is left alone, except with a step that it could not give up itself: it says so.
+that may live is left alone, except with a step that it could not give up itself: it says so. A step whose lease
+another process took over, or of which a process elsewhere has given no sign of life for long, is abandoned: that is
+written first, so that its process, should it live, cannot publish it.
 """
 
 from __future__ import annotations
@@ -50,17 +52,18 @@ def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
     if not _abandoned(catalog, root):
         _forget(root)
         return ()
-    # A publication whose outcome is unknown holds the clock: in here it has happened, or it never will.
-    with catalog.write():
+    # A publication whose outcome is unknown holds the clock: in here it has happened, or it never will. Afterwards a
+    # process that only seemed dead cannot publish: its step is not its own any more.
+    with catalog.write() as writer:
         steps = _abandoned(catalog, root)
+        writer.abandon_steps(step.id for step in steps)
     # Read after the steps: what was published before its process died is pinned here.
     snapshot = catalog.snapshot()
     reach("recover.found")
     for step in steps:
         discard_unpinned(snapshot, root, step.folders)
     with catalog.write() as writer:
-        for step in steps:
-            writer.finish_step(step.id, "undone", step.profile)
+        writer.undo_steps(step.id for step in steps)
     _forget(root)
     reach("recover.published")
     return steps
@@ -68,7 +71,8 @@ def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
 
 def _abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
     running = catalog.steps(limit=None, status="running")
-    return tuple(step for step in running if _was_let_go(root, step) or _is_abandoned(step))
+    found = [step for step in running if _was_let_go(root, step) or _is_of_the_dead(step)]
+    return tuple({step.id: step for step in (*found, *catalog.abandoned(_is_elsewhere))}.values())
 
 
 def _forget(root: Path) -> None:
@@ -99,17 +103,25 @@ def discard(root: Path, path: str) -> None:
         shutil.rmtree(root / path, ignore_errors=True)
 
 
-def _is_abandoned(step: Step) -> bool:
+def _is_of_the_dead(step: Step) -> bool:
     owner = _OWNER.fullmatch(step.owner)
-    if owner is None:
+    if owner is None or not _is_here(owner):
         return False
+    return is_dead(Process(step.owner, this_process().machine, int(owner["pid"]), owner["started"] or ""))
+
+
+def _is_elsewhere(step: Step) -> bool:
+    """Whether its process cannot be seen from here: on another machine, or in another container of this one."""
+    owner = _OWNER.fullmatch(step.owner)
+    return owner is None or not _is_here(owner)
+
+
+def _is_here(owner: re.Match[str]) -> bool:
     me = this_process()
-    mine = re.fullmatch(_OWNER, me.owner)
-    if owner["machine"] is None:
-        here = mine is not None and owner["host"] == mine["host"]
-    else:
-        here = owner["machine"] == _short(me.machine)
-    return here and is_dead(Process(step.owner, me.machine, int(owner["pid"]), owner["started"] or ""))
+    if owner["machine"] is not None:
+        return owner["machine"] == _short(me.machine)
+    mine = _OWNER.fullmatch(me.owner)
+    return mine is not None and owner["host"] == mine["host"]
 
 
 def _is_pinned(snapshot: Snapshot, root: Path, path: str) -> bool:

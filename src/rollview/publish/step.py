@@ -119,6 +119,7 @@ class RunningStep:
                     writer.finish_step(step.id, "failed", step.profile)
         # The failure itself matters more; the next recovery cleans up, of this process or of another.
         except RollviewError as error:
+            self.catalog.let_go(self.id)
             let_go(self.root, self.id)
             _log.warning("step %d not given up: %s", self.id, error.message)
 

@@ -5,6 +5,7 @@ Law: Spark starts when a request first needs it. Before the first change, what d
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rollview.relations.reader import Reader
+
+RECOVER_SECONDS = 60.0
+"""How often a process that goes on looks for what others left."""
 
 
 class Workplace:
@@ -33,7 +37,7 @@ class Workplace:
         self.given = given
         self._conf = conf
         self._session: SparkSession | None = None
-        self._recovered = False
+        self._recovered: float | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -55,7 +59,9 @@ class Workplace:
         publish.check_belongs(self.catalog, self.data)
 
     def recover(self) -> None:
-        """Before the first change, and after one that ended badly: take away what was begun and will not go on."""
-        if not self._recovered or publish.has_let_go(self.data):
+        """Before the first change, from time to time, and after one that ended badly: take away what was begun and will
+        not go on."""
+        now = time.monotonic()
+        if self._recovered is None or now - self._recovered > RECOVER_SECONDS or publish.has_let_go(self.data):
             publish.discard_abandoned(self.catalog, self.data)
-            self._recovered = True
+            self._recovered = now

@@ -21,6 +21,10 @@ REFRESH_MODE, RECOMPUTE = "rollview.refresh_mode", "recompute"
 """A view's property, and what it says where no delta is wanted."""
 
 
+ClosedReferences = frozenset[tuple[str, str]]
+"""Pairs (child, parent): every key that the child's delta refers to is in the parent's delta."""
+
+
 @dataclass(frozen=True, slots=True)
 class Circumstances:
     """What is known of an interval before it is propagated over: all that the query's text depends on."""
@@ -28,7 +32,7 @@ class Circumstances:
     motion: frozenset[tuple[str, Motion]]
     small: bool
     sizes: frozenset[tuple[str, int]]
-    closed: frozenset[tuple[str, str]]
+    closed: ClosedReferences
     ahead: bool
     absent: frozenset[str] = frozenset()
 

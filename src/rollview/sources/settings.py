@@ -26,6 +26,16 @@ SPOOL_LIMIT = "spool_limit"
 TIMEOUT = "timeout"
 _TIMEOUT = "5 minutes"
 
+_CHANGEABLE = (
+    SPOOL_LIMIT,
+    OPEN_ALARM,
+    ALLOW_OUTSIDE,
+    ON_BAD_VALUE,
+    "log_alarm",
+    "settle_seconds",
+    "confirm_empty_seconds",
+)
+_KAFKA = "kafka."
 _OPEN_ALARM = "15 minutes"
 _SPOOL_LIMIT = "50 GB"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
@@ -148,6 +158,12 @@ class SourceSettings:
     def allows_outside(self) -> bool:
         """Whether files are read that lie outside of the source's folder."""
         return self.options.get(ALLOW_OUTSIDE, "false") == "true"
+
+    def changes_options(self, before: SourceSettings) -> bool:
+        """Whether options differ, and only such as change nothing of what rows mean or in which order they are read."""
+        keys = {*self.options, *before.options}
+        changed = [key for key in keys if self.options.get(key) != before.options.get(key)]
+        return bool(changed) and all(key in _CHANGEABLE or key.startswith(_KAFKA) for key in changed)
 
     @property
     def open_alarm(self) -> timedelta:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from rollview.algebra.definition import declare, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
+from rollview.algebra.unsafe import refuse_unsafe
 from rollview.errors import RollviewError, SqlError
 from rollview.evolve.needs import refuse_missing
 from rollview.publish.workplace import Workplace
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def run_statements(place: Workplace, texts: Sequence[str]) -> tuple[StatementResult, ...]:
+def run_statements(
+    place: Workplace, texts: Sequence[str], *, allow_unsafe: bool = False
+) -> tuple[StatementResult, ...]:
+    """``allow_unsafe``: they may run code and read files outside; views never."""
+    for text in texts if not allow_unsafe else ():
+        refuse_unsafe(text)
     trees = [tree for text in texts for tree in parse_statements(text)]
     if not trees:
         raise SqlError("There is no statement in the text.")
@@ -29,7 +35,10 @@ def run_statements(place: Workplace, texts: Sequence[str]) -> tuple[StatementRes
     for tree in _grouped(trees):
         with _telling(answers):
             _refuse_missing(place, tree if isinstance(tree, list) else [tree])
-            answers.extend(_changes(place, tree) if isinstance(tree, list) else [_statement(place, tree)])
+            if isinstance(tree, list):
+                answers.extend(_changes(place, tree, allow_unsafe))
+            else:
+                answers.append(_statement(place, tree, allow_unsafe))
     return tuple(answers)
 
 
@@ -39,10 +48,10 @@ def drop_table(place: Workplace, name: str) -> None:
 
 
 @contextmanager
-def transaction(place: Workplace) -> Iterator[Transaction]:
+def transaction(place: Workplace, *, allow_unsafe: bool = False) -> Iterator[Transaction]:
     """Committed when the block ends without an error, unless the block did so itself."""
     place.recover()
-    begun = Transaction(place.spark, place.data, place.catalog)
+    begun = Transaction(place.spark, place.data, place.catalog, allow_unsafe=allow_unsafe)
     try:
         yield begun
     except BaseException:
@@ -73,22 +82,22 @@ def _refuse_missing(place: Workplace, trees: Sequence[exp.Expr]) -> None:
             refuse_missing(place.catalog, tree)
 
 
-def _changes(place: Workplace, trees: list[exp.Expr]) -> list[StatementResult]:
-    with transaction(place) as begun:
+def _changes(place: Workplace, trees: list[exp.Expr], allow_unsafe: bool) -> list[StatementResult]:
+    with transaction(place, allow_unsafe=allow_unsafe) as begun:
         answers = [begun.run(tree) for tree in trees]
     return [begun.committed_result(answer) for answer in answers]
 
 
-def _statement(place: Workplace, tree: exp.Expr) -> StatementResult:
+def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> StatementResult:
     if is_view_declaration(tree):
         created = create_view(place, declare(tree))
         return StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
     if isinstance(tree, exp.Query):
-        return StatementResult("query", render(tree), rows=_query(place, tree))
+        return StatementResult("query", render(tree), rows=_query(place, tree, allow_unsafe))
     if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
         return _drop_view(place, tree)
     place.recover()
-    return run_ddl(place.spark, place.data, place.catalog, tree)
+    return run_ddl(place.spark, place.data, place.catalog, tree, allow_unsafe=allow_unsafe)
 
 
 def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:
@@ -102,8 +111,8 @@ def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:
     return StatementResult("drop view", render(tree), name, csn=place.snapshot().moment.csn)
 
 
-def _query(place: Workplace, tree: exp.Query) -> DataFrame:
-    return Transaction(place.spark, place.data, place.catalog).query(render(tree))
+def _query(place: Workplace, tree: exp.Query, allow_unsafe: bool) -> DataFrame:
+    return Transaction(place.spark, place.data, place.catalog, allow_unsafe=allow_unsafe).query(tree)
 
 
 @contextmanager

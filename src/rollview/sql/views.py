@@ -6,6 +6,7 @@ Law: a view begins at one csn, after its tables have what it needs; one that oth
 from __future__ import annotations
 
 from rollview.algebra.definition import Declared
+from rollview.algebra.unsafe import refuse_unsafe
 from rollview.capture.requests import cover
 from rollview.engine.meter import Meter
 from rollview.errors import InUse
@@ -17,6 +18,7 @@ from rollview.results import ViewCreated
 
 
 def create_view(place: Workplace, declared: Declared) -> ViewCreated:
+    refuse_unsafe(declared.query)
     place.recover()
     notes = cover(place.catalog, place.data, declared)
     with place.catalog.lease("definitions", f"relation:{declared.name}") as lease:
@@ -25,7 +27,7 @@ def create_view(place: Workplace, declared: Declared) -> ViewCreated:
         check_begin(reader.snapshot, view)
         rows = run_create(reader, place.catalog, lease, view, Meter())
     mode = "whole" if view.plan.mode == "whole" else "incremental"
-    return ViewCreated(declared.name, view.at, rows, mode, view.replaces, notes)
+    return ViewCreated(declared.name, view.at, rows, mode, view.replaces, (*notes, *view.notes))
 
 
 def drop_view(place: Workplace, name: str) -> None:

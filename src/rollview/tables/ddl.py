@@ -42,9 +42,11 @@ _CREATED = {"table": "created"}
 _TEXT = ("CHAR(", "VARCHAR(")
 
 
-def run_ddl(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr) -> StatementResult:
+def run_ddl(
+    spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr, *, allow_unsafe: bool = False
+) -> StatementResult:
     if isinstance(tree, exp.Create) and tree.kind == "TABLE":
-        return create_table(spark, root, catalog, tree)
+        return create_table(spark, root, catalog, tree, allow_unsafe=allow_unsafe)
     if isinstance(tree, exp.Drop) and tree.kind == "TABLE":
         return drop_table(catalog, tree)
     raise Unsupported(
@@ -53,7 +55,9 @@ def run_ddl(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr) -
     )
 
 
-def create_table(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Create) -> StatementResult:
+def create_table(
+    spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Create, *, allow_unsafe: bool = False
+) -> StatementResult:
     declared = declare_table(tree)
     result = StatementResult("create table", render(tree), declared.name)
     present = catalog.snapshot().find(declared.name)
@@ -62,7 +66,8 @@ def create_table(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Cr
     if present is not None:
         raise AlreadyExists(str(present.kind), present.name)
     if declared.query is not None:
-        return _create_from_query(spark, root, catalog, declared, declared.query, result)
+        reading = Transaction(spark, root, catalog, allow_unsafe=allow_unsafe)
+        return _create_from_query(reading, declared, declared.query, result)
     return replace(result, csn=_create_empty(spark, root, catalog, declared))
 
 
@@ -108,14 +113,9 @@ def _create_empty(spark: SparkSession, root: Path, catalog: Catalog, declared: D
 
 
 def _create_from_query(
-    spark: SparkSession,
-    root: Path,
-    catalog: Catalog,
-    declared: DeclaredTable,
-    query: exp.Expr,
-    result: StatementResult,
+    reading: Transaction, declared: DeclaredTable, query: exp.Expr, result: StatementResult
 ) -> StatementResult:
-    reading = Transaction(spark, root, catalog)
+    spark, root, catalog = reading.spark, reading.root, reading.catalog
     began = reading.snapshot.moment.csn
     data = reading.query(query)
     schema = _schema_of(declared.name, data.schema.fields)

@@ -1,11 +1,12 @@
 """The tables a statement names, and the DataFrames that stand for them.
 
 Law: every table reference that no CTE hides is a relation of the warehouse, found by its one-part name; nothing of the
-user's text can reach a file, another catalog or a temporary view of the session.
+user's text can reach a file, another catalog or a temporary view of the session, unless that was allowed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -14,41 +15,52 @@ from sqlglot import exp
 from rollview.algebra.expressions import identifier
 from rollview.algebra.functions import builtin
 from rollview.algebra.text import place_of
-from rollview.core.names import RESERVED_PREFIX, same
-from rollview.engine.binding import run_query
-from rollview.errors import Unsupported
+from rollview.algebra.unsafe import PATH
+from rollview.algebra.words import in_words
+from rollview.core.names import same
+from rollview.engine.binding import new_place, prepare_placed
+from rollview.errors import Unsafe, Unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_READ = f"{RESERVED_PREFIX}read "
+_PATH = re.compile(r"[/\\\\.:*]")
 
 
-def run(spark: SparkSession, tree: exp.Expr, read: Callable[[str], DataFrame]) -> DataFrame:
-    """The query's rows; ``read`` gives the rows of a relation by name."""
+def run(spark: SparkSession, tree: exp.Expr, read: Callable[[str], DataFrame], *, outside: bool = False) -> DataFrame:
+    """The query's rows, in its author's words; ``read`` gives the rows of a relation by name.
+
+    ``outside``: see ``free_tables``.
+    """
     bound = tree.copy()
     inputs: dict[str, DataFrame] = {}
     places: dict[str, str] = {}
-    for table in list(free_tables(bound)):
-        key = table.name.lower()
-        if key not in places:
-            places[key] = f"{_READ}{len(places)}"
-            inputs[places[key]] = read(table.name)
+    free = [(table, table.name.lower()) for table in free_tables(bound, outside=outside)]
+    stem = new_place()
+    for table, name in free:
+        if name not in places:
+            places[name] = f"{stem}_{len(places)}"
+            inputs[places[name]] = read(table.name)
+    spoken = in_words(bound, [(table, places[name]) for table, name in free])
+    for table, name in free:
         if table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(table.name)))
-        table.set("this", identifier(places[key]))
-    return run_query(spark, bound, inputs)
+        table.set("this", identifier(places[name]))
+    return prepare_placed(spoken, {place: place for place in inputs}).run(spark, inputs)
 
 
-def free_tables(tree: exp.Expr) -> Iterator[exp.Table]:
-    """References that mean relations; refuses those that mean something outside."""
+def free_tables(tree: exp.Expr, *, outside: bool = False) -> Iterator[exp.Table]:
+    """References that mean relations; refuses those that mean something outside, or with ``outside`` leaves them to
+    Spark."""
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and not table.db and not table.catalog:
             _refuse_time_travel(table)
             if not _is_hidden(table):
                 yield table
-        elif not _is_table_function(table):
+        elif not outside and not _is_table_function(table):
             line, column = place_of(table)
+            if isinstance(table.this, exp.Identifier) and _PATH.search(table.name):
+                raise Unsafe(table.sql("spark"), PATH, line, column)
             raise Unsupported(
                 f"'{table.sql('spark')}' is not a table or view of this warehouse.",
                 line=line,

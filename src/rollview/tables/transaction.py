@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from rollview.algebra.text import parse_statements, render
+from rollview.algebra.unsafe import refuse_unsafe
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT
@@ -52,9 +53,9 @@ def is_dml(tree: exp.Expr) -> bool:
 
 
 class Transaction:
-    """Not safe to share between threads."""
+    """Not safe to share between threads. ``allow_unsafe``: statements may run code and read files outside."""
 
-    def __init__(self, spark: SparkSession, root: Path, catalog: Catalog) -> None:
+    def __init__(self, spark: SparkSession, root: Path, catalog: Catalog, *, allow_unsafe: bool = False) -> None:
         self.spark = spark
         self.root = root
         self.catalog = catalog
@@ -64,6 +65,7 @@ class Transaction:
         self._staged: dict[str, list[Staged]] = {}
         self._places = Places(catalog, root, self.snapshot.moment.csn)
         self._open = True
+        self._allow_unsafe = allow_unsafe
 
     @property
     def is_open(self) -> bool:
@@ -85,6 +87,7 @@ class Transaction:
         trees = parse_statements(text) if isinstance(text, str) else (text,)
         if len(trees) != 1 or not isinstance(trees[0], exp.Query):
             raise SqlError("Expected one query.")
+        self._check_safe(text if isinstance(text, str) else render(text))
         with statement_failures("the query"):
             return self.rows(trees[0])
 
@@ -141,7 +144,7 @@ class Transaction:
         return relation
 
     def rows(self, query: exp.Expr) -> DataFrame:
-        return references.run(self.spark, query, self.read)
+        return references.run(self.spark, query, self.read, outside=self._allow_unsafe)
 
     def read(self, name: str) -> DataFrame:
         """A relation's rows as this transaction sees them."""
@@ -176,6 +179,7 @@ class Transaction:
                 f"{tree.key.upper()} cannot be part of a transaction.",
                 hint="INSERT, UPDATE, DELETE, MERGE and TRUNCATE can.",
             )
+        self._check_safe(render(tree))
         with statement_failures(_changed(tree)):
             changes = make(tree, self)
         kind = "truncate" if isinstance(tree, exp.TruncateTable) else tree.key
@@ -194,6 +198,10 @@ class Transaction:
             self._staged.setdefault(relation.name, []).append(staged)
         done: Effect = effect(self.spark, folder, staged.files, relation)
         return StatementResult(kind, sql, relation.name, done.inserted, done.deleted, done.updated)
+
+    def _check_safe(self, text: str) -> None:
+        if not self._allow_unsafe:
+            refuse_unsafe(text)
 
     def _check_open(self) -> None:
         if not self._open:

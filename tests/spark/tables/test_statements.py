@@ -120,7 +120,7 @@ REFUSED = [
     ("INSERT INTO stock (id, Id) VALUES (1, 2)", errors.SqlError, "twice"),
     ("INSERT INTO stock (nope) VALUES (1)", errors.SqlError, "no column 'nope'"),
     ("INSERT OVERWRITE stock SELECT 1, 'a', 1", errors.Unsupported, "OVERWRITE"),
-    ("INSERT INTO stock SELECT * FROM parquet.`/etc`", errors.Unsupported, "not a table"),
+    ("INSERT INTO stock SELECT * FROM parquet.`/etc`", errors.Unsafe, "reads any file"),
     ("INSERT INTO nope VALUES (1)", errors.NotFound, "nope"),
     ("UPDATE stock SET price = id / 0", errors.SqlError, "DIVIDE_BY_ZERO"),
     ("UPDATE stock SET id = 1, ID = 2", errors.SqlError, "set twice"),

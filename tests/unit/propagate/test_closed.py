@@ -8,10 +8,12 @@ import pytest
 from tests.unit.propagate.world import Change, World
 
 from rollview.algebra.script import Motion
+from rollview.catalog import ChangeCount
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, ForeignKey, Schema
 from rollview.propagate import closed
 from rollview.propagate.closed import closed_references
+from rollview.propagate.plan import plan_propagate
 
 KEYED = Constraints(primary_key=("k",))
 TO_PARENT = Constraints(foreign_keys=(ForeignKey(("x",), "P", ("k",)),))
@@ -103,3 +105,20 @@ def test_the_order_of_the_relations_does_not_matter(tmp_path: Path, order: int) 
     world = family(tmp_path, [(1, 0, 1, 2)], [(7, 1, 1, 2)])
     world.relations = dict(list(world.relations.items())[::order])
     assert found(world) == PAIR
+
+
+def test_a_plan_reads_no_rows_and_the_step_looks_them_up(tmp_path: Path) -> None:
+    world = family(tmp_path, [(1, 0, 1, 2)], [(7, 1, 1, 2)])
+    world.counts = [ChangeCount("p", 2, 1, 0, None), ChangeCount("c", 2, 1, 0, None)]
+    world.view("v", "SELECT c.k, p.x FROM c JOIN p ON c.x = p.k", reads=("c", "p"))
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    for path in files:
+        path.unlink()
+    step = plan_propagate(world.snapshot, world.root, "v", 9, world.changes_of, tuple)
+    assert step is not None
+    assert step.rows == {"c": 1, "p": 1}
+    for path, content in files.items():
+        path.write_bytes(content)
+    relations = list(map(world.snapshot.get, step.motion))
+    closed = closed_references(relations, step.motion, step.rows, world.root, step.interval)
+    assert step.circumstances(ahead=False, closed=closed).closed == PAIR

@@ -34,7 +34,7 @@ def reader(tmp_path: Path) -> Any:
 
 def step(mode: Mode, csns: Csns, view: str = "v", *, moves: bool = True) -> PropagateStep:
     motion = {"t": Motion(changed=moves)}
-    return PropagateStep(view, Interval(3, 9), mode, motion, {}, frozenset(), RefreshWork(1, 1, csns), "")
+    return PropagateStep(view, Interval(3, 9), mode, motion, {}, RefreshWork(1, 1, csns), "")
 
 
 @pytest.mark.parametrize(
