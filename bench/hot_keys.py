@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=sorted(VIEWS), help="a view by name")
     parser.add_argument("commits", nargs="*", type=int, default=COMMITS)
     options = parser.parse_args()
-    spark = session.start()
+    spark = session.for_small_work(session.start())
     shown = Table("view", *(f"{commits:,} commits" for commits in options.commits), "ms per commit")
     seconds: dict[str, list[float]] = {name: [] for name in options.only or VIEWS}
     for commits in options.commits:
