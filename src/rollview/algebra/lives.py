@@ -18,7 +18,6 @@ from rollview.algebra.expressions import (
     AT,
     UNTIL,
     all_of,
-    big,
     broadcast,
     call,
     cast,
@@ -53,6 +52,11 @@ def numbered(script: Script, inputs: Sequence[tuple[Operator, keyed.Keys]]) -> s
 def bits(size: exp.Expr) -> exp.Expr:
     """The smallest j with 2ʲ ≥ size."""
     return cast(exp.Ceil(this=exp.Log(this=number(2), expression=cast(size, "double"))), "int")
+
+
+def power_of_two(exponent: exp.Expr) -> exp.Expr:
+    """Without ``<<`` and ``>>``: Spark takes ``>>`` for the end of two types where ``ARRAY`` stands before it."""
+    return cast(exp.Pow(this=cast(number(2), "double"), expression=exponent.copy()), "bigint")
 
 
 def lives(script: Script, side: Operator, keys: keyed.Keys, moments: str) -> str:
@@ -110,7 +114,7 @@ def _with_ends(side: Operator, row: Sequence[exp.Expr], rows: str) -> exp.Select
     def following(name: str) -> exp.Expr:
         return over(exp.Lead(this=column(None, name)), row, column(None, PLACE))
 
-    end = exp.BitwiseLeftShift(this=big(1), expression=column(None, LEVELS))
+    end = power_of_two(column(None, LEVELS))
     return select(
         *[column(None, name) for name in (*side.columns, COUNT, LEVELS, AT)],
         named(column(None, PLACE), FIRST),

@@ -17,7 +17,6 @@ from sqlglot import exp
 
 from rollview.algebra.expressions import (
     all_of,
-    big,
     call,
     case,
     cast,
@@ -29,7 +28,7 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
-from rollview.algebra.lives import FIRST, LAST, LEVELS, PLACE, bits
+from rollview.algebra.lives import FIRST, LAST, LEVELS, PLACE, bits, power_of_two
 from rollview.algebra.script import Script
 
 LEVEL, NODE, PARTNER = "_rv_level", "_rv_node", "_rv_partner"
@@ -52,7 +51,7 @@ def meeting_points(script: Script, lives: str, carried: Sequence[str]) -> str:
     A node n is told as 2n where the life covers it, and as 2n + 1 where its first place lies in it.
     """
     twice = [exp.Mul(this=exp.Paren(this=node), expression=number(2)) for node in _covered()]
-    above = exp.BitwiseRightShift(this=column(None, _FROM), expression=column(None, LEVEL))
+    above = exp.IntDiv(this=column(None, _FROM), expression=power_of_two(column(None, LEVEL)))
     lies_in = exp.Add(this=exp.Mul(this=exp.Paren(this=above), expression=number(2)), expression=number(1))
     found = _exploded(lives, carried, column(None, LEVELS), [*twice, lies_in])
     node = column(None, NODE)
@@ -69,10 +68,10 @@ def _exploded(lives: str, carried: Sequence[str], levels: exp.Expr, nodes: Seque
     kept, level = [column(None, name) for name in carried], column(None, LEVEL)
     ends = [named(column(None, FIRST), _FROM), named(column(None, LAST), _TO)]
     at_levels = select(*kept, *ends, named(_up_to(levels), LEVEL)).from_(table(lives))
-    one = exp.BitwiseLeftShift(this=big(1), expression=level.copy())
-    rounded_up = exp.Sub(this=exp.Add(this=column(None, _FROM), expression=one), expression=number(1))
-    left = exp.BitwiseRightShift(this=exp.Paren(this=rounded_up), expression=level.copy())
-    right = exp.BitwiseRightShift(this=column(None, _TO), expression=level.copy())
+    width = power_of_two(level)
+    rounded_up = exp.Sub(this=exp.Add(this=column(None, _FROM), expression=width), expression=number(1))
+    left = exp.IntDiv(this=exp.Paren(this=rounded_up), expression=width.copy())
+    right = exp.IntDiv(this=column(None, _TO), expression=width.copy())
     bounds = select(*kept, level, column(None, _FROM), named(left, _LEFT), named(right, _RIGHT))
     return select(*kept, level, named(each(*nodes), NODE)).from_(bounds.from_(at_levels.subquery("v")).subquery("b"))
 
@@ -91,7 +90,7 @@ def nodes_of_places(script: Script, moments: str, carried: Sequence[str]) -> str
     """Each moment in the node of each level that its place lies in."""
     kept = [column(None, name) for name in carried]
     at_levels = select(*kept, column(None, PLACE), named(_up_to(column(None, LEVELS)), LEVEL)).from_(table(moments))
-    node = exp.BitwiseRightShift(this=column(None, PLACE), expression=column(None, LEVEL))
+    node = exp.IntDiv(this=column(None, PLACE), expression=power_of_two(column(None, LEVEL)))
     return script.add("above", select(*kept, column(None, LEVEL), named(node, NODE)).from_(at_levels.subquery("p")))
 
 
