@@ -7,9 +7,9 @@ can be returned to. A view's own property wins over the project's setting.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from rollview.catalog import Catalog, Relation, Snapshot
 from rollview.core.interval import Csn
@@ -67,9 +67,6 @@ class Asked:
     csn: Csn
     why: str
     named: bool
-
-
-CsnAt = Callable[[datetime], Csn]
 
 
 def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
