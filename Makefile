@@ -5,7 +5,7 @@ PYTEST := $(PYTHON) -m pytest
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check faults bench bench-quick pg-ivm mysql soak mutants anywhere interop docs install constraints
+.PHONY: help demo test check faults bench bench-quick pg-ivm mysql soak mutants anywhere interop shape docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -37,9 +37,9 @@ pg-ivm: .venv/.installed ## get pg_ivm from Debian unstable's packages, for the 
 	@touch $@
 
 FAULTS := full
-faults: .venv/.installed ## kills, failing calls, full disks, stopped processes in full size: hours; FAULTS=part for a part
-	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property/test_arithmetic.py
-	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/spark/oracle/test_arithmetic.py
+faults: .venv/.installed ## kills, failing calls, full disks, stopped processes and random tests in full size: hours; FAULTS=part for a part
+	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property tests/unit/algebra tests/unit/maintain tests/unit/sources
+	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/interleaving tests/spark/oracle/test_arithmetic.py
 
 mysql: .venv/.installed .mysql/mysqld ## the tests of MySQL as a source, with a server of Debian unstable's packages; takes 260 MB
 	$(PYTEST) -m mysql tests/sources tests/spark/sources
@@ -69,6 +69,9 @@ interop: .venv/.installed .venv-delta/.installed ## the JVM Delta library reads 
 	@.venv/bin/uv pip install --quiet --python .venv-delta/bin/python pyspark==4.0.5 'pandas<3' pyarrow
 	@.venv/bin/uv pip install --quiet --python .venv-delta/bin/python --no-deps jsoniq==3.0.2
 	@touch $@
+
+shape: .venv/.installed ## the shape of the code in figures: lines, cycles, imports inside functions, twins
+	@$(PYTHON) -m tests.shape
 
 docs: .venv/.installed ## write docs/reference from the code
 	@$(PYTHON) docs/generate.py

@@ -32,22 +32,23 @@ class Part:
         return [folder for folder in self.folders if (ROOT / folder).exists()]
 
 
+TEST_BY_TEST = ("-n", "auto", "--maxprocesses", "4")
+FILE_BY_FILE = ("-n", "2", "--dist", "loadfile")
+"""The file with the most tests first."""
+AS_GIVEN = ("--no-loadscope-reorder",)
+"""Long files first, also those of a few tests, so that no process is left with one at the end."""
+
 PARTS = (
-    Part("light", ("tests/unit", "tests/golden", "tests/property"), ("-n", "auto", "--maxprocesses", "4")),
+    Part("light", ("tests/unit", "tests/golden", "tests/property"), TEST_BY_TEST),
     Part(
         "spark and sources",
         (
+            *("tests/interleaving", "tests/docs", "tests/cli", "tests/anywhere", "tests/spark", "tests/audit"),
             "tests/sources",
-            "tests/spark",
-            "tests/audit",
-            "tests/interleaving",
-            "tests/anywhere",
-            "tests/docs",
-            "tests/cli",
         ),
-        ("-n", "2", "--dist", "worksteal"),
+        (*FILE_BY_FILE, *AS_GIVEN),
     ),
-    Part("faults", ("tests/faults",)),
+    Part("faults", ("tests/faults",), FILE_BY_FILE),
 )
 
 

@@ -235,6 +235,9 @@ def load_project(folder: Path) -> Project:
         raise UsageError(f"'{folder / FILE}' is not valid YAML{_place_in(cause)}.") from None
     except UnicodeDecodeError:
         raise UsageError(f"'{folder / FILE}' is not valid YAML: it is not UTF-8 text.") from None
+    # A date that is none, a number of too many digits, values within values.
+    except (ValueError, RecursionError) as cause:
+        raise UsageError(f"'{folder / FILE}' cannot be read: {type(cause).__name__}.") from None
     return Project(folder, _validate(data or {}, folder / FILE))
 
 

@@ -200,6 +200,8 @@ class ViewStatus(Result):
     """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
 
     ``state``: ok, stopped (told in ``problem``), schema_changed, or degraded where something is in quarantine.
+    Of a view that is behind: how many commits came per second in the last minute, how many its last steps did per
+    second of work, and when it will have caught up if both go on; None where nobody can say.
     """
 
     name: str
@@ -213,6 +215,9 @@ class ViewStatus(Result):
     last_mode: str | None
     problem: str | None
     state: str = "ok"
+    commits_per_second_in: float | None = None
+    commits_per_second_done: float | None = None
+    catches_up_in_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

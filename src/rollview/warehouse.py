@@ -50,9 +50,7 @@ class Warehouse:
         order: Order | None = None,
     ) -> None:
         self.root = root
-        self.catalog = catalog
-        self.order = order or Order()
-        self._place = Workplace(root / DATA_FOLDER, catalog, spark, conf, self.order)
+        self._place = Workplace(root / DATA_FOLDER, catalog, spark, conf, order or Order())
 
     @classmethod
     def create(cls, root: str | os.PathLike[str], catalog_url: str | None = None) -> Warehouse:
@@ -119,6 +117,10 @@ class Warehouse:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._place.catalog
 
     @property
     def spark(self) -> SparkSession:

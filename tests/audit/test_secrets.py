@@ -308,6 +308,18 @@ def test_a_file_that_is_no_yaml_is_not_quoted(value: str, tmp_path: Path) -> Non
     assert CANARY not in _told(caught.value)
 
 
+@pytest.mark.parametrize("form", [(), ("--debug",), ("--output", "json")])
+def test_an_address_in_the_place_of_a_name_is_told_without_its_password(
+    form: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_project(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["source", "add", f"postgresql://u:a/{CANARY}@h/d", "--project-dir", str(tmp_path), *form])
+    told = capsys.readouterr()
+    assert CANARY not in told.out + told.err
+    assert "postgresql://u:***@h/d" in told.err.replace("\n", "")
+
+
 @pytest.mark.parametrize("form", [(), ("--output", "json")])
 def test_arguments_that_are_not_expected_are_not_quoted(
     form: tuple[str, ...], capsys: pytest.CaptureFixture[str]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PATIENCE = 300
+ROOT = Path(__file__).parents[2]
 Task = Callable[..., Any]
 
 
@@ -52,7 +53,9 @@ class Place:
         warehouse = Warehouse.open(self.root, self.url, spark=spark)
         if self.lease_seconds is not None:
             warehouse.catalog.close()
-            warehouse.catalog = Catalog.open(self.url or self.root / "catalog.db", lease_seconds=self.lease_seconds)
+            warehouse._place.catalog = Catalog.open(
+                self.url or self.root / "catalog.db", lease_seconds=self.lease_seconds
+            )
         return warehouse
 
 
@@ -124,7 +127,7 @@ class Crew:
     def __init__(self, gateway: Gateway, method: str = "forkserver") -> None:
         self._gateway = gateway
         self._context: BaseContext = multiprocessing.get_context(method)
-        self._context.set_forkserver_preload([__name__, "deltalake", "pyspark.sql", "rollview.schedule", "sqlglot"])
+        self._context.set_forkserver_preload([__name__, "tests.faults.loaded"])
         self._workers: list[Worker] = []
 
     def start(self, place: Place, task: Task, *arguments: Any, fault: str = "", stop: str = "") -> Worker:
@@ -133,7 +136,10 @@ class Crew:
         process = self._context.Process(  # type: ignore[attr-defined]
             target=_work, args=(self._gateway, place, task, arguments, fault or stop, bool(stop), its), daemon=True
         )
-        process.start()
+        with pytest.MonkeyPatch.context() as patch:
+            # the process that the workers are forked from finds the modules to load by this alone
+            patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (ROOT / "src", ROOT))))
+            process.start()
         its.close()
         worker = Worker(process, mine)
         self._workers.append(worker)
@@ -150,15 +156,11 @@ class Crew:
 @contextmanager
 def crew_on(spark: SparkSession | None, method: str = "forkserver") -> Iterator[Crew]:
     """Without a session: for tasks that need none."""
-    root = Path(__file__).parents[2]
-    with pytest.MonkeyPatch.context() as patch:
-        # the process that the workers are forked from finds the modules to load by this alone
-        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (root / "src", root))))
-        crew = Crew(Gateway(0, "") if spark is None else _gateway(spark), method)
-        try:
-            yield crew
-        finally:
-            crew.dismiss()
+    crew = Crew(Gateway(0, "") if spark is None else _gateway(spark), method)
+    try:
+        yield crew
+    finally:
+        crew.dismiss()
 
 
 def _gateway(spark: SparkSession) -> Gateway:

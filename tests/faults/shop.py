@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,14 +134,17 @@ def part(root: Path, relation: Relation, which: Part) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in data.columns), strict=True))
 
 
-def table_at(root: Path, table: Relation, csn: int) -> Bag:
-    """State and delta added up in Python."""
-    rows, at = bag(part(root, table, Part.STATE)), table.pins[Part.STATE].through
-    for *row, count, when in part(root, table, Part.DELTA):
-        sign = 1 if at < when <= csn else -1 if csn < when <= at else 0
-        rows[tuple(row)] += sign * count
-    assert all(count >= 0 for count in rows.values()), f"{table.name} at {csn}: {rows}"
-    return +rows
+def table_at_each(root: Path, table: Relation, csns: Iterable[int]) -> Iterator[tuple[int, Bag]]:
+    """State and delta, read once, added up in Python."""
+    state, at = bag(part(root, table, Part.STATE)), table.pins[Part.STATE].through
+    delta = part(root, table, Part.DELTA)
+    for csn in csns:
+        rows = Counter(state)
+        for *row, count, when in delta:
+            sign = 1 if at < when <= csn else -1 if csn < when <= at else 0
+            rows[tuple(row)] += sign * count
+        assert all(count >= 0 for count in rows.values()), f"{table.name} at {csn}: {rows}"
+        yield csn, +rows
 
 
 def published(root: Path, snapshot: Snapshot, names: Iterable[str] = VIEWS) -> dict[str, tuple[int, Bag]]:
@@ -155,8 +158,8 @@ def check_stored(shop: Shop, snapshot: Snapshot, newest: int | None = None) -> N
     assert snapshot.moment.csn == shop.csn
     for name in shop.states[0]:
         oldest = max(snapshot.get(name).created, 0 if newest is None else shop.csn + 1 - newest)
-        for csn in range(oldest, shop.csn + 1):
-            assert_same(table_at(root, snapshot.get(name), csn), shop.rows(name, csn), f"{name} at {csn}")
+        for csn, rows in table_at_each(root, snapshot.get(name), range(oldest, shop.csn + 1)):
+            assert_same(rows, shop.rows(name, csn), f"{name} at {csn}")
     for name, (csn, rows) in published(root, snapshot).items():
         assert_same(rows, shop.rows(name, csn), f"extent of {name} at {csn}")
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tests.faults.shop import published, statements
+from tests.faults.shop import VIEWS, published, statements
 
 from rollview.capture import run as capturing
 from rollview.errors import Retryable, RollviewError
@@ -40,7 +40,7 @@ def sql(warehouse: Warehouse, *texts: str) -> None:
 
 def capture(warehouse: Warehouse, name: str) -> None:
     """One source; what went wrong is raised."""
-    done = capturing.capture(warehouse.catalog, warehouse.root / "data", [name], warehouse.order)[name]
+    done = capturing.capture(warehouse.catalog, warehouse.root / "data", [name], warehouse._place.order)[name]
     if isinstance(done, RollviewError):
         raise done
 
@@ -67,12 +67,16 @@ def refresh_until_told(warehouse: Warehouse, ears: Connection) -> tuple[int, int
 
 
 def watch(warehouse: Warehouse, ears: Connection) -> list[dict[str, tuple[int, Any]]]:
-    """Everything that a plain reader sees published, again and again, each sight once."""
+    """Everything that a plain reader sees published, whenever another version of something is, each sight once."""
     seen: list[dict[str, tuple[int, Any]]] = []
+    read: object = None
     while not ears.poll():
-        sight = published(warehouse.root, warehouse.snapshot())
-        if not seen or sight != seen[-1]:
-            seen.append(sight)
+        snapshot = warehouse.snapshot()
+        pins = [snapshot.get(name).pins for name in VIEWS]
+        if pins != read:
+            read, sight = pins, published(warehouse.root, snapshot)
+            if not seen or sight != seen[-1]:
+                seen.append(sight)
         time.sleep(0.1)
     return seen
 

@@ -42,7 +42,7 @@ def test_rows_do_not_depend_on_the_clock(spark: SparkSession, tmp_path: Path) ->
         clock.now += jump
         with shop.opened() as warehouse:
             warehouse.catalog.close()
-            warehouse.catalog = Catalog.open(shop.place.root / "catalog.db", wall_clock=clock)
+            warehouse._place.catalog = Catalog.open(shop.place.root / "catalog.db", wall_clock=clock)
             shop.commit(warehouse)
             assert warehouse.refresh().csn == shop.csn
             moments.append(warehouse.snapshot().moment)

@@ -19,7 +19,7 @@ from tests.faults.shop import (
     folders,
     pinned_folders,
     published,
-    table_at,
+    table_at_each,
 )
 from tests.sizes import FULL
 from tests.spark.oracle.bags import assert_same
@@ -120,7 +120,7 @@ def check_reach(shop: Shop, snapshot: Snapshot, wishes: dict[str, int]) -> None:
         table = snapshot.get(name)
         reach = in_reach(table, shop.csn)
         assert set(range(max(given_up, shop.csn - 3), shop.csn + 1)) <= set(reach)
-        for csn in reach:
-            assert_same(table_at(shop.place.root, table, csn), shop.rows(name, csn), f"{name} at {csn}")
+        for csn, rows in table_at_each(shop.place.root, table, reach):
+            assert_same(rows, shop.rows(name, csn), f"{name} at {csn}")
     for name, (csn, rows) in published(shop.place.root, snapshot).items():
         assert_same(rows, shop.rows(name, csn), f"extent of {name} at {csn}")

@@ -22,7 +22,7 @@ from tests.faults import tasks
 from tests.faults.crew import Place, Worker
 from tests.servers.postgres import PostgresServer
 from tests.sizes import FULL
-from tests.sources.harness import Row, Write, account, stored
+from tests.sources.harness import Row, Write, account, stored, stored_at_each
 from tests.sources.sqlite_harness import SqliteHarness
 
 from rollview import errors
@@ -152,7 +152,8 @@ def check(bank: Bank, warehouse: Warehouse) -> None:
 def check_every_csn(warehouse: Warehouse) -> None:
     """Notes only ever come, two of a kind in each transaction, and no transaction is there in part."""
     newest = warehouse.snapshot().moment.csn
-    totals = [stored(warehouse, "note", csn).total() for csn in range(1, newest + 1, 1 if newest < 300 else 17)]
+    csns = range(1, newest + 1, 1 if newest < 300 else 17)
+    totals = [rows.total() for rows in stored_at_each(warehouse, "note", csns)]
     assert totals == sorted(totals)
     assert {total % 2 for total in totals} == {totals[0] % 2}
 

@@ -17,6 +17,7 @@ from tests.property.duck import Duck, View
 from tests.property.histories import random_history
 from tests.property.schemas import BAGS, HOSTILE, KEYED
 
+from rollview.algebra.resolve import Known
 from rollview.algebra.text import render
 from rollview.algebra.view import Mode, ViewPlan
 from rollview.errors import RollviewError
@@ -32,6 +33,11 @@ LENGTH = 8
 @cache
 def catalog() -> Duck:
     return Duck(TABLES)
+
+
+@cache
+def engine(tables: tuple[Known, ...]) -> Duck:
+    return Duck(tables)
 
 
 def compiled(case: Case) -> ViewPlan:
@@ -103,7 +109,8 @@ def check(case: Case, plan: ViewPlan, seed: int) -> bool:
 def committed(random: Random, plan: ViewPlan) -> Duck:
     names = {known.name for known in plan.reads}
     groups = [group for group in (BAGS, KEYED, HOSTILE) if names & {table.name for table in group}]
-    duck = Duck(tuple(table for group in groups for table in group))
+    duck = engine(tuple(table for group in groups for table in group))
+    duck.reset()
     for group in groups:
         for csn, transaction in enumerate(random_history(random, group, LENGTH), 1):
             duck.commit(csn, transaction)

@@ -4,7 +4,7 @@ between. First committer wins; every order ends with the views equal to their de
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.oracle.bags import Bag
-from tests.spark.oracle.warehouses import assert_verified, fresh, rows
+from tests.sizes import times
+from tests.spark.oracle.bags import Bag, assert_same, bag
+from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
 
 from rollview import errors
 from rollview.tables import Transaction
@@ -138,6 +139,12 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         yield made
 
 
+@pytest.fixture(scope="module")
+def held(warehouse: Warehouse) -> State:
+    """What the tables held after the last order."""
+    return tables(warehouse)
+
+
 class Session:
     """One transaction, step by step."""
 
@@ -167,8 +174,10 @@ class Session:
     [(n, *case) for n, case in enumerate(CASES)],
     ids=[f"{scenario.name}: {' '.join(order)}" for scenario, order in CASES],
 )
-def test_the_first_committer_wins(warehouse: Warehouse, number: int, scenario: Scenario, order: Order) -> None:
-    expected = tables(warehouse)
+def test_the_first_committer_wins(
+    warehouse: Warehouse, held: State, number: int, scenario: Scenario, order: Order
+) -> None:
+    expected = dict(held)
     csn = warehouse.snapshot().moment.csn
     sessions = {"1": Session(warehouse, scenario.first(number)), "2": Session(warehouse, scenario.second(number))}
     for place, step in enumerate(order):
@@ -181,11 +190,26 @@ def test_the_first_committer_wins(warehouse: Warehouse, number: int, scenario: S
     committed = [session.change for session in (winner, other) if session.outcome == DONE]
     for change in committed:
         expected[change.table] = change.after(expected[change.table])
-    assert tables(warehouse) == expected
+    held |= tables(warehouse)
+    assert held == expected
     assert warehouse.snapshot().moment.csn == csn + len(committed)
     assert warehouse.catalog.steps(status="running") == ()
     warehouse.refresh()
-    assert_verified(warehouse)
+    for name, found in definitions(expected).items():
+        assert_same(extent(warehouse, name), found, name)
+    if number % times(12, full=1) == 0:
+        assert_verified(warehouse)
+
+
+def definitions(tables: State) -> State:
+    """The rows of the views, added up in Python."""
+    children: dict[int | None, list[int]] = defaultdict(list)
+    for parent, y in tables["child"].elements():
+        children[parent].append(y)
+    return {
+        "joined": bag((id_, x, y) for id_, x in tables["parent"].elements() for y in children.get(id_, [None])),
+        "totals": bag((parent, sum(ys), len(ys)) for parent, ys in children.items()),
+    }
 
 
 def tables(warehouse: Warehouse) -> State:

@@ -13,8 +13,9 @@ from tests.property.duck import Duck, View
 from tests.property.histories import random_history
 from tests.property.schemas import BAGS, KEYED
 from tests.property.test_timed_delta import engine, equal_at_every_csn, incremental_view
+from tests.sizes import times
 
-SEEDS = 60
+SEEDS = times(24, full=120)
 LENGTH = 7
 START = 2
 

@@ -6,7 +6,7 @@ The tables are ``account`` (id, owner, balance; id is the key) and ``note`` (tex
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -66,17 +66,25 @@ def account(number: int, owner: str | None, balance: str | None) -> Row:
 
 def stored(warehouse: Warehouse, table: str, at: Csn | None = None) -> Bag:
     """The table's rows as the warehouse holds them, read from its files."""
-    snapshot = warehouse.snapshot()
-    relation = snapshot.get(table)
-    at = snapshot.moment.csn if at is None else at
+    (bag,) = stored_at_each(warehouse, table, [warehouse.snapshot().moment.csn if at is None else at])
+    return bag
+
+
+def stored_at_each(warehouse: Warehouse, table: str, csns: Iterable[Csn]) -> list[Bag]:
+    """The same at several csns; files are read once."""
+    relation = warehouse.snapshot().get(table)
     root = warehouse.root / "data"
     state, delta = relation.pins[Part.STATE], relation.pins[Part.DELTA]
-    bag: Bag = Counter(tuples(load_rows(state_folder(root, relation), state.version)))
+    rows: Bag = Counter(tuples(load_rows(state_folder(root, relation), state.version)))
     changes = load_rows(delta_folder(root, relation), delta.version)
-    first, last = min(state.through, at), max(state.through, at)
+    return [_rolled(rows, state.through, changes, csn, table) for csn in csns]
+
+
+def _rolled(rows: Bag, through: Csn, changes: Any, at: Csn, table: str) -> Bag:
+    bag, first, last = Counter(rows), min(through, at), max(through, at)
     changes = changes.filter(pc.and_(pc.greater(changes[CSN], first), pc.less_equal(changes[CSN], last)))
     for *row, count in tuples(changes.drop([CSN])):
-        bag[tuple(row)] += count if at >= state.through else -count
+        bag[tuple(row)] += count if at >= through else -count
     assert all(count >= 0 for count in bag.values()), f"negative multiplicity in {table} at {at}"
     return +bag
 

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from rollview.core.faults import STEPS
-from rollview.sources import SourceSettings
 from rollview.warehouse import Warehouse
-from tests.sources.harness import ACCOUNTS, Harness, Write, account, capture, stored
-
-_PROGRAM = """
-import json, sys
-from rollview.sources import SourceSettings
-from rollview.warehouse import Warehouse
-request, root, settings = sys.argv[1:]
-with Warehouse.open(root) as warehouse:
-    if request == "add":
-        warehouse.add_source("bank", SourceSettings.from_json(json.loads(settings)))
-    elif request == "capture":
-        (done,) = warehouse.capture().sources
-        sys.exit(done.problem)
-    elif request == "widen":
-        warehouse.resnapshot("bank", widen=True, settings=SourceSettings.from_json(json.loads(settings)))
-    elif request == "resnapshot":
-        warehouse.resnapshot("bank")
-    elif request == "maintain":
-        warehouse.maintain()
-    else:
-        warehouse.remove_source("bank")
-"""
+from tests.sources.harness import ACCOUNTS, Harness, Write, account, capture, stored, stored_at_each
+from tests.sources.killing import killed
 
 COPY = ("source.recorded", *(step for step in STEPS if step.startswith("copy.")))
 CAPTURE = tuple(step for step in STEPS if step.startswith("capture."))
 REMOVE = ("remove.begun", "remove.dropped", "drop.published")
-
-
-def killed(request: str, root: Path, settings: SourceSettings, step: str) -> None:
-    program = [sys.executable, "-c", _PROGRAM, request, str(root), json.dumps(settings.to_json())]
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "ROLLVIEW_FAULT": step}
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 def check(warehouse: Warehouse, harness: Harness) -> None:
@@ -96,8 +62,8 @@ def test_killed_at_every_step_of_capture(warehouse: Warehouse, harness: Harness)
     with Warehouse.open(warehouse.root) as other:
         capture(other)
         check(other, harness)
-        for csn in range(1, other.snapshot().moment.csn + 1):
-            assert sum(row[0] == 1 for row in stored(other, "account", csn)) == 1
+        for rows in stored_at_each(other, "account", range(1, other.snapshot().moment.csn + 1)):
+            assert sum(row[0] == 1 for row in rows) == 1
 
 
 @pytest.mark.parametrize("step", REMOVE)

@@ -22,7 +22,7 @@ from rollview.sources.postgres.messages import UnknownMessageError, decode, lsn_
 from rollview.sources.postgres.values import spark_type
 from rollview.warehouse import Warehouse
 from tests.servers.postgres import PostgresServer
-from tests.sources.harness import ACCOUNTS, Write, account, capture, stored
+from tests.sources.harness import ACCOUNTS, Write, account, capture, stored, stored_at_each
 from tests.sources.postgres_harness import PostgresHarness
 
 pytestmark = pytest.mark.postgres
@@ -261,8 +261,7 @@ def test_transfers_under_eight_writers_keep_the_sum_at_every_csn(warehouse: Ware
     capture(warehouse)
     last = warehouse.snapshot().moment.csn
     assert last > 250
-    for csn in range(2, last + 1, 7):
-        rows = stored(warehouse, "account", csn)
+    for rows in stored_at_each(warehouse, "account", range(2, last + 1, 7)):
         assert (len(rows), sum(row[2] for row in rows)) == (20, 2000)
     assert stored(warehouse, "account") == bank.rows("account")
     times = [entry.source_time for entry in warehouse.catalog.ledger()]

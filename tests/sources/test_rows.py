@@ -17,12 +17,12 @@ from rollview.errors import NotFound, Unsupported
 from rollview.sources import SourceSettings
 from rollview.sources.kinds import open_new
 from rollview.warehouse import Warehouse
-from tests.sources.harness import ACCOUNTS, Bag, Harness, Row, Write, account, capture, stored
+from tests.sources.harness import ACCOUNTS, Bag, Harness, Row, Write, account, capture, stored, stored_at_each
+from tests.sources.killing import killed
 from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
-from tests.sources.test_kills import killed
 
 OWNERS = ("ann", "Ann", "bob", "BOB", "bob ", None)
 BALANCES = ("5.00", "9.99", "10.00", "10.01", None)
@@ -67,7 +67,7 @@ def test_a_captured_table_is_the_selected_table_at_every_csn(empty_warehouse: Wa
         capture(empty_warehouse)
         seen[empty_warehouse.snapshot().moment.csn] = chosen(harness.rows("account"), rich)
     assert len(set(map(str, seen.values()))) > 5
-    assert {csn: stored(empty_warehouse, "account", csn) for csn in seen} == seen
+    assert stored_at_each(empty_warehouse, "account", seen) == list(seen.values())
     assert stored(empty_warehouse, "note") == harness.rows("note")
 
 

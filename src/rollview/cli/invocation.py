@@ -24,6 +24,7 @@ from rollview.cli.exits import exit_code, unexpected
 from rollview.cli.output import CommandOutput, Form, make_output
 from rollview.cli.points import Point, parse_point
 from rollview.cli.progress import Working
+from rollview.core.references import masked
 from rollview.errors import RollviewError
 from rollview.project import Project, find_project
 
@@ -77,7 +78,7 @@ class Invocation:
 
     def _report(self, error: RollviewError) -> typer.Exit:
         if self.debug:
-            traceback.print_exception(error, file=sys.stderr)
+            sys.stderr.write(masked("".join(traceback.format_exception(error))))
         self.output.error(error)
         return typer.Exit(exit_code(error))
 

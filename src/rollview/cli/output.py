@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from rollview.cli.answers import RowSet
+from rollview.core.references import masked
 from rollview.errors import RollviewError
 from rollview.results import Result, plain
 
@@ -53,7 +54,7 @@ class JsonOutput:
         self._aside(error=plain(error.to_json()))
 
     def _aside(self, **what: Any) -> None:
-        sys.stderr.write(_dump(what) + "\n")
+        sys.stderr.write(masked(_dump(what)) + "\n")
         sys.stderr.flush()
 
     def _stream(self, answer: RowSet) -> None:

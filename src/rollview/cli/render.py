@@ -211,10 +211,20 @@ def _(answer: results.Status, to: TextOutput) -> None:
 def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
     stale = f"{_count(view.staleness_commits, 'commit')}, {_duration(view.staleness_seconds)}"
     last = f"{_time(view.last_refresh)} {view.last_mode or ''}".strip() if view.last_refresh else "never"
-    shown = stale if view.staleness_commits else "fresh"
+    shown = f"{stale}{_catches_up(view)}" if view.staleness_commits else "fresh"
     problem = view.problem or ""
     told = problem if view.state in ("ok", "stopped") else f"{view.state}: {problem}"
     return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, told)
+
+
+def _catches_up(view: results.ViewStatus) -> str:
+    """Only where the view's last steps tell how fast it is."""
+    came, done = view.commits_per_second_in, view.commits_per_second_done
+    if came is None or done is None:
+        return ""
+    pace = f"{came:.0f}/s in, {done:.0f}/s done"
+    ends = view.catches_up_in_seconds
+    return f"; {pace}: " + ("falls further behind" if ends is None else f"fresh in {_duration(ends)}")
 
 
 @_renders(results.SourceAdded)

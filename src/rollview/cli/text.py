@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rollview.core.references import masked
 from rollview.core.schema import Column
 from rollview.errors import RollviewError
 from rollview.results import Result, plain
@@ -60,9 +61,9 @@ class TextOutput:
         self.aside.print(Text(printable(text), style="dim"))
 
     def error(self, error: RollviewError) -> None:
-        self.aside.print(Text(printable(error.message, keep="\n"), style="red"))
+        self.aside.print(Text(printable(masked(error.message), keep="\n"), style="red"))
         if error.hint:
-            self.aside.print(Text(printable(error.hint, keep="\n")))
+            self.aside.print(Text(printable(masked(error.hint), keep="\n")))
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -19,6 +19,7 @@ _SECRET_NAME = re.compile(rf"(?:{_WORDS}|{_KEYS}){_AZURE}$", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"(?<![/\w.-])[\w.-]*(?:{_WORDS}|{_KEYS}|pwd)\s*=", re.IGNORECASE)
 # Without a host there is no password: 'sqlite:///a:b@c' is a path.
 _IN_URL = re.compile(r"\w[\w+.-]*://(?!/)[^@]*:.*@", re.DOTALL)
+_PASSWORD = re.compile(r"(://[^\s\"'@/:]*:)[^\s\"']*@")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _PLAIN = ("", "true", "false")
 
@@ -55,6 +56,11 @@ def names_secret(name: str) -> bool:
 def holds_secret(text: str) -> bool:
     """Whether a text that is no reference has a password or its like in it, however it is spelled."""
     return not is_reference(text) and (_IN_URL.search(text) is not None or _ASSIGNED.search(text) is not None)
+
+
+def masked(text: str) -> str:
+    """What is printed of a text that a user typed: an address in the wrong place may have its password in it."""
+    return _PASSWORD.sub(r"\1***@", text)
 
 
 def is_literal_secret(name: str, value: str) -> bool:

@@ -28,7 +28,7 @@ ROWS_PER_CHANGE = 4.0
 """A change costs about as much as so many rows of a recomputation, until the view's history says better."""
 
 PastSteps = Callable[[], Sequence[Step]]
-"""The view's last finished steps, newest first."""
+"""The view's last propagation steps, newest first, and its creation. One that failed has told nothing of its work."""
 
 
 class RefreshMode(StrEnum):

@@ -6,17 +6,18 @@ Law: only the catalog and the lists of files in Delta logs are looked at, never 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rollview.algebra.script import ONE_TASK_ROWS, Motion
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.terms import SMALL_SIDE_ROWS
-from rollview.algebra.view import Mode
-from rollview.catalog import Relation, RelationKind, Snapshot
+from rollview.algebra.view import Mode, ViewPlan
+from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
+from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, bounded, step_limit
 from rollview.propagate.choice import PastSteps, RefreshMode, RefreshWork, check_strict, choose, choose_without, mode_of
 from rollview.propagate.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import Circumstances, ClosedReferences, high_water_mark, plan_of
@@ -51,6 +52,8 @@ class PropagateStep:
     """In the delta of each relation below."""
     more: bool = False
     """The view is not where it was wanted after this step: another one follows."""
+    commits: int = 0
+    """How many commits that changed something it takes; 0 where nobody counted."""
 
     @property
     def moves(self) -> bool:
@@ -88,9 +91,10 @@ def plan_propagate(
     mode: RefreshMode | None = None,
     applied_next: bool = False,
 ) -> PropagateStep | None:
-    """The step that brings the view's mark to ``target``, or None if it is there already.
+    """The next step towards ``target``, or None if the view's mark is there already.
 
-    Where a table that the view reads was copied anew, it is a step up to there, or over that csn alone.
+    It takes so much work as one step should; where a table that the view reads was copied anew, it ends there, or is
+    over that csn alone.
     ``mode``: what is asked for this time, whatever the view's own property says.
     """
     relation = snapshot.get(name)
@@ -102,7 +106,10 @@ def plan_propagate(
     plan, wanted = plan_of(snapshot, relation), mode_of(relation, mode)
     check_strict(name, plan, wanted)
     read = [lower for lower in below if lower.name in plan.moved_by]
-    interval = _told(read, after, through)
+    untold = _told(read, after, through)
+    whole = plan.mode is Mode.WHOLE or wanted is RefreshMode.RECOMPUTE
+    step = StepBound(untold, 0) if whole else _one_step(snapshot, read, untold, changes_of, plan, past)
+    interval = step.interval
     changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in read}
     anew = frozenset(lower.name for lower in read if any(csn in interval for csn in lower.replaced))
     motion = {lower: Motion() if lower in anew else change.motion for lower, change in changes.items()}
@@ -126,6 +133,7 @@ def plan_propagate(
         absent=frozenset(absent),
         more=interval.through < through,
         rows={lower: change.rows for lower, change in changes.items()},
+        commits=step.commits,
     )
 
 
@@ -135,6 +143,28 @@ def _told(below: Sequence[Relation], after: Csn, through: Csn) -> Interval:
     if not untold:
         return Interval(after, through)
     return Interval(after, max(after + 1, untold[0] - 1))
+
+
+def _one_step(
+    snapshot: Snapshot,
+    read: Sequence[Relation],
+    wanted: Interval,
+    changes_of: ChangesOf,
+    plan: ViewPlan,
+    past: PastSteps,
+) -> StepBound:
+    if wanted.through - wanted.after <= FEWEST_COMMITS:
+        return StepBound(wanted, 0)
+    tables = {table for lower in read for table in _tables(snapshot, lower)}
+
+    def changes_in(window: Interval) -> list[ChangeCount]:
+        return [count for table in tables for count in changes_of(table, window)]
+
+    return bounded(wanted, changes_in, step_limit(plan, past()))
+
+
+def _tables(snapshot: Snapshot, relation: Relation) -> Collection[str]:
+    return snapshot.tables_below(relation) if relation.kind is RelationKind.VIEW else (relation.name,)
 
 
 def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> RefreshWork:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
+from rollview.query.pace import pace
 from rollview.results import (
     CatalogRows,
     HeldTransaction,
@@ -127,6 +128,7 @@ def _view(
     missed = _missed_commits(
         catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn))
     )
+    how_fast = pace(tuple(missed.values()), catalog.steps(view.name, 40), datetime.now(UTC)) if missed else None
     return ViewStatus(
         name=view.name,
         csn=extent.through,
@@ -139,6 +141,9 @@ def _view(
         last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
         problem=view.problem or _lack(snapshot, view, lacking),
         state=_state(snapshot, view, lacking),
+        commits_per_second_in=how_fast.came if how_fast else None,
+        commits_per_second_done=how_fast.done if how_fast else None,
+        catches_up_in_seconds=how_fast.catches_up_in if how_fast else None,
     )
 
 

@@ -42,15 +42,17 @@ def refresh_views(
     on_progress: OnProgress | None = None,
     *,
     apply: bool = True,
+    seconds: float | None = None,
 ) -> Refreshed:
-    """Without ``apply`` the view deltas only; the extents stay where they are."""
+    """Without ``apply`` the view deltas only; the extents stay where they are. ``seconds``: as far as one comes in that
+    time."""
     wanted = refresh_mode(mode) if mode is not None else None
     place.recover()
     snapshot = place.snapshot()
     views = going_on(snapshot, select_views(snapshot, select), asked=bool(select))
     _refuse_whole(snapshot, views, wanted)
     target = None if to is None or to == "latest" else resolve(place.catalog, to, *views)
-    done = refresh(_work(place, on_progress), views, target, mode=wanted, apply=apply)
+    done = refresh(_work(place, on_progress), views, target, mode=wanted, apply=apply, seconds=seconds)
     _merge_files(place, views)
     return done
 
@@ -99,8 +101,8 @@ def run_until(
     """Capture and refresh as each source and view asks until ``stop`` is set, or everything so many times."""
     place.recover()
 
-    def refresh_some(names: Sequence[str]) -> Refreshed:
-        return refresh_views(place, names)
+    def refresh_some(names: Sequence[str], seconds: float | None) -> Refreshed:
+        return refresh_views(place, names, seconds=seconds)
 
     def fold() -> None:
         _fold_captured(place)

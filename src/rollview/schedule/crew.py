@@ -9,14 +9,22 @@ from pathlib import Path
 
 from rollview.capture.plan import Group, plan_capture
 from rollview.capture.run import run_group
-from rollview.catalog import Catalog
+from rollview.catalog import Catalog, Part
 from rollview.core.order import Order
 from rollview.core.raised import unforeseen
 from rollview.errors import Busy, RollviewError
 from rollview.results import Captured, Refreshed
 from rollview.schedule.cadence import Words, every
-from rollview.schedule.daemon import Event, paced
+from rollview.schedule.daemon import Event, ViewGroup, paced
 from rollview.schedule.due import Turns
+
+_SLICE = 5.0
+"""Seconds after which a view that is far behind lets the others have their turn."""
+GROUP = "rollview.group"
+"""The property by which views are published together."""
+
+RefreshSome = Callable[[Sequence[str], float | None], Refreshed]
+"""Refreshes these views, for so many seconds if a number is given."""
 
 
 class Crew:
@@ -25,7 +33,7 @@ class Crew:
         catalog: Catalog,
         root: Path,
         order: Order,
-        refresh: Callable[[Sequence[str]], Refreshed],
+        refresh: RefreshSome,
         fold: Callable[[], None],
         schedule: Words,
         interval: float,
@@ -40,8 +48,15 @@ class Crew:
     def due_sources(self) -> Sequence[Group]:
         return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
-    def due_views(self) -> Sequence[str]:
-        return self._turns.views()
+    def due_views(self) -> Sequence[ViewGroup]:
+        """Each view by itself, or with the others of its group."""
+        snapshot, due = self._catalog.snapshot(), self._turns.views()
+        groups: dict[str, list[str]] = {}
+        for view in snapshot.views():
+            properties = view.definition.properties if view.definition is not None else {}
+            own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
+            groups.setdefault(own, []).append(view.name)
+        return [tuple(names) for names in groups.values() if any(name in due for name in names)]
 
     def sources(self) -> Sequence[Group]:
         records = self._catalog.sources()
@@ -57,9 +72,20 @@ class Crew:
         finally:
             self._turns.captured(names)
 
-    def refresh(self, names: Sequence[str]) -> Refreshed:
+    def refresh(self, names: ViewGroup) -> Refreshed:
+        """For a while: what is not done then has its next turn at once, after the others."""
+        newest = self._catalog.snapshot().moment.csn
+        done = self._refreshed(names, _SLICE)
+        now = self._catalog.snapshot()
+        self._turns.unfinished(name for name in names if now.get(name).pins[Part.EXTENT].through < newest)
+        return done
+
+    def refresh_all(self, names: Sequence[str]) -> Refreshed:
+        return self._refreshed(names, None)
+
+    def _refreshed(self, names: Sequence[str], seconds: float | None) -> Refreshed:
         try:
-            done = self._refresh(names)
+            done = self._refresh(names, seconds)
             self._fold()
         except Exception as error:
             facts = {} if isinstance(error, Busy) or not isinstance(error, RollviewError) else error.facts
@@ -83,7 +109,7 @@ def _round(crew: Crew) -> Iterator[Event]:
     for names in crew.sources():
         yield _came_of(partial(crew.capture, names))
     if views := crew.stale_views():
-        yield _came_of(partial(crew.refresh, views))
+        yield _came_of(partial(crew.refresh_all, views))
 
 
 def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:

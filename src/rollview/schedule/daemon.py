@@ -1,8 +1,9 @@
 """Work until somebody says stop.
 
-Law: sources are read beside each other and beside the refresh, so none waits for another that is slow or down. What has
-begun is finished; nothing begins after the stop. Whatever a kill leaves is recovered by whoever works next, so a stop
-is a courtesy and not a need. Several processes may do this at once: what another is at is left to it.
+Law: sources are read beside each other and beside the refresh, so none waits for another that is slow or down. Views
+take turns, so none waits until another that is far behind has caught up. What has begun is finished; nothing begins
+after the stop. Whatever a kill leaves is recovered by whoever works next, so a stop is a courtesy and not a need.
+Several processes may do this at once: what another is at is left to it.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ _TICK = 0.2
 
 Event = Captured | Refreshed | RollviewError
 
+ViewGroup = tuple[str, ...]
+"""Views that are published together; mostly one."""
+
 
 class DueWork(Protocol):
     """Whoever knows what is due, and does it."""
 
     def due_sources(self) -> Sequence[Group]: ...
-    def due_views(self) -> Sequence[str]: ...
+    def due_views(self) -> Sequence[ViewGroup]: ...
     def capture(self, names: Group) -> Captured: ...
-    def refresh(self, names: Sequence[str]) -> Refreshed: ...
+    def refresh(self, names: ViewGroup) -> Refreshed: ...
 
 
 @dataclass(slots=True)
@@ -47,27 +51,27 @@ class _Work:
     capturing: ThreadPoolExecutor
     refreshing: ThreadPoolExecutor
     sources: dict[Group, Future[Captured]] = field(default_factory=dict)
-    views: Future[Refreshed] | None = None
+    views: dict[ViewGroup, Future[Refreshed]] = field(default_factory=dict)
 
     def begin(self) -> None:
         for group in self.crew.due_sources():
             if group not in self.sources:
                 self.sources[group] = self.capturing.submit(self.crew.capture, group)
-        if self.views is None and (views := self.crew.due_views()):
-            self.views = self.refreshing.submit(self.crew.refresh, views)
+        for group in self.crew.due_views():
+            if group not in self.views:
+                self.views[group] = self.refreshing.submit(self.crew.refresh, group)
 
     def is_idle(self) -> bool:
-        return not self.sources and self.views is None
+        return not self.sources and not self.views
 
     def finished(self, seconds: float) -> Iterator[Event]:
         """What ends within so many seconds."""
-        running: list[Future[Any]] = [*self.sources.values(), *([self.views] if self.views else [])]
+        running: list[Future[Any]] = [*self.sources.values(), *self.views.values()]
         done = wait(running, seconds, FIRST_COMPLETED).done
         for names in [names for names, future in self.sources.items() if future in done]:
             yield from _outcome(self.sources.pop(names))
-        if self.views is not None and self.views in done:
-            ended, self.views = self.views, None
-            yield from _outcome(ended)
+        for names in [names for names, future in self.views.items() if future in done]:
+            yield from _outcome(self.views.pop(names))
 
 
 def work(crew: DueWork, stop: threading.Event) -> Iterator[Event]:

@@ -31,6 +31,7 @@ class Turns:
     default: Cadence
     _seen: dict[str, datetime] = field(default_factory=dict)
     _failures: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    _unfinished: set[str] = field(default_factory=set)
 
     def sources(self) -> tuple[str, ...]:
         now = datetime.now(UTC)
@@ -53,9 +54,14 @@ class Turns:
         for name in names:
             self._seen[f"view:{name}"] = now
             self._failures.pop(name, None)
+            self._unfinished.discard(name)
         for name in failed:
             times = self._failures.get(name, (0, now))[0] + 1
             self._failures[name] = (times, now + delay(times))
+
+    def unfinished(self, names: Iterable[str]) -> None:
+        """These have not come to the csn that was newest when their turn began: they have another one at once."""
+        self._unfinished |= set(names)
 
     def _source_due(self, source: SourceRecord) -> datetime | None:
         own = source.settings.get("options", {}).get("schedule")
@@ -92,6 +98,8 @@ class Turns:
         step = self.catalog.last_step(view.name, "apply")
         last = max(self._seen.get(f"view:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)
         due = cadence_of(view.name, own, self.words, self.default).due(last, since)
+        if due is not None and view.name in self._unfinished:
+            due = _NEVER
         retry = self._failures.get(view.name)
         return due if due is None or retry is None else max(due, retry[1])
 

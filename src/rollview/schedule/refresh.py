@@ -6,7 +6,8 @@ its last good extent; the rest is published together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rollview.algebra import script
 from rollview.apply import plan_apply, run_apply
-from rollview.catalog import Catalog, Lease, Part, Snapshot, Step
+from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot, Step
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
 from rollview.engine import session
@@ -46,11 +47,16 @@ class Refresh:
     on_progress: OnProgress
     meters: dict[str, Meter] = field(default_factory=dict)
     steps: dict[str, PropagateStep] = field(default_factory=dict)
+    began: dict[str, Csn] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)
     ahead: dict[str, Ahead] = field(default_factory=dict)
     terms: dict[str, tuple[script.TermNote, ...]] = field(default_factory=dict)
     phases: dict[str, Phases] = field(default_factory=dict)
     failures: dict[str, RollviewError] = field(default_factory=dict)
+    deadline: float | None = None
+
+    def is_late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
 
     def reader(self, snapshot: Snapshot, meter: Meter | None = None, *, small: bool = False) -> Reader:
         """``small``: for work on few rows, which Spark does faster with fewer preparations."""
@@ -59,12 +65,20 @@ class Refresh:
 
 
 def refresh(
-    work: Refresh, names: Sequence[str], target: Csn | None, *, mode: RefreshMode | None = None, apply: bool = True
+    work: Refresh,
+    names: Sequence[str],
+    target: Csn | None,
+    *,
+    mode: RefreshMode | None = None,
+    apply: bool = True,
+    seconds: float | None = None,
 ) -> Refreshed:
     """Bring the views to ``target`` (the newest csn if None). Views below them are propagated as far.
 
-    ``mode``: for all of them, whatever their own properties say.
+    ``mode``: for all of them, whatever their own properties say. ``seconds``: no step begins later than that, and the
+    views are published together as far as all of them have come.
     """
+    work.deadline = None if seconds is None else time.monotonic() + seconds
     snapshot = work.catalog.snapshot()
     needed = _with_views_below(snapshot, names)
     with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:
@@ -74,10 +88,17 @@ def refresh(
             with measured(work.phases.setdefault(name, Phases())):
                 _propagate(work, lease, name, csn, mode=mode, applied_next=apply and name in names)
         before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
+        csn = csn if seconds is None else _reached(work, names, csn)
         rows = _apply(work, lease, names, csn) if apply else {}
     _raise_failures(work)
     now = work.catalog.snapshot()
     return Refreshed(csn, tuple(_refreshed(work, now, name, before[name], csn, rows) for name in names))
+
+
+def _reached(work: Refresh, names: Sequence[str], target: Csn) -> Csn:
+    """As far as all of the views have come; those that failed keep nobody back."""
+    now = work.catalog.snapshot()
+    return min([target, *(now.get(name).pins[Part.DELTA].through for name in names if name not in work.failures)])
 
 
 def _target(newest: Csn, wanted: Csn | None) -> Csn:
@@ -113,7 +134,7 @@ def _propagate(
     work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode | None, applied_next: bool
 ) -> None:
     try:
-        while _step(work, lease, name, csn, mode=mode, applied_next=applied_next):
+        while _step(work, lease, name, csn, mode=mode, applied_next=applied_next) and not work.is_late():
             pass
     except (EngineFailed, Corrupt) as error:
         work.failures[name] = error
@@ -130,6 +151,7 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
     if step is None:
         return False
     work.steps[name] = step
+    work.began.setdefault(name, step.interval.after)
     reader = work.reader(snapshot, meter, small=step.shuffles_little)
     done = run_propagate(reader, work.catalog, lease, step, meter)
     work.added[name], work.terms[name] = work.added.get(name, 0) + done.added, done.terms
@@ -142,8 +164,8 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
 
 def _past_steps(catalog: Catalog, name: str) -> tuple[Step, ...]:
     created = catalog.last_step(name, "create")
-    done = [step for step in catalog.steps(name, status="done") if step.kind == "propagate"]
-    return (*done, *([created] if created is not None else []))
+    tried = [step for step in catalog.steps(name, 40) if step.kind == "propagate" and step.status != "running"]
+    return (*tried, *([created] if created is not None else []))
 
 
 def _failed_in(work: Refresh, name: str) -> str | None:
@@ -158,7 +180,9 @@ def _note_problem(work: Refresh, lease: Lease, name: str, problem: str | None) -
 
 def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[str, int]:
     reader = work.reader(work.catalog.snapshot())
-    ready = [name for name in names if reader.snapshot.get(name).pins[Part.DELTA].through >= csn]
+    pins = {name: reader.snapshot.get(name).pins for name in names}
+    # Of views that are refreshed for a while only, one may be further already.
+    ready = [name for name in names if pins[name][Part.DELTA].through >= csn >= _floor(work, pins[name])]
     ready = [name for name in ready if name not in work.failures and not _reads_stopped(work, reader, name, ready)]
     steps = plan_apply(reader.snapshot, work.root, ready, csn)
     for done, step in enumerate(steps):
@@ -173,6 +197,10 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
         if reader.snapshot.get(name).problem is not None:
             _note_problem(work, lease, name, None)
     return rows
+
+
+def _floor(work: Refresh, pins: Mapping[Part, Pin]) -> Csn:
+    return pins[Part.EXTENT].through if work.deadline is not None else 0
 
 
 def _reads_stopped(work: Refresh, reader: Reader, name: str, ready: Sequence[str]) -> bool:
@@ -199,13 +227,19 @@ def _raise_failures(work: Refresh) -> None:
     ) from first
 
 
+def _interval(work: Refresh, name: str, before: Csn, csn: Csn) -> Interval:
+    if name in work.steps:
+        return Interval(work.began[name], work.steps[name].interval.through)
+    return Interval(min(before, csn), max(before, csn))
+
+
 def _refreshed(work: Refresh, now: Snapshot, name: str, before: Csn, csn: Csn, rows: dict[str, int]) -> ViewRefreshed:
     step, usage = work.steps.get(name), work.meters.setdefault(name, Meter()).total()
     held = now.get(name).pins[Part.EXTENT].rows
     mode = "whole" if step is not None and step.mode.value == "whole" else "incremental"
     return ViewRefreshed(
         name=name,
-        interval=step.interval if step is not None else Interval(min(before, csn), max(before, csn)),
+        interval=_interval(work, name, before, csn),
         mode=mode,
         reason=step.reason if step is not None else "nothing to propagate",
         delta_rows=work.added.get(name, 0),

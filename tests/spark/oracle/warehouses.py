@@ -30,7 +30,7 @@ def fresh(spark: SparkSession, root: Path, *, interpreted: bool = True, **catalo
     warehouse = Warehouse.open(root, spark=spark)
     if catalog:
         warehouse.catalog.close()
-        warehouse.catalog = Catalog.open(root / "catalog.db", **catalog)
+        warehouse._place.catalog = Catalog.open(root / "catalog.db", **catalog)
     for key, value in INTERPRETED.items() if interpreted else ():
         warehouse.spark.conf.set(key, value)
     return warehouse

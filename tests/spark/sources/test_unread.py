@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.servers.postgres import postgres_server
 from tests.sources.harness import Bag, Write, account, capture, stored
+from tests.sources.killing import killed
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
-from tests.sources.test_kills import killed
 from tests.sources.test_rows import change
 from tests.spark.sources.test_needed import needed, read
 

@@ -10,7 +10,7 @@ from rollview.algebra.text import parse_one
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
 from rollview.maintain import settings
 from rollview.relations import plans
-from rollview.schedule import cadence
+from rollview.schedule import cadence, crew
 
 
 def test_the_name_the_query_and_nothing_else() -> None:
@@ -100,5 +100,5 @@ def test_a_known_property_is_taken() -> None:
 
 
 def test_every_property_that_is_read_is_known() -> None:
-    read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY)
+    read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY, crew.GROUP)
     assert sorted(read) == sorted(f"rollview.{name}" for name in PROPERTIES)

@@ -85,7 +85,7 @@ def test_a_second_process_is_told_who_holds_the_lease(catalog: Catalog, url: str
     (info,) = catalog.leases()
     assert info.owner.endswith(f"pid {holder.pid}")
     tell(holder)
-    with catalog.lease("relation:sales", wait=20):
+    with catalog.lease("relation:sales", wait=60):
         assert heard(holder) == "ready"
         assert heard(holder) == "wrote"
 
@@ -107,7 +107,7 @@ def test_a_process_stopped_past_its_lease_loses_it(catalog: Catalog, url: str, s
     holder = start("hold", url, 1, "commit")
     assert heard(holder) == "held"
     os.kill(holder.pid, signal.SIGSTOP)
-    with catalog.lease("commit", wait=10) as lease, catalog.write(lease):
+    with catalog.lease("commit", wait=60) as lease, catalog.write(lease):
         pass
     commit(catalog)
     os.kill(holder.pid, signal.SIGCONT)
@@ -117,9 +117,15 @@ def test_a_process_stopped_past_its_lease_loses_it(catalog: Catalog, url: str, s
 
 
 def test_a_lease_is_renewed_while_its_holder_lives(catalog: Catalog, url: str, start: Start) -> None:
-    holder = start("hold", url, 1, "commit")
+    holder = start("hold", url, 4, "commit")
     assert heard(holder) == "held"
-    time.sleep(1.5)
+    (first,) = catalog.leases()
+    until = time.monotonic() + 60
+    while [lease.expires for lease in catalog.leases()] == [first.expires] and time.monotonic() < until:
+        time.sleep(0.05)
+    (renewed,) = catalog.leases()
+    assert (renewed.token, renewed.acquired) == (first.token, first.acquired)
+    assert renewed.expires > first.expires
     with pytest.raises(errors.Busy):
         catalog.lease("commit", wait=0).__enter__()
     tell(holder)

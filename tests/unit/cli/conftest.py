@@ -101,8 +101,8 @@ class FakeWarehouse:
         relations = (relation("orders", RelationKind.TABLE), relation("sales", RelationKind.VIEW, ("orders",)))
         return Snapshot(Moment(9, NOON), {r.name: r for r in relations})
 
-    def sql(self, *statements: str) -> tuple[StatementResult, ...]:
-        return self.told("sql", *statements) or tuple(
+    def sql(self, *statements: str, allow_unsafe: bool = False) -> tuple[StatementResult, ...]:
+        return self.told("sql (unsafe)" if allow_unsafe else "sql", *statements) or tuple(
             StatementResult("INSERT", s, "orders", 3, 0, None, 10) for s in statements
         )
 

@@ -201,3 +201,15 @@ def test_what_is_not_kept_is_not_recomputed_from(world: World) -> None:
     assert step.reason == "deltas only: no rows of 't' are kept"
     with pytest.raises(UsageError, match="no rows of table 't' are kept"):
         plan(world, "v", mode=RefreshMode.RECOMPUTE)
+
+
+def test_a_long_interval_is_several_steps_and_what_is_recomputed_is_one(world: World) -> None:
+    world.csn = 60_000
+    world.counts = [ChangeCount("t", csn, 1, 0, None) for csn in range(1, 60_001)]
+    first = plan(world, "keyed", 60_000)
+    assert (first.interval, first.more, first.commits) == (Interval(0, 2000), True, 2000)
+    world.pin("keyed", Part.DELTA, through=59_000)
+    last = plan(world, "keyed", 60_000)
+    assert (last.interval, last.more, last.commits) == (Interval(59_000, 60_000), False, 1000)
+    whole = plan(world, "v", 60_000, mode=RefreshMode.RECOMPUTE)
+    assert (whole.interval, whole.more) == (Interval(0, 60_000), False)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from rollview.capture.plan import Group
 from rollview.errors import Busy, SourceDown
 from rollview.results import Captured, Refreshed, SourceCaptured
-from rollview.schedule.daemon import Event, Group, paced, work
+from rollview.schedule.daemon import Event, ViewGroup, paced, work
 
 
 class Crew:
@@ -22,8 +23,8 @@ class Crew:
     def due_sources(self) -> Sequence[Group]:
         return (("stuck",), ("down",), ("taken",), ("well",))
 
-    def due_views(self) -> Sequence[str]:
-        return ("v",)
+    def due_views(self) -> Sequence[ViewGroup]:
+        return (("v",),)
 
     def capture(self, names: Group) -> Captured:
         (name,) = names
@@ -36,7 +37,7 @@ class Crew:
             raise Busy(name, "another", "now")
         return Captured(1, (SourceCaptured(name, 0, 0, "1"),))
 
-    def refresh(self, names: Sequence[str]) -> Refreshed:
+    def refresh(self, names: ViewGroup) -> Refreshed:
         self.refreshes += 1
         return Refreshed(1, ())
 

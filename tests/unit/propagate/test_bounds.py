@@ -1,0 +1,88 @@
+"""A long interval is several steps, each of so much work as the view's history allows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.unit.propagate.test_choice import KEYED, LINEAR
+
+from rollview.catalog import ChangeCount, Step
+from rollview.core.interval import Interval
+from rollview.propagate.bounds import (
+    FEWEST_COMMITS,
+    FIRST_COMMITS,
+    FIRST_COMMITS_KEYED,
+    TARGET_SECONDS,
+    StepBound,
+    StepLimit,
+    bounded,
+    step_limit,
+)
+
+
+def tried(commits: int, seconds: float, status: Any = "done") -> Step:
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    profile = {"commits": commits} if status == "done" else {}
+    return Step(
+        1, "v", "propagate", Interval(0, 1), status, began, began + timedelta(seconds=seconds), "me", (), profile
+    )
+
+
+class Counts:
+    """A commit at each of ``csns`` with ``rows`` changed rows; remembers how far the ledger was read."""
+
+    def __init__(self, csns: range, rows: int = 1) -> None:
+        self.csns, self.rows, self.read = csns, rows, 0
+
+    def __call__(self, window: Interval) -> list[ChangeCount]:
+        self.read = max(self.read, window.through)
+        inside = (csn for csn in self.csns if window.after < csn <= window.through)
+        return [ChangeCount("t", csn, self.rows, 0, None) for csn in inside]
+
+
+def test_what_fits_is_one_step() -> None:
+    assert bounded(Interval(3, 9), Counts(range(1, 20)), StepLimit(6)) == StepBound(Interval(3, 9), 6)
+
+
+def test_a_step_ends_at_the_last_commit_that_fits() -> None:
+    assert bounded(Interval(0, 90), Counts(range(1, 91)), StepLimit(7)) == StepBound(Interval(0, 7), 7)
+    assert bounded(Interval(0, 90), Counts(range(1, 91), rows=4), StepLimit(50, rows=10)) == StepBound(
+        Interval(0, 2), 2
+    )
+
+
+def test_a_commit_that_is_larger_than_a_step_is_one_step() -> None:
+    assert bounded(Interval(0, 90), Counts(range(5, 91), rows=99), StepLimit(50, rows=10)) == StepBound(
+        Interval(0, 5), 1
+    )
+
+
+def test_commits_that_change_nothing_here_cost_no_step() -> None:
+    counts = Counts(range(1000, 100_001, 1000))
+    assert bounded(Interval(0, 100_000), counts, StepLimit(200)) == StepBound(Interval(0, 100_000), 100)
+
+
+def test_the_ledger_is_not_read_to_its_end_for_the_first_step() -> None:
+    counts = Counts(range(1, 100_001))
+    assert bounded(Interval(0, 100_000), counts, StepLimit(100)).commits == 100
+    assert counts.read <= 500
+
+
+def test_the_first_step_depends_on_the_kind_of_view() -> None:
+    assert step_limit(LINEAR, ()) == StepLimit(FIRST_COMMITS)
+    assert step_limit(KEYED, ()) == StepLimit(FIRST_COMMITS_KEYED)
+
+
+def test_a_slow_step_is_halved_and_a_quick_one_doubled() -> None:
+    assert step_limit(KEYED, [tried(9000, TARGET_SECONDS + 1)]).commits == 4500
+    assert step_limit(KEYED, [tried(9000, TARGET_SECONDS - 1)]).commits == 9000
+    assert step_limit(KEYED, [tried(9000, 0.1)]).commits == 18000
+    assert step_limit(KEYED, [tried(3, 0.1)]).commits == FIRST_COMMITS_KEYED
+
+
+def test_steps_that_never_ended_get_smaller_until_one_does() -> None:
+    killed = tried(0, 1, "undone")
+    assert step_limit(KEYED, [killed]).commits == FIRST_COMMITS_KEYED // 2
+    assert step_limit(KEYED, [killed, killed, tried(8000, 4.0)]).commits == 2000
+    assert step_limit(KEYED, [killed] * 30).commits == FEWEST_COMMITS
