@@ -5,7 +5,7 @@ PYTEST := $(PYTHON) -m pytest
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check faults bench bench-quick pg-ivm mysql soak mutants anywhere interop docs install constraints
+.PHONY: help demo test check faults bench bench-quick pg-ivm mysql soak mutants anywhere interop shape docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -69,6 +69,9 @@ interop: .venv/.installed .venv-delta/.installed ## the JVM Delta library reads 
 	@.venv/bin/uv pip install --quiet --python .venv-delta/bin/python pyspark==4.0.5 'pandas<3' pyarrow
 	@.venv/bin/uv pip install --quiet --python .venv-delta/bin/python --no-deps jsoniq==3.0.2
 	@touch $@
+
+shape: .venv/.installed ## the shape of the code in figures: lines, cycles, imports inside functions, twins
+	@$(PYTHON) -m tests.shape
 
 docs: .venv/.installed ## write docs/reference from the code
 	@$(PYTHON) docs/generate.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,6 +162,18 @@ def test_a_cache_of_another_user_is_not_used(home: Path) -> None:
     home.mkdir(parents=True)
     give(home)
     assert not prepared().is_relative_to(home)
+
+
+@needs_root
+def test_what_stands_in_for_the_cache_is_gone_with_the_process(home: Path, tmp_path: Path) -> None:
+    home.mkdir(parents=True)
+    give(home)
+    code = "import os; from rollview.engine import java; print(java.cache_folder(os.environ))"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    stand_in = Path(done.stdout.strip())
+    assert stand_in.parent == tmp_path
+    assert not stand_in.exists()
 
 
 @needs_root

@@ -14,6 +14,7 @@ from sqlglot import ErrorLevel, exp
 
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import identifier
+from rollview.algebra.levels import parenthesised
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.states import states_read
@@ -45,7 +46,7 @@ def quoted(name: str) -> str:
 
 def in_duckdb(query: exp.Query) -> str:
     """The text of a query that nobody else holds."""
-    return query.sql("duckdb", unsupported_level=ErrorLevel.IGNORE, copy=False)
+    return parenthesised(query, always=True).sql("duckdb", unsupported_level=ErrorLevel.IGNORE, copy=False)
 
 
 def canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -195,7 +196,7 @@ class View:
 
     def __init__(self, duck: Duck, name: str, plan: ViewPlan, at: int, texts: Texts | None = None) -> None:
         self.duck, self.name, self.plan = duck, name, plan
-        self.recomputation = plan.recomputation().query.sql("duckdb")
+        self.recomputation = parenthesised(plan.recomputation().query, always=True).sql("duckdb")
         self.started = self.high_water_mark = at
         self.first = self.recompute(at)
         self.deltas: list[tuple[Row, int, int]] = []

@@ -53,7 +53,8 @@ def test_a_source_from_first_to_last(rollview: Run, shop: sqlite3.Connection) ->
     code, answer, _ = rollview("capture", "shop")
     assert (code, answer["sources"][0]["units"], answer["csn"]) == (0, 1, 2)
     (line,) = rollview("source", "list")[1]["sources"]
-    assert (line["name"], line["state"], line["position"]) == ("shop", "active", "1")
+    assert (line["name"], line["state"], line["position"].partition("-")[0]) == ("shop", "active", "2")
+    assert (line["oldest_open"], line["open_since"], line["open_seconds"]) == (None, None, None)
     assert rollview("source", "show", "SHOP")[1]["tables"] == ["sales"]
     assert rollview("status")[1]["sources"][0]["name"] == "shop"
     assert rollview("log")[1]["entries"][1]["source"] == "shop"
@@ -66,6 +67,11 @@ def test_the_file_describes_a_source(rollview: Run, shop: sqlite3.Connection, tm
     with (tmp_path / "rollview.yaml").open("a") as file:
         file.write("sources:\n  shop: {kind: sqlite, address: shop.db, tables: [orders]}\n")
     assert rollview("source", "add", "shop")[0] == 0
+    settings = (tmp_path / "rollview.yaml").read_text()
+    (tmp_path / "rollview.yaml").write_text(settings.replace("[orders]", "[orders], options: {spool_limit: 1 GB}"))
+    code, answer, _ = rollview("source", "add", "shop")
+    assert (code, answer["tables"]) == (0, [])
+    assert rollview("source", "add", "shop")[0] == 2
     code, _, said = rollview("source", "add", "other")
     assert code == 2
     assert "other" in json.loads(said)["error"]["message"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlglot import exp, tokenize
-from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
+from sqlglot import exp
 
-from rollview.algebra.text import DIALECT, parse_one, place_of, render
+from rollview.algebra.text import parse_one, place_of, render
+from rollview.algebra.words import in_place
 from rollview.core.names import fault_in_name
 from rollview.errors import InvalidName, SqlError, Unsupported
 
@@ -33,7 +33,7 @@ class Declared:
 
 
 def declare(text: str | exp.Expr) -> Declared:
-    """The declaration; from text, the query keeps its author's words and its place in the text."""
+    """The declaration; the query keeps its author's words and its place in the text."""
     tree = parse_one(text) if isinstance(text, str) else text
     if not is_view_declaration(tree):
         raise SqlError("Expected CREATE MATERIALIZED VIEW name AS SELECT …")
@@ -42,8 +42,8 @@ def declare(text: str | exp.Expr) -> Declared:
     query = tree.expression
     if not isinstance(query, exp.Query):
         raise SqlError(f"View '{name}' has no query.", hint="Write AS SELECT … after the name.")
-    spelled = _query_in_place(text) if isinstance(text, str) else render(query, pretty=True)
-    return Declared(name, columns, _comment(tree), _properties(tree), spelled, bool(tree.args.get("replace")))
+    written = in_place(query) or render(query, pretty=True)
+    return Declared(name, columns, _comment(tree), _properties(tree), written, bool(tree.args.get("replace")))
 
 
 def is_view_declaration(tree: exp.Expr) -> bool:
@@ -78,18 +78,6 @@ def _name_and_columns(tree: exp.Expr) -> tuple[str, tuple[str, ...]]:
             raise SqlError(f"Column '{item.name}' of view '{name}' cannot declare a type.", line=line, column=column)
         columns.append(checked_name(item.name, "column"))
     return name, tuple(columns)
-
-
-def _query_in_place(text: str) -> str:
-    """The query, behind as many line breaks and blanks as stood before it, so that errors name the author's lines."""
-    depth = 0
-    for token in tokenize(text, read=DIALECT):
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
-        if token.token_type is TokenType.ALIAS and depth == 0:
-            before, after = text[: token.end + 1], text[token.end + 1 :]
-            column = len(before) - (before.rfind("\n") + 1)
-            return "\n" * before.count("\n") + " " * column + after.rstrip().rstrip(";")
-    raise SqlError("The declaration has no AS.")
 
 
 def _check_options(tree: exp.Expr, name: str) -> None:

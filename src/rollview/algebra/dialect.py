@@ -2,7 +2,7 @@
 
 Law: what is parsed and written again means to Spark what the text meant. sqlglot knows many functions and spells them
 as it understands them; here a function keeps its name and arguments, and only those that a rule looks into have a
-form of their own.
+form of their own. It also lets operators bind as most engines do; here they bind as in Spark's grammar (``levels``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
+
+from rollview.algebra.levels import Plus, UnsignedShift, parenthesised
+from rollview.algebra.words import remember
 
 _UNDERSTOOD = {
     "ARRAY": exp.Array,
@@ -51,6 +55,16 @@ _HINTS = {
 }
 
 
+_COMPARISONS = {**SparkParser.EQUALITY, **SparkParser.COMPARISON}
+_BITS = (
+    (TokenType.AMP, exp.BitwiseAnd),
+    (TokenType.CARET, exp.BitwiseXor),
+    (TokenType.PIPE, exp.BitwiseOr),
+)
+"""Each binds more loosely than the one before it; all of them more loosely than shifts."""
+
+_BY_COMMA = "rollview_by_comma"
+
 _TAKE_A_UNIT = {"DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF", "TIMESTAMPADD", "TIMESTAMPDIFF"}
 
 
@@ -65,8 +79,30 @@ def _with_unit(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     return build
 
 
+def _matches(kind: type[exp.Expr]) -> Callable[[Any, exp.Expr | None], exp.Expr | None]:
+    """LIKE and its like: the pattern may be a comparison."""
+
+    def parse(parser: Any, this: exp.Expr | None) -> exp.Expr | None:
+        matched = parser.expression(kind(this=this, expression=parser._parse_comparison()))
+        found: exp.Expr | None = parser._parse_escape(matched)
+        return found
+
+    return parse
+
+
 class VerbatimSpark(Spark):
     class Parser(SparkParser):
+        TERM: ClassVar[dict[TokenType, type[exp.Binary]]] = {
+            TokenType.DASH: exp.Sub,
+            TokenType.DPIPE: exp.DPipe,
+            TokenType.PLUS: exp.Add,
+        }
+        RANGE_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr | None]]] = {
+            **{kind: SparkParser.RANGE_PARSERS[kind] for kind in (TokenType.BETWEEN, TokenType.IN, TokenType.IS)},
+            TokenType.ILIKE: _matches(exp.ILike),
+            TokenType.LIKE: _matches(exp.Like),
+            TokenType.RLIKE: _matches(exp.RegexpLike),
+        }
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
             **{name: kind.from_arg_list for name, kind in _UNDERSTOOD.items()},
             **{name: _with_unit(name) for name in _TAKE_A_UNIT},
@@ -77,6 +113,108 @@ class VerbatimSpark(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
             name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _SYNTAX | _HINTS
         }
+
+        def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
+            return self._parse_range()
+
+        def _parse_range(self, this: exp.Expr | None = None, parse_is: bool = False) -> exp.Expr | None:
+            """A comparison, and the predicate behind it."""
+            return super()._parse_range(this or self._parse_comparison(), parse_is=True)
+
+        def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            this = this or self._parse_bitwise()
+            while self._match_set(_COMPARISONS):
+                kind, comments = _COMPARISONS[self._prev.token_type], self._prev_comments
+                this = self.expression(kind(this=this, expression=self._parse_bitwise()), comments=comments)
+            return this
+
+        def _parse_bitwise(self) -> exp.Expr | None:
+            return self._parse_bits(len(_BITS))
+
+        def _parse_bits(self, level: int) -> exp.Expr | None:
+            """Level 0 are shifts; every other one of them binds more loosely than the one before it."""
+            if level == 0:
+                return self._parse_shift()
+            sign, kind = _BITS[level - 1]
+            this = self._parse_bits(level - 1)
+            while self._match(sign):
+                comments = self._prev_comments
+                this = self.expression(kind(this=this, expression=self._parse_bits(level - 1)), comments=comments)
+            return this
+
+        def _parse_shift(self) -> exp.Expr | None:
+            this = self._parse_term()
+            while True:
+                if self._match_pair(TokenType.LT, TokenType.LT):
+                    this = self.expression(exp.BitwiseLeftShift(this=this, expression=self._parse_term()))
+                elif self._match_pair(TokenType.GT, TokenType.GT):
+                    kind = UnsignedShift if self._match(TokenType.GT) else exp.BitwiseRightShift
+                    this = self.expression(kind(this=this, expression=self._parse_term()))
+                else:
+                    return this
+
+        def _parse_unary(self) -> exp.Expr | None:
+            """A number takes its own sign before anything else is done with it; + makes a number of a text."""
+            if self._match_pair(TokenType.DASH, TokenType.NUMBER, advance=False):
+                index = self._index
+                self._advance()
+                negative = exp.Neg(this=self._parse_primary())
+                if self._curr and self._curr.token_type == TokenType.DCOLON:
+                    return self._parse_collation(self._parse_column_ops(exp.Paren(this=negative)))
+                self._retreat(index)
+            if self._match(TokenType.PLUS):
+                return self.expression(Plus(this=self._parse_unary()))
+            if self._match_set(self.UNARY_PARSERS):
+                signed: exp.Expr | None = self.UNARY_PARSERS[self._prev.token_type](self)
+                return signed
+            return self._parse_collation(self._parse_type())
+
+        def _parse_collation(self, this: exp.Expr | None) -> exp.Expr | None:
+            while this is not None and self._match(TokenType.COLLATE):
+                collated = self.expression(exp.Collate(this=this, expression=self._parse_column_reference()))
+                self._normalize_collate(collated)
+                this = self._parse_column_ops(collated)
+            return this
+
+        def _parse_between(self, this: exp.Expr | None) -> exp.Between:
+            low = self._parse_comparison()
+            self._match(TokenType.AND)
+            return self.expression(exp.Between(this=this, low=low, high=self._parse_comparison()))
+
+        def _parse_is_rhs(self, distinct: bool = False) -> exp.Expr | None:
+            if distinct:
+                return self._parse_comparison()
+            return exp.var("UNKNOWN") if self._match_text_seq("UNKNOWN") else super()._parse_is_rhs()
+
+        def _parse_join(self, *arguments: Any, **options: Any) -> exp.Join | None:
+            by_comma = self._match(TokenType.COMMA, advance=False)
+            join = super()._parse_join(*arguments, **options)
+            if by_comma and join is not None:
+                join.meta[_BY_COMMA] = True
+            return join
+
+        def _parse_update_assignment(self) -> exp.Expr | None:
+            this = self._parse_bitwise()
+            if self._match(TokenType.EQ):
+                this = self.expression(exp.EQ(this=this, expression=self._parse_disjunction()))
+            return this
+
+        def _parse_statement(self) -> exp.Expr | None:
+            return self._written(super()._parse_statement)
+
+        def _parse_ddl_select(self) -> exp.Expr | None:
+            return self._written(super()._parse_ddl_select)
+
+        def _parse_disjunction(self) -> exp.Expr | None:
+            return self._written(super()._parse_disjunction)
+
+        def _written(self, parse: Callable[[], exp.Expr | None]) -> exp.Expr | None:
+            """What it is parsed from is remembered."""
+            first = self._curr
+            parsed = parse()
+            if parsed is not None and first and self._prev:
+                remember(parsed, self.sql, first.start, self._prev.end + 1)
+            return parsed
 
         def _parse_function_call(self, *arguments: Any, **options: Any) -> exp.Expr | None:
             return self._placed(super()._parse_function_call, *arguments, **options)
@@ -95,8 +233,28 @@ class VerbatimSpark(Spark):
     class Tokenizer(Spark.Tokenizer):
         # Since Spark 4, a quote that is doubled inside a string stands for itself.
         STRING_ESCAPES: ClassVar[list[str]] = [*Spark.Tokenizer.STRING_ESCAPES, "'", '"']
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            **Spark.Tokenizer.KEYWORDS,
+            "!<": TokenType.GTE,
+            "!>": TokenType.LTE,
+        }
 
     class Generator(SparkGenerator):
         TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {**SparkGenerator.TYPE_MAPPING, exp.DType.TIME: "TIME"}
+        TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
+            **SparkGenerator.TRANSFORMS,
+            exp.BitwiseLeftShift: lambda self, node: self.binary(node, "<<"),
+            exp.BitwiseRightShift: lambda self, node: self.binary(node, ">>"),
+            UnsignedShift: lambda self, node: self.binary(node, ">>>"),
+            Plus: lambda self, node: f"+{self.sql(node, 'this')}",
+        }
         # A subquery's own WITH stays where it is: moved up, its names would catch what they did not mean.
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+
+        def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+            """A comma stays one: Spark keeps the two apart, although they mean the same."""
+            is_comma = expression._meta is not None and _BY_COMMA in expression.meta and not expression.args.get("on")
+            return f", {self.sql(expression, 'this')}" if is_comma else super().join_sql(expression, join_op)
+
+        def preprocess(self, expression: exp.Expr) -> exp.Expr:
+            return parenthesised(super().preprocess(expression))

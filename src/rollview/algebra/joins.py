@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from rollview.algebra.by_name import is_by_name
 from rollview.algebra.text import place_of
 from rollview.core.schema import Schema
 from rollview.errors import Unsupported
@@ -28,9 +29,9 @@ def check(query: exp.Query, schemas: Sequence[Schema]) -> None:
 def _check_from(joins: Sequence[exp.Join]) -> None:
     padded = False
     for join in joins:
-        if padded and _by_name(join):
+        if padded and is_by_name(join):
             raise _refusal(join, "after a RIGHT or FULL join by name", "Write ON, or the first join as a subquery.")
-        padded = padded or (_by_name(join) and join.side in ("RIGHT", "FULL"))
+        padded = padded or (is_by_name(join) and join.side in ("RIGHT", "FULL"))
 
 
 def _check_types(join: exp.Join, schemas: Sequence[Schema]) -> None:
@@ -46,10 +47,6 @@ def _names(join: exp.Join, schemas: Sequence[Schema]) -> Iterator[str]:
     if join.method == "NATURAL":
         yield from {name.lower() for schema in schemas for name in schema.names}
     yield from (name.name for name in join.args.get("using") or ())
-
-
-def _by_name(join: exp.Join) -> bool:
-    return bool(join.args.get("using")) or join.method == "NATURAL"
 
 
 def _refusal(join: exp.Join, where: str, hint: str) -> Unsupported:

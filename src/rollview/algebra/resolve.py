@@ -12,14 +12,16 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
-from rollview.algebra import fields, joins
+from rollview.algebra import by_name, fields, joins
 from rollview.algebra.definition import checked_name
 from rollview.algebra.expressions import identifier, named
 from rollview.algebra.text import DIALECT, parse_one, place_of, resolution_error
+from rollview.algebra.words import Words, words
 from rollview.core.schema import Constraints, Schema
 from rollview.errors import NotFound, SqlError, Unsupported
 
 ROWS_SUFFIX = "@rows"
+_PLAINLY = "Write SELECT … FROM table."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A query with nothing left to guess."""
+    """A query with nothing left to guess. ``words``: the same as its author wrote it, which is what it means."""
 
     query: exp.Query
     reads: tuple[Known, ...]
     outputs: tuple[str, ...]
+    words: Words
 
 
 def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = (), what: str = "The view") -> Resolved:
@@ -45,29 +48,46 @@ def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = ()
     tree = parse_one(text)
     if not isinstance(tree, exp.Query):
         raise SqlError("Expected a query.")
-    reads = _reads(tree, known)
+    references = _references(tree, known)
+    reads = {relation.name.lower(): relation for _, relation in references}
     if not columns:
         _demand_names(tree)
     spelled = _spelled_outputs(tree)
     joins.check(tree, [relation.schema for relation in reads.values()])
     fields.refuse_folded(tree)
-    query = _qualify(fields.named_for_good(_without_hints(tree)), reads)
+    plain = fields.named_for_good(_without_hints(tree))
+    stored = {name: relation.schema.names for name, relation in reads.items()}
+    query = _qualify(by_name.written_out(plain, stored), reads)
     _refuse_stars(query)
     _spell_as_declared(query, reads)
     outputs = _outputs(query, columns, spelled, what)
     _name_ctes_apart(query, reads)
-    return Resolved(_rename(query, outputs), tuple(reads.values()), outputs)
+    return Resolved(_rename(query, outputs), tuple(reads.values()), outputs, _words(tree, references))
 
 
-def _reads(tree: exp.Query, known: Mapping[str, Known]) -> dict[str, Known]:
-    """The relations the query names, by folded name; refuses everything that is not one plain name of ours."""
-    found: dict[str, Known] = {}
+def _references(tree: exp.Query, known: Mapping[str, Known]) -> list[tuple[exp.Table, Known]]:
+    """Where the query names relations, and which; refuses everything that is not one plain name of ours."""
+    found: list[tuple[exp.Table, Known]] = []
+    seen: set[int] = set()
     for scope in traverse_scope(tree):
         for table in scope.tables:
+            seen.add(id(table))
             if table.name.lower() in {name.lower() for name in scope.cte_sources} and not table.db:
                 continue
-            relation = _relation(table, known)
-            found[relation.name.lower()] = relation
+            found.append((table, _relation(table, known)))
+    for table in tree.find_all(exp.Table):
+        is_advice = table.find_ancestor(exp.Hint) is not None
+        if id(table) not in seen and isinstance(table.this, exp.Identifier) and not is_advice:
+            line, column = place_of(table)
+            raise Unsupported(f"A table cannot be named here: '{table.name}'.", line=line, column=column)
+    return found
+
+
+def _words(tree: exp.Query, references: list[tuple[exp.Table, Known]]) -> Words:
+    found = words(tree, [(table, relation.name) for table, relation in references])
+    if found is None:
+        line, column = place_of(tree)
+        raise Unsupported("This form of query has no place for its tables.", line=line, column=column, hint=_PLAINLY)
     return found
 
 

@@ -40,14 +40,26 @@ from rollview.algebra.summary import (
     visible,
 )
 from rollview.algebra.text import place_of
+from rollview.algebra.words import Words
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
+
+MISREAD = "misread"
 
 
 class Mode(StrEnum):
     SUMMARY = "summary"
     INCREMENTAL = "incremental"
     WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorsQuery:
+    """A definition as its author wrote it. ``columns``: those of each relation that the view knows of."""
+
+    words: Words
+    columns: Mapping[str, tuple[str, ...]]
+    outputs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +69,13 @@ class Propagation:
     query: exp.Query
     inputs: frozenset[tuple[str, str]]
     terms: tuple[TermNote, ...] = ()
-    written: bool = True
-    """By rollview, so that its subqueries can be computed in stages; a user's own query is left as it is."""
+    author: AuthorsQuery | None = None
+    """Where it is the view's definition itself: its author's words, which are what is run."""
+
+    @property
+    def written(self) -> bool:
+        """By rollview, so that its subqueries can be computed in stages."""
+        return self.author is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +123,12 @@ class ViewPlan:
 
     def recomputation(self) -> Propagation:
         """The definition itself, over ``name@rows``."""
-        rename = {relation.name.lower(): relation.name + ROWS_SUFFIX for relation in self.reads}
-        query = rebind(self.outline.resolved.query, self.reads, rename)
-        return Propagation(query, frozenset((relation.name, "rows") for relation in self.reads), written=False)
+        inputs = frozenset((relation.name, "rows") for relation in self.reads)
+        return Propagation(our_reading(self.outline.resolved), inputs, author=self.author)
+
+    @property
+    def author(self) -> AuthorsQuery:
+        return authors_query(self.outline.resolved)
 
     def first_groups(self) -> Propagation:
         assert self.summary is not None
@@ -143,6 +163,17 @@ class ViewPlan:
         return Propagation(query, frozenset(script.inputs), tuple(script.notes))
 
 
+def authors_query(resolved: Resolved) -> AuthorsQuery:
+    columns = {relation.name: relation.schema.names for relation in resolved.reads}
+    return AuthorsQuery(resolved.words, columns, resolved.outputs)
+
+
+def our_reading(resolved: Resolved) -> exp.Query:
+    """The definition as it is read here, over ``name@rows``."""
+    rename = {relation.name.lower(): relation.name + ROWS_SUFFIX for relation in resolved.reads}
+    return rebind(resolved.query, resolved.reads, rename)
+
+
 def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
     """Resolve the query and find its incremental form, or the reason why there is none."""
     resolved = resolve(declared.query, known, declared.columns, f"View '{declared.name}'")
@@ -161,7 +192,12 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
 
 
 def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
-    """``facts``: the types Spark gave to the probes, ``{"input": {column: type}, "results": {column: type}}``."""
+    """``facts``: the types Spark gave to the probes, ``{"input": {column: type}, "results": {column: type}}``.
+
+    Under ``MISREAD`` they say why the view is not what its text was taken for here.
+    """
+    if outline.rel is not None and MISREAD in facts:
+        return plan(replace(outline, rel=None, whole_because=str(facts[MISREAD])), facts)
     if outline.rel is None:
         note = OperatorNote("query", "whole", outline.whole_because or "")
         return ViewPlan(outline, Mode.WHOLE, None, (note,))

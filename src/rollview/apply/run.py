@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 from rollview.apply.plan import REWRITE_ROWS, ApplyStep
-from rollview.catalog import Catalog, Lease, Part, Snapshot
+from rollview.catalog import Catalog, Lease, Part
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import Phases, measured, phase
 from rollview.core.schema import Schema
@@ -70,7 +70,7 @@ def run_apply(
     failed: set[str] = set()
     try:
         for step in steps:
-            if failed.intersection(_below(reader.snapshot, step.view)):
+            if failed.intersection(lower.name for lower in reader.snapshot.below(step.view)):
                 continue
             try:
                 meter = meters.setdefault(step.view, Meter())
@@ -97,11 +97,6 @@ def _publish(catalog: Catalog, lease: Lease, applied: Sequence[Applied], meters:
         for done in applied:
             for logged in done.logged:
                 publishing.show(logged, done.step.after, done.step.after)
-
-
-def _below(snapshot: Snapshot, name: str) -> set[str]:
-    reads = set(snapshot.get(name).depends_on)
-    return reads.union(*(_below(snapshot, lower) for lower in reads))
 
 
 @phase("apply")

@@ -22,10 +22,10 @@ from rollview.catalog import Change, Relation
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.errors import BadValue
-from rollview.sources.net_rows import net_rows
 from rollview.sources.protocol import Changes, Rows, Spooled
 from rollview.sources.sections import Section, joined
 from rollview.sources.values import UnfitError, as_one, as_rows
+from rollview.types.signed_rows import net_rows
 
 Remote = tuple[str, str]
 """A source, and its own name of one of its tables."""

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from rollview.catalog import Part, Relation
 from rollview.core.names import COUNT, CSN
 from rollview.relations.folders import delta_folder, state_folder
-from rollview.sources.net_rows import net_rows
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder, as_declared
 from rollview.types.arrow import arrow_schema
+from rollview.types.signed_rows import net_rows
 
 
 def held(root: Path, relation: Relation) -> pa.Table:

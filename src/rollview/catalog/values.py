@@ -5,7 +5,7 @@ Law: a ``Snapshot`` is one moment of the whole catalog; two things read from it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
@@ -369,13 +369,30 @@ class Snapshot:
         own = self.get(name).name
         return tuple(r for r in self.relations.values() if own in r.depends_on)
 
+    def below(self, name: str) -> tuple[Relation, ...]:
+        """All that a relation reads, at any depth; each once."""
+        return _reached(self.get(name), lambda relation: [self.get(read) for read in relation.depends_on])
+
+    def above(self, name: str) -> tuple[Relation, ...]:
+        """The views that read a relation, at any depth; each once."""
+        return _reached(self.get(name), lambda relation: self.readers(relation.name))
+
     def tables_below(self, view: Relation) -> frozenset[str]:
         """The base tables that a view rests on, at any depth."""
-        reads = [self.get(name) for name in view.depends_on]
-        below = (self.tables_below(r) if r.kind is RelationKind.VIEW else frozenset({r.name}) for r in reads)
-        return frozenset().union(*below)
+        return frozenset(lower.name for lower in self.below(view.name) if lower.kind is RelationKind.TABLE)
 
     def _close_to(self, name: str) -> str | None:
         known = {folded(own): own for own in self.relations}
         close = get_close_matches(folded(name), known, n=3)
         return f"Did you mean {' or '.join(repr(known[c]) for c in close)}?" if close else None
+
+
+def _reached(start: Relation, ahead: Callable[[Relation], Iterable[Relation]]) -> tuple[Relation, ...]:
+    found: dict[str, Relation] = {}
+    waiting = [start]
+    while waiting:
+        for relation in ahead(waiting.pop()):
+            if relation.name not in found:
+                found[relation.name] = relation
+                waiting.append(relation)
+    return tuple(found.values())

@@ -41,3 +41,17 @@ def physical(column: str) -> str:
 def same(left: str, right: str) -> bool:
     """Spark compares identifiers without regard to case."""
     return left.lower() == right.lower()
+
+
+def quoted(name: str) -> str:
+    """A name as one identifier of Spark, MariaDB and MySQL."""
+    return _enclosed(name, "`")
+
+
+def double_quoted(name: str) -> str:
+    """A name as one identifier of standard SQL, as PostgreSQL and SQLite take it."""
+    return _enclosed(name, '"')
+
+
+def _enclosed(name: str, mark: str) -> str:
+    return mark + name.replace(mark, mark + mark) + mark

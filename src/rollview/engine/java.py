@@ -9,6 +9,7 @@ Law: whatever is run from the cache is this user's own and has exactly the conte
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import importlib
@@ -94,8 +95,10 @@ def cache_folder(env: Mapping[str, str]) -> Path:
 
 @functools.cache
 def _temporary_folder() -> Path:
-    """The same for the whole process."""
-    return Path(tempfile.mkdtemp(prefix="rollview-"))
+    """The same for the whole process, and gone with it."""
+    folder = Path(tempfile.mkdtemp(prefix="rollview-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _candidates(env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:

@@ -129,14 +129,15 @@ def restricts_by(record: SourceRecord, remote: str, gone: Iterable[str]) -> bool
 def stopped_by(snapshot: Snapshot, relation: Relation, gone: Iterable[str]) -> tuple[str, ...]:
     """The views that name one of the columns, and the views above those."""
     lost = {name.lower() for name in gone}
-    stopped: set[str] = set()
-    for view in snapshot.views():
-        if view.state == SCHEMA_CHANGED:
-            continue
-        used = columns_used(plan_of(snapshot, view).outline.resolved) if relation.name in view.depends_on else {}
-        if used.get(relation.name.lower(), frozenset()) & lost or stopped.intersection(view.depends_on):
-            stopped.add(view.name)
-    return tuple(sorted(stopped))
+    naming = [view for view in snapshot.readers(relation.name) if _used(snapshot, view, relation) & lost]
+    stopped = [*naming, *(upper for view in naming for upper in snapshot.above(view.name))]
+    return tuple(sorted({view.name for view in stopped if view.state != SCHEMA_CHANGED}))
+
+
+def _used(snapshot: Snapshot, view: Relation, relation: Relation) -> frozenset[str]:
+    if view.state == SCHEMA_CHANGED:
+        return frozenset()
+    return columns_used(plan_of(snapshot, view).outline.resolved).get(relation.name.lower(), frozenset())
 
 
 def _unkept(promised: Constraints, now: Constraints) -> tuple[str, ...]:

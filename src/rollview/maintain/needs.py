@@ -29,23 +29,11 @@ def legal(relation: Relation, csn: Csn) -> Csn:
     return next((stretch.after for stretch in relation.coarse if stretch.strictly_inside(csn)), csn)
 
 
-def views_above(snapshot: Snapshot, relation: Relation) -> tuple[Relation, ...]:
-    """The views that read it, at any depth."""
-    found: dict[str, Relation] = {}
-    waiting = [relation]
-    while waiting:
-        for reader in snapshot.readers(waiting.pop().name):
-            if reader.name not in found:
-                found[reader.name] = reader
-                waiting.append(reader)
-    return tuple(found.values())
-
-
 def _needs(snapshot: Snapshot, relation: Relation) -> Iterator[NeededCsn]:
     yield NeededCsn(snapshot.moment.csn, "it is the newest csn")
     if relation.kind is RelationKind.VIEW:
         yield from _of_view(relation)
-    for view in views_above(snapshot, relation):
+    for view in snapshot.above(relation.name):
         yield from _of_view(view)
 
 

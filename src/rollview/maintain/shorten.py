@@ -17,15 +17,16 @@ import pyarrow.compute as pc
 
 from rollview.catalog import Catalog, Lease, Part, Relation, RelationKind
 from rollview.core.interval import Interval
-from rollview.core.names import COUNT, CSN
+from rollview.core.names import CSN
 from rollview.core.schema import Schema
 from rollview.maintain.plan import Task
 from rollview.publish.merge import GetSpark
 from rollview.publish.rewrite import Files, Rewriting, Rewritten, rewrite
 from rollview.store.folder import DeltaFolder
-from rollview.store.small import can_add_up, copied_table, net_table
+from rollview.store.small import can_add_up
 from rollview.store.timed import Stored
 from rollview.store.writing import BOUND
+from rollview.types.signed_rows import net_counts, separate_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,8 +82,8 @@ def run_compress(
 def netted_table(rows: pa.Table, interval: Interval, *, copies: bool) -> pa.Table:
     """The rows of the interval by net effect at its end, the others as they are."""
     inside = pc.and_(pc.greater(rows[CSN], interval.after), pc.less_equal(rows[CSN], interval.through))
-    net = net_table(rows.filter(inside).drop_columns([CSN]))
-    whole = copied_table(net) if copies else net
+    net = net_counts(rows.filter(inside).drop_columns([CSN]))
+    whole = separate_rows(net) if copies else net
     stamped = whole.append_column(CSN, pa.array(np.full(whole.num_rows, interval.through, np.int64)))
     return pa.concat_tables([stamped, rows.filter(pc.invert(inside))])
 
@@ -90,15 +91,13 @@ def netted_table(rows: pa.Table, interval: Interval, *, copies: bool) -> pa.Tabl
 def _netted_frame(data: DataFrame, schema: Schema, interval: Interval, *, copies: bool) -> DataFrame:
     from pyspark.sql import functions as sf
 
-    from rollview.store.multiset import col, net
+    from rollview.store.multiset import net, separate
 
     inside = (sf.col(CSN) > interval.after) & (sf.col(CSN) <= interval.through)
-    count = sf.col(COUNT)
     netted = net(data.where(inside).drop(CSN), schema, apart=copies)
-    if copies:
-        count = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), sf.abs(count).cast("int")))
-    end = sf.lit(interval.through).cast("bigint").alias(CSN)
-    return netted.select(*map(col, schema.names), count.alias(COUNT), end).unionAll(data.where(~inside))
+    whole = separate(netted, schema) if copies else netted
+    end = sf.lit(interval.through).cast("bigint")
+    return whole.withColumn(CSN, end).unionAll(data.where(~inside))
 
 
 def _written(

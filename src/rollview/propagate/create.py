@@ -7,23 +7,24 @@ first delta.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rollview.algebra.definition import Declared
-from rollview.algebra.view import Outline, Propagation, ViewPlan, outline, plan
+from rollview.algebra.view import MISREAD, Outline, Propagation, ViewPlan, authors_query, outline, plan
 from rollview.catalog import Catalog, CatalogWriter, Definition, Lease, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
-from rollview.errors import AlreadyExists, InUse
+from rollview.errors import AlreadyExists, InUse, SqlError
 from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
+from rollview.propagate.reading import misread, unseen
 from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
 from rollview.relations.plans import REFRESH_MODE, high_water_mark, known_as
-from rollview.relations.reader import Reader
+from rollview.relations.reader import Reader, prepare_author
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
@@ -50,6 +51,11 @@ class ViewToCreate:
     replaces: bool
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What its author should know of it."""
+        return (f"View '{self.declared.name}': {self.facts[MISREAD]}.",) if MISREAD in self.facts else ()
+
+    @property
     def depends_on(self) -> tuple[str, ...]:
         return tuple(relation.name for relation in self.plan.reads)
 
@@ -62,8 +68,10 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     if existing is not None:
         known.pop(existing.name.lower(), None)
     made = outline(declared, known)
-    schema = _schema(spark, declared, made)
-    facts = _facts(spark, made)
+    tables = unseen(spark, made.resolved.reads)
+    author = _authors(spark, declared, made, tables)
+    schema = _schema(made, author)
+    facts = misread(made, author, tables) or _facts(spark, made)
     made_plan = plan(made, facts)
     wanted = refresh_mode(declared.properties.get(REFRESH_MODE, RefreshMode.AUTO))
     check_strict(declared.name, made_plan, wanted)
@@ -146,11 +154,21 @@ def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relati
         raise InUse("view", existing.name, readers)
 
 
-def _schema(spark: SparkSession, declared: Declared, made: Outline) -> Schema:
-    """The output types, as Spark sees the author's own query."""
-    plain = plan(Outline(made.resolved, None, "types"), {}).recomputation()
+def _authors(spark: SparkSession, declared: Declared, made: Outline, tables: Mapping[str, DataFrame]) -> DataFrame:
+    """The author's own text, analysed by Spark over tables that it cannot see through."""
+    resolved = made.resolved
+    query = prepare_author(authors_query(resolved))
     with spark_analysis(f"the query of view '{declared.name}'"):
-        fields = _analysed(spark, made, plain).schema.fields
+        found = replace(query, outputs=None).run(spark, tables)
+        names = tuple(field.name for field in found.schema.fields)
+    if len(names) != len(resolved.outputs):
+        raise SqlError(f"View '{declared.name}' has {len(names)} columns for Spark, {len(resolved.outputs)} here.")
+    return found
+
+
+def _schema(made: Outline, author: DataFrame) -> Schema:
+    """The output types, as Spark sees the author's own query."""
+    fields = author.schema.fields
     columns = tuple(
         Column(name, field.dataType.simpleString()) for name, field in zip(made.resolved.outputs, fields, strict=True)
     )

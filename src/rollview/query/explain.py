@@ -16,7 +16,8 @@ def explain_view(snapshot: Snapshot, name: str) -> results.Explanation:
     if relation.kind is not RelationKind.VIEW:
         raise UsageError(f"'{relation.name}' is a table; only views are maintained.")
     plan = plan_of(snapshot, relation)
-    sql, terms = _propagation(plan)
+    assert relation.definition is not None
+    sql, terms = _propagation(plan, relation.definition.query)
     return results.Explanation(
         relation.name,
         "whole" if plan.mode is Mode.WHOLE else "incremental",
@@ -26,8 +27,9 @@ def explain_view(snapshot: Snapshot, name: str) -> results.Explanation:
     )
 
 
-def _propagation(plan: ViewPlan) -> tuple[str, tuple[TermNote, ...]]:
+def _propagation(plan: ViewPlan, written: str) -> tuple[str, tuple[TermNote, ...]]:
+    """``written``: the author's query, which is what runs where there is no delta."""
     if plan.mode is Mode.WHOLE:
-        return render(plan.recomputation().query, pretty=True), ()
+        return written, ()
     propagation = plan.propagation()
     return render(propagation.query, pretty=True), propagation.terms

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from rollview.algebra.stages import Stage, stages
+from rollview.algebra.stages import stages
 from rollview.algebra.summary import FEW_GROUPS
-from rollview.algebra.view import ROWS_SUFFIX, Propagation, ViewPlan
+from rollview.algebra.view import ROWS_SUFFIX, AuthorsQuery, Propagation, ViewPlan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
 from rollview.core.schema import Schema
-from rollview.engine.binding import Prepared, prepare, run_query
+from rollview.engine.binding import Prepared, prepare, prepare_words, run_query
 from rollview.engine.meter import Meter
 from rollview.relations.plans import check_reachable, plan_of
 from rollview.store import timed
 from rollview.store.folder import frame
-from rollview.store.multiset import col, signed
+from rollview.store.multiset import separate, signed
 from rollview.store.timed import Stored
 from rollview.store.writing import named_failures
 
@@ -111,8 +111,7 @@ class Reader:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.TABLE:
             return changes
-        copies = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), sf.abs(COUNT).cast("int")))
-        return changes.select(*map(col, relation.schema.names), copies.alias(COUNT), CSN)
+        return separate(changes, relation.schema, sf.col(CSN))
 
     @phase("prepare query")
     def run(
@@ -158,17 +157,25 @@ class Reader:
         if relation.kind is RelationKind.TABLE:
             return self.rows(name, at)
         below = {f"{lower}{ROWS_SUFFIX}": self.recompute(lower, at) for lower in relation.depends_on}
-        return run_query(self.spark, self.plan(name).recomputation().query, below)
+        return prepare_author(self.plan(name).author).run(self.spark, below)
 
 
 @lru_cache(maxsize=1024)
 def prepared(propagation: Propagation, names: tuple[str, ...]) -> tuple[tuple[str, Prepared], ...]:
     """The query's stages: what later ones call the result, and the text over what is known by then."""
+    if propagation.author is not None:
+        return (("", prepare_author(propagation.author)),)
     known, written = list(names), []
-    for stage in stages(propagation.query) if propagation.written else (Stage(None, propagation.query),):
+    for stage in stages(propagation.query):
         written.append((stage.name or "", prepare(stage.query, known)))
         known.append(stage.name or "")
     return tuple(written)
+
+
+def prepare_author(author: AuthorsQuery) -> Prepared:
+    """A definition in its author's words, over ``name@rows``."""
+    inputs = {name: name + ROWS_SUFFIX for name in author.columns}
+    return prepare_words(author.words, inputs, author.columns, author.outputs)
 
 
 def _row_key(relation: Relation) -> tuple[str, ...]:

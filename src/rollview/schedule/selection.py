@@ -41,15 +41,10 @@ def select_relations(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, 
         start = exact or snapshot.get(pattern.removeprefix("+").removesuffix("+"))
         chosen.add(start.name)
         if exact is None and pattern.startswith("+"):
-            chosen |= _below(snapshot, start)
+            chosen |= {lower.name for lower in snapshot.below(start.name)}
         if exact is None and pattern.endswith("+"):
-            chosen |= _views_above(snapshot, start)
+            chosen |= {upper.name for upper in snapshot.above(start.name)}
     return tuple(name for name in snapshot.relations if name in chosen)
-
-
-def _below(snapshot: Snapshot, relation: Relation) -> set[str]:
-    reads = set(relation.depends_on)
-    return reads.union(*(_below(snapshot, snapshot.get(name)) for name in reads))
 
 
 def _matches(snapshot: Snapshot, pattern: str) -> set[str]:
@@ -62,7 +57,7 @@ def _matches(snapshot: Snapshot, pattern: str) -> set[str]:
     if pattern.startswith("+"):
         chosen |= views_below(snapshot, view)
     if pattern.endswith("+"):
-        chosen |= _views_above(snapshot, view)
+        chosen |= {upper.name for upper in snapshot.above(view.name)}
     return chosen
 
 
@@ -74,15 +69,4 @@ def _view(relation: Relation) -> Relation:
 
 def views_below(snapshot: Snapshot, view: Relation) -> set[str]:
     """The views that a view reads, at any depth."""
-    below: set[str] = set()
-    for lower in (snapshot.get(name) for name in view.depends_on):
-        if lower.kind is RelationKind.VIEW:
-            below |= {lower.name} | views_below(snapshot, lower)
-    return below
-
-
-def _views_above(snapshot: Snapshot, view: Relation) -> set[str]:
-    above: set[str] = set()
-    for upper in snapshot.readers(view.name):
-        above |= {upper.name} | _views_above(snapshot, upper)
-    return above
+    return {lower.name for lower in snapshot.below(view.name) if lower.kind is RelationKind.VIEW}

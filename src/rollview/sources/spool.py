@@ -22,12 +22,12 @@ import pyarrow.ipc
 from rollview.core.bad_row import BadRow
 from rollview.core.names import COUNT
 from rollview.errors import BadValue
-from rollview.sources.net_rows import comparable, net_rows
 from rollview.sources.protocol import Changes, Opening, Rows, SourceTable
 from rollview.sources.quarantine import sift_rows
 from rollview.sources.sections import Section, joined
 from rollview.sources.space import Shelf, Space
 from rollview.sources.values import UnfitError, as_rows, as_table
+from rollview.types.signed_rows import comparable, net_rows
 
 IN_MEMORY = 32 << 20
 """Bytes of a transaction, as the source tells it, from which on it is on disk."""

@@ -112,7 +112,7 @@ def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:
 
 
 def _query(place: Workplace, tree: exp.Query, allow_unsafe: bool) -> DataFrame:
-    return Transaction(place.spark, place.data, place.catalog, allow_unsafe=allow_unsafe).query(render(tree))
+    return Transaction(place.spark, place.data, place.catalog, allow_unsafe=allow_unsafe).query(tree)
 
 
 @contextmanager

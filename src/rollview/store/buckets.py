@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rollview.core.names import quoted
 from rollview.core.schema import Column, Schema
-from rollview.types.arrow import arrow_type, is_atomic, quoted, spark_type
+from rollview.types.arrow import arrow_type, is_atomic, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

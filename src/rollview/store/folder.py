@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rollview.core import durable
 from rollview.core.lent import Lent
+from rollview.core.names import quoted
 from rollview.core.phases import phase
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
@@ -25,7 +26,7 @@ from rollview.store import links, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.log import DeltaLog
-from rollview.types.arrow import arrow_schema, arrow_type, quoted, spark_schema, spark_type
+from rollview.types.arrow import arrow_schema, arrow_type, spark_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -205,3 +206,17 @@ def empty(spark: SparkSession, schema: Schema) -> DataFrame:
 
     columns = [sf.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name) for c in schema]
     return spark.range(1).where(sf.lit(False)).select(*columns)
+
+
+def opaque(spark: SparkSession, schema: Schema, name: str) -> DataFrame:
+    """Rows of which Spark's optimiser knows nothing but their types; they cannot be looked at.
+
+    Every column is an expression of its own, so that what reads one is never taken for what reads another.
+    """
+    from pyspark.sql import functions as sf
+
+    columns = (
+        sf.raise_error(sf.lit(f"{name}.{c.name}")).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name)
+        for c in schema
+    )
+    return spark.range(2).select(*columns)

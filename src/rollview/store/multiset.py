@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
-from rollview.core.names import COUNT
+from rollview.core.names import COUNT, quoted
 from rollview.core.schema import Schema
 from rollview.errors import Corrupt
-from rollview.types.arrow import arrow_type, holds_float, quoted
+from rollview.types.arrow import arrow_type, holds_float
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -48,6 +48,13 @@ def expand(data: DataFrame, schema: Schema) -> DataFrame:
     times = sf.when(sf.col(COUNT) < 0, refusal(schema)).otherwise(sf.col(COUNT)).cast("int")
     copies = sf.explode(sf.array_repeat(sf.lit(True), times))
     return data.select(*map(col, schema.names), copies.alias(_COPY)).drop(_COPY)
+
+
+def separate(data: DataFrame, schema: Schema, *more: SparkColumn) -> DataFrame:
+    """Every copy a row of its own: ``_count`` is +1 or -1. ``more``: columns that each copy has as well."""
+    times = sf.abs(sf.col(COUNT)).cast("int")
+    copies = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), times))
+    return data.select(*map(col, schema.names), copies.alias(COUNT), *more)
 
 
 def signed(data: DataFrame) -> DataFrame:

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rollview.core import durable, names
+from rollview.core.names import quoted
 from rollview.core.schema import Schema
 from rollview.engine.failures import advice, said
 from rollview.errors import Corrupt, EngineFailed, EnvironmentFault
 from rollview.store.buckets import BUCKET, Buckets, bucket_sql
 from rollview.store.datafile import DataFile, inspect
-from rollview.types.arrow import arrow_schema, is_atomic, quoted, spark_type
+from rollview.types.arrow import arrow_schema, is_atomic, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter

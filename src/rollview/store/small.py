@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,8 +15,7 @@ from rollview.core.names import COUNT
 from rollview.core.schema import Schema
 from rollview.store.multiset import deleted_too_often
 from rollview.types.arrow import arrow_type, is_atomic
-
-_SUM = f"{COUNT}_sum"
+from rollview.types.signed_rows import net_counts, separate_rows
 
 
 def can_add_up(schema: Schema) -> bool:
@@ -29,21 +27,12 @@ def add_up(state: pa.Table, changes: pa.Table, schema: Schema) -> pa.Table:
     """Plain rows and signed changes with ``_count``: the plain rows after them."""
     names = list(schema.names)
     once = state.select(names).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), state.num_rows))
-    netted = net_table(pa.concat_tables([once, changes.select([*names, COUNT])]))
+    netted = net_counts(pa.concat_tables([once, changes.select([*names, COUNT])]))
     wrong = netted.filter(pc.less(netted[COUNT], 0)).slice(0, 1).to_pylist()
     if wrong:
         row = {name: wrong[0][name] for name in names}
         raise deleted_too_often(json.dumps(row, default=str, separators=(",", ":"), ensure_ascii=False))
-    return copied_table(netted).select(names)
-
-
-def net_table(rows: pa.Table) -> pa.Table:
-    """``rows``: columns and ``_count``. One row for each different row, its counts added, none with zero."""
-    # Arrow reads a name with a dot in it as a path, and its threads would give the rows in any order.
-    keys = [f"k{place}" for place in range(rows.num_columns - 1)]
-    grouped = rows.rename_columns([*keys, COUNT]).group_by(keys, use_threads=False).aggregate([(COUNT, "sum")])
-    kept = grouped.filter(pc.not_equal(grouped[_SUM], 0))
-    return pa.table([*(kept[key] for key in keys), kept[_SUM]], names=rows.column_names).cast(rows.schema)
+    return separate_rows(netted).select(names)
 
 
 def in_order(rows: pa.Table) -> pa.Table:
@@ -51,11 +40,3 @@ def in_order(rows: pa.Table) -> pa.Table:
     # Arrow reads a name with a dot in it as a path.
     plain = pa.table({f"k{place}": rows[place] for place in range(rows.num_columns) if is_atomic(rows[place].type)})
     return rows.take(pc.sort_indices(plain, [(key, "ascending") for key in plain.column_names])) if plain else rows
-
-
-def copied_table(rows: pa.Table) -> pa.Table:
-    """Every copy a row of its own: ``_count`` is +1 or -1."""
-    counts = rows[COUNT].to_numpy()
-    taken = rows.take(pa.array(np.repeat(np.arange(len(counts)), np.abs(counts))))
-    signs = pa.array(np.repeat(np.sign(counts), np.abs(counts)).astype(np.int64))
-    return taken.set_column(taken.num_columns - 1, COUNT, signs).cast(rows.schema)

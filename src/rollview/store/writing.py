@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rollview.core.names import quoted
 from rollview.core.phases import phase
 from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
@@ -20,7 +21,7 @@ from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import negative_multiplicity
-from rollview.types.arrow import arrow_type, quoted, spark_type
+from rollview.types.arrow import arrow_type, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from rollview.algebra.definition import relation_name
 from rollview.algebra.expressions import all_of, case, column, identifier, named, not_null, number, table
+from rollview.algebra.words import forget
 from rollview.catalog import Relation
 from rollview.core.names import COUNT, RESERVED_PREFIX
 from rollview.core.schema import Schema
@@ -126,6 +127,7 @@ def _qualified(when: exp.When, match: _Match, sides: tuple[str, str]) -> exp.Whe
         is_read = bare.find_ancestor(exp.Query) is None and not _is_assigned(bare)
         if is_read and not bare.table and bare.name.upper() != "DEFAULT":
             bare.set("table", identifier(side))
+            forget(bare)
     return made
 
 

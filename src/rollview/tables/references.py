@@ -16,31 +16,37 @@ from rollview.algebra.expressions import identifier
 from rollview.algebra.functions import builtin
 from rollview.algebra.text import place_of
 from rollview.algebra.unsafe import PATH
-from rollview.core.names import RESERVED_PREFIX, same
-from rollview.engine.binding import run_query
+from rollview.algebra.words import in_words
+from rollview.core.names import same
+from rollview.engine.binding import new_place, prepare_placed
 from rollview.errors import Unsafe, Unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATH = re.compile(r"[/\\\\.:*]")
-_READ = f"{RESERVED_PREFIX}read "
 
 
 def run(spark: SparkSession, tree: exp.Expr, read: Callable[[str], DataFrame], *, outside: bool = False) -> DataFrame:
-    """The query's rows; ``read`` gives the rows of a relation by name. ``outside``: see ``free_tables``."""
+    """The query's rows, in its author's words; ``read`` gives the rows of a relation by name.
+
+    ``outside``: see ``free_tables``.
+    """
     bound = tree.copy()
     inputs: dict[str, DataFrame] = {}
     places: dict[str, str] = {}
-    for table in list(free_tables(bound, outside=outside)):
-        key = table.name.lower()
-        if key not in places:
-            places[key] = f"{_READ}{len(places)}"
-            inputs[places[key]] = read(table.name)
+    free = [(table, table.name.lower()) for table in free_tables(bound, outside=outside)]
+    stem = new_place()
+    for table, name in free:
+        if name not in places:
+            places[name] = f"{stem}_{len(places)}"
+            inputs[places[name]] = read(table.name)
+    spoken = in_words(bound, [(table, places[name]) for table, name in free])
+    for table, name in free:
         if table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(table.name)))
-        table.set("this", identifier(places[key]))
-    return run_query(spark, bound, inputs)
+        table.set("this", identifier(places[name]))
+    return prepare_placed(spoken, {place: place for place in inputs}).run(spark, inputs)
 
 
 def free_tables(tree: exp.Expr, *, outside: bool = False) -> Iterator[exp.Table]:

@@ -20,13 +20,13 @@ from pyspark.sql import functions as sf
 from rollview.catalog import Relation
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
-from rollview.core.schema import Schema
 from rollview.store import parquet, small
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder
-from rollview.store.multiset import col, net
+from rollview.store.multiset import col, net, separate
 from rollview.tables.failures import statement_failures
 from rollview.types.arrow import arrow_schema
+from rollview.types.signed_rows import net_counts, separate_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -88,9 +88,9 @@ def settle(
     exact = not mixed or small.can_add_up(schema)
     if sum(file.rows for file in files) <= SMALL and exact:
         rows = load(folder, files, (*schema.names, COUNT))
-        return stage_table(folder, small.copied_table(small.net_table(rows)) if mixed else rows, place, csn, key)
+        return stage_table(folder, separate_rows(net_counts(rows)) if mixed else rows, place, csn, key)
     data = folder.read(spark, files).drop(CSN)
-    settled = _separate(net(data, schema, apart=True), schema) if mixed else data
+    settled = separate(net(data, schema, apart=True), schema) if mixed else data
     with statement_failures(relation.name):
         stamped = settled.withColumn(CSN, sf.lit(csn).cast("bigint"))
         return Staged(place, folder.stage(stamped, place, sort=key), csn)
@@ -143,8 +143,3 @@ def _updated(spark: SparkSession, folder: DeltaFolder, files: Sequence[DataFile]
     by_key = folder.read(spark, files).groupBy(*map(col, key))
     both = (sf.min(COUNT) < 0) & (sf.max(COUNT) > 0)
     return by_key.agg(both.alias(COUNT)).where(sf.col(COUNT)).count()
-
-
-def _separate(data: DataFrame, schema: Schema) -> DataFrame:
-    copies = sf.explode(sf.array_repeat(sf.signum(COUNT).cast("bigint"), sf.abs(sf.col(COUNT)).cast("int")))
-    return data.select(*map(col, schema.names), copies.alias(COUNT))

@@ -19,6 +19,7 @@ from sqlglot import exp
 from rollview.algebra.definition import relation_name
 from rollview.algebra.expressions import column, identifier, named, table
 from rollview.algebra.text import place_of
+from rollview.algebra.words import forget
 from rollview.catalog import Relation
 from rollview.core.names import COUNT, RESERVED_PREFIX, same
 from rollview.core.schema import Column, Schema
@@ -178,6 +179,7 @@ def _source(tree: exp.Insert) -> exp.Expr:
     query = query.copy()
     if tree.args.get("with_") is not None:
         own = query.args.get("with_")
+        forget(query)
         ctes = [*tree.args["with_"].expressions, *(own.expressions if own is not None else ())]
         query.set("with_", exp.With(expressions=[cte.copy() for cte in ctes], recursive=tree.args["with_"].recursive))
     made: exp.Expr = query

@@ -11,6 +11,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from rollview.core import names
+from rollview.core.names import quoted
 from rollview.core.schema import Schema
 from rollview.errors import Unsupported
 from rollview.types import spelling
@@ -105,11 +106,6 @@ def holds_map(type_: pa.DataType) -> bool:
     if pa.types.is_list(type_):
         return holds_map(type_.value_type)
     return pa.types.is_struct(type_) and any(holds_map(field.type) for field in type_)
-
-
-def quoted(name: str) -> str:
-    """A name as one identifier of Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _to_arrow(type_: Spelled) -> pa.DataType:

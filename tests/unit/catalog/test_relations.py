@@ -221,3 +221,20 @@ def test_coarse_intervals_that_are_out_of_reach_are_forgotten(catalog: Catalog) 
             writer.add_coarse("v", interval)
         writer.forget_coarse("v", 9)
     assert catalog.snapshot().get("v").coarse == (Interval(11, 13),)
+
+
+def test_walks_find_each_relation_once_at_any_depth(catalog: Catalog) -> None:
+    """Many ways lead from the last view to the table; nobody goes them all."""
+    with catalog.write() as writer:
+        add_table(writer, "t")
+        below: tuple[str, ...] = ("t",)
+        for floor in range(40):
+            made = tuple(f"v{floor}_{side}" for side in range(2))
+            for name in made:
+                add_view(writer, name, *below)
+            below = made
+        snapshot = writer.snapshot()
+    assert len(snapshot.below("v39_0")) == 2 * 39 + 1
+    assert len(snapshot.above("t")) == 2 * 40
+    assert snapshot.tables_below(snapshot.get("v39_1")) == {"t"}
+    assert {view.name for view in snapshot.above("v38_1")} == {"v39_0", "v39_1"}

@@ -102,7 +102,7 @@ class FakeWarehouse:
         return Snapshot(Moment(9, NOON), {r.name: r for r in relations})
 
     def sql(self, *statements: str, allow_unsafe: bool = False) -> tuple[StatementResult, ...]:
-        return self.told("sql", *statements) or tuple(
+        return self.told("sql (unsafe)" if allow_unsafe else "sql", *statements) or tuple(
             StatementResult("INSERT", s, "orders", 3, 0, None, 10) for s in statements
         )
 

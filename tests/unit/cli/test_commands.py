@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,16 @@ def test_several_statements_are_one_call(cli: Any, warehouse: Any) -> None:
     assert ran.code == 0
     assert warehouse.calls[0] == ("sql", "INSERT INTO orders VALUES (';')", "DELETE FROM orders", "SELECT 1")
     assert "INSERT orders: 3 inserted, csn 10" in ran.out
+
+
+def test_only_who_asks_for_it_allows_what_is_unsafe(cli: Any, warehouse: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("sql", "SELECT 1", "--allow-unsafe")
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 2;"))
+    cli("shell", "--allow-unsafe")
+    assert [call for call in warehouse.calls if call[0] != "close"] == [
+        ("sql (unsafe)", "SELECT 1"),
+        ("sql (unsafe)", "SELECT 2"),
+    ]
 
 
 def test_statements_of_a_file_go_before_those_of_the_line(cli: Any, warehouse: Any, project: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rollview.sources.binlog.layout import quoted
+from rollview.core.names import quoted
 from rollview.sources.protocol import Finding
 
 _ACTING = """

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rollview.core.names import quoted
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import Unsupported
 from rollview.sources.binlog.charsets import is_read_alike
@@ -75,10 +76,6 @@ class BinlogLayout:
     engine: str
     columns: tuple[ColumnLayout, ...]
     key: tuple[str, ...]
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def read_table(connection: Any, database: str, remote: str) -> BinlogLayout | None:

@@ -17,11 +17,12 @@ from typing import Any, ClassVar
 from pymysql.cursors import SSCursor
 from pymysqlreplication import BinLogStreamReader
 
+from rollview.core.names import quoted
 from rollview.errors import SchemaChanged, SourceStopped
 from rollview.sources.binlog.cascades import cascade_findings
 from rollview.sources.binlog.collations import collation_findings
 from rollview.sources.binlog.events import understood
-from rollview.sources.binlog.layout import BinlogLayout, described, findings, quoted, read_table, recorded, stored
+from rollview.sources.binlog.layout import BinlogLayout, described, findings, read_table, recorded, stored
 from rollview.sources.binlog.server import BinlogServer, StreamConnection, variables
 from rollview.sources.binlog.stream import EVENTS, BinlogStream, prepared_after, read_from
 from rollview.sources.binlog.values import decoder

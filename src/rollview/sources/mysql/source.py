@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import pymysql
 from pymysqlreplication.event import GtidEvent
 
+from rollview.core.names import quoted
 from rollview.errors import EnvironmentFault, LostPosition, SourceDown
-from rollview.sources.binlog.layout import quoted
 from rollview.sources.binlog.source import BinlogSource
 from rollview.sources.binlog.stream import done_through, read_from
 from rollview.sources.mysql.gtids import GtidSet, NotUnderstoodError

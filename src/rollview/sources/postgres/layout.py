@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
+from rollview.core.names import double_quoted
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import Unsupported
 from rollview.sources.postgres.values import is_known, spark_type
@@ -62,10 +63,6 @@ class PgTable:
     key: tuple[str, ...]
 
 
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def split(remote: str) -> tuple[str, str]:
     """``schema.table``; without a schema, ``public``."""
     schema, _, name = remote.rpartition(".")
@@ -73,7 +70,7 @@ def split(remote: str) -> tuple[str, str]:
 
 
 def full_name(remote: str) -> str:
-    return ".".join(map(quoted, split(remote)))
+    return ".".join(map(double_quoted, split(remote)))
 
 
 def read_table(connection: Any, remote: str) -> PgTable | None:

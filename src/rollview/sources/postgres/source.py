@@ -14,10 +14,11 @@ from typing import Any, ClassVar, cast
 
 from psycopg import sql
 
+from rollview.core.names import double_quoted
 from rollview.errors import RollviewError, SchemaChanged, SourceStopped
 from rollview.sources.postgres import slot
 from rollview.sources.postgres.altered import check_columns, check_logged, facts
-from rollview.sources.postgres.layout import PgTable, described, findings, quoted, read_table, split
+from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
 from rollview.sources.postgres.server import Connection, PostgresServer
@@ -251,7 +252,7 @@ class PostgresSource:
         settings = self._opening.settings.table(table.name)
 
         def column(name: str) -> str | None:
-            return None if name in settings.types else f"CAST({quoted(name)} AS bigint)"
+            return None if name in settings.types else f"CAST({double_quoted(name)} AS bigint)"
 
         return asked_of_source(settings, table.schema, column)
 

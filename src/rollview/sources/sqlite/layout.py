@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+from rollview.core.names import double_quoted
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import Unsupported
 from rollview.sources.protocol import Finding, SourceTable, projected
@@ -40,10 +41,6 @@ class SqliteLayout:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _, _ in self.columns)
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def read_layout(connection: sqlite3.Connection, table: str) -> SqliteLayout | None:
@@ -91,7 +88,7 @@ def findings(layout: SqliteLayout, settings: TableSettings) -> list[Finding]:
         what = (
             f"table '{layout.name}' has the partial or computed UNIQUE index '{index}', which REPLACE could use unseen"
         )
-        found.append(Finding(what, f"DROP INDEX {quoted(index)};"))
+        found.append(Finding(what, f"DROP INDEX {double_quoted(index)};"))
     return found
 
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from rollview.core.names import double_quoted
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.protocol import (
@@ -39,7 +40,7 @@ from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.columns import read_columns
-from rollview.sources.sqlite.layout import SqliteLayout, described, findings, quoted, read_layout
+from rollview.sources.sqlite.layout import SqliteLayout, described, findings, read_layout
 from rollview.sources.sqlite.triggers import Names
 from rollview.sources.sqlite.values import Decode, decoder, spark_type
 
@@ -123,7 +124,7 @@ class SqliteSource:
         """What is known to be durable is taken out of the logs, except the entry that the position names."""
         with self._translated():
             for names, place in zip(self._names, _parsed(position), strict=True):
-                log = quoted(names.log)
+                log = double_quoted(names.log)
                 old = f"seq < ? AND EXISTS (SELECT 1 FROM {log} WHERE seq = ? AND mark = ?)"
                 about = (place.number, place.number, place.mark)
                 if self._connection.execute(f"SELECT 1 FROM {log} WHERE {old} LIMIT 1", about).fetchone():
@@ -196,9 +197,9 @@ class SqliteSource:
                     self._connection.execute(statement)
 
     def _rows(self, table: SourceTable, sieve: Sieve) -> Iterator[Rows]:
-        columns = ", ".join(map(quoted, table.schema.names))
+        columns = ", ".join(map(double_quoted, table.schema.names))
         with self._translated():
-            cursor = self._connection.execute(f"SELECT {columns} FROM {quoted(table.name)}")
+            cursor = self._connection.execute(f"SELECT {columns} FROM {double_quoted(table.name)}")
             few: list[pa.Table] = []
             while piece := cursor.fetchmany(_AT_ONCE):
                 try:
@@ -224,7 +225,7 @@ class SqliteSource:
         self._check_place(names, seen, remote)
         table = self._opening.known[remote]
         slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in table.schema)
-        query = f"SELECT count, {slots} FROM {quoted(names.log)} WHERE seq > ? ORDER BY seq"
+        query = f"SELECT count, {slots} FROM {double_quoted(names.log)} WHERE seq > ? ORDER BY seq"
         cursor, found = self._connection.execute(query, (after,)), 0
         collected = Collected(self._opening, table, bad=sieve.found)
         while entries := cursor.fetchmany(_AT_ONCE):
@@ -253,13 +254,15 @@ class SqliteSource:
             )
 
     def _place(self, names: Names, number: int) -> _Place:
-        found = self._connection.execute(f"SELECT mark FROM {quoted(names.log)} WHERE seq = ?", (number,)).fetchone()
+        found = self._connection.execute(
+            f"SELECT mark FROM {double_quoted(names.log)} WHERE seq = ?", (number,)
+        ).fetchone()
         return _Place(number, None if found is None else str(found[0]))
 
     def _newest(self, names: Names) -> int:
         """A statement that fails half-way with OR FAIL leaves entries that SQLite's own count does not know."""
         counted = "SELECT max(seq) FROM sqlite_sequence WHERE name = ?"
-        query = f"SELECT max(coalesce(({counted}), 0), coalesce((SELECT max(seq) FROM {quoted(names.log)}), 0))"
+        query = f"SELECT max(coalesce(({counted}), 0), coalesce((SELECT max(seq) FROM {double_quoted(names.log)}), 0))"
         return int(self._connection.execute(query, (names.log,)).fetchone()[0])
 
     def _collect_rows(self, collected: Collected, entries: Sequence[Row], position: str, sieve: Sieve) -> None:

@@ -16,7 +16,8 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rollview.sources.sqlite.layout import SqliteLayout, Unique, quoted
+from rollview.core.names import double_quoted
+from rollview.sources.sqlite.layout import SqliteLayout, Unique
 
 TIMES = ("bi", "ai", "bu", "au", "ad")
 
@@ -47,10 +48,10 @@ class Names:
 
 def create(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     return (
-        f"CREATE TABLE {quoted(names.log)} "
+        f"CREATE TABLE {double_quoted(names.log)} "
         f"(seq INTEGER PRIMARY KEY AUTOINCREMENT, mark DEFAULT (lower(hex(randomblob(4)))), count, {_slots(layout)})",
-        f"INSERT INTO {quoted(names.log)} (count) VALUES (0)",
-        f"CREATE TABLE {quoted(names.aside)} (number, {_slots(layout)})",
+        f"INSERT INTO {double_quoted(names.log)} (count) VALUES (0)",
+        f"CREATE TABLE {double_quoted(names.aside)} (number, {_slots(layout)})",
         *_triggers(names, layout),
     )
 
@@ -65,15 +66,17 @@ def left(connection: sqlite3.Connection, tag: str) -> dict[str, str]:
 def drop(found: Mapping[str, str]) -> tuple[str, ...]:
     """A table after the triggers that write to it."""
     by_kind = sorted(found.items(), key=lambda one: one[1], reverse=True)
-    return tuple(f"DROP {kind} IF EXISTS {quoted(name)}" for name, kind in by_kind)
+    return tuple(f"DROP {kind} IF EXISTS {double_quoted(name)}" for name, kind in by_kind)
 
 
 def _triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
-    aside, table = quoted(names.aside), quoted(layout.name)
+    aside, table = double_quoted(names.aside), double_quoted(layout.name)
     forget = f"DELETE FROM {aside};"
     put_aside = f"{forget} INSERT INTO {aside} SELECT {_number(layout)}, {_own(layout)} FROM {table} AS t WHERE "
     conflicts = _conflicts(layout)
-    replaced = f"INSERT INTO {quoted(names.log)} (count, {_slots(layout)}) SELECT -1, {_slots(layout)} FROM {aside}"
+    replaced = (
+        f"INSERT INTO {double_quoted(names.log)} (count, {_slots(layout)}) SELECT -1, {_slots(layout)} FROM {aside}"
+    )
     gone = f"{replaced} WHERE {_is_gone(layout)}; {forget}"
     bodies = {
         ("bi", "BEFORE INSERT"): f"{put_aside}{conflicts};",
@@ -83,7 +86,7 @@ def _triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
         ("ad", "AFTER DELETE"): f"{_recover(names, layout)} {_logged(names, layout, -1, 'OLD')}",
     }
     return tuple(
-        f"CREATE TRIGGER {quoted(name)} {time} ON {table} BEGIN {body} END"
+        f"CREATE TRIGGER {double_quoted(name)} {time} ON {table} BEGIN {body} END"
         for name, ((_, time), body) in zip(names.triggers, bodies.items(), strict=True)
     )
 
@@ -93,7 +96,7 @@ def _slots(layout: SqliteLayout) -> str:
 
 
 def _own(layout: SqliteLayout) -> str:
-    return ", ".join(f"t.{quoted(name)}" for name in layout.names)
+    return ", ".join(f"t.{double_quoted(name)}" for name in layout.names)
 
 
 def _number(layout: SqliteLayout) -> str:
@@ -101,8 +104,8 @@ def _number(layout: SqliteLayout) -> str:
 
 
 def _logged(names: Names, layout: SqliteLayout, count: int, image: str) -> str:
-    values = ", ".join(f"{image}.{quoted(name)}" for name in layout.names)
-    return f"INSERT INTO {quoted(names.log)} (count, {_slots(layout)}) VALUES ({count}, {values});"
+    values = ", ".join(f"{image}.{double_quoted(name)}" for name in layout.names)
+    return f"INSERT INTO {double_quoted(names.log)} (count, {_slots(layout)}) VALUES ({count}, {values});"
 
 
 def _conflicts(layout: SqliteLayout) -> str:
@@ -115,20 +118,22 @@ def _conflicts(layout: SqliteLayout) -> str:
 
 def _shared(unique: Unique) -> str:
     pairs = zip(unique.columns, unique.collations, strict=True)
-    return " AND ".join(f"t.{quoted(name)} = NEW.{quoted(name)} COLLATE {quoted(coll)}" for name, coll in pairs)
+    return " AND ".join(
+        f"t.{double_quoted(name)} = NEW.{double_quoted(name)} COLLATE {double_quoted(coll)}" for name, coll in pairs
+    )
 
 
 def _is_old(layout: SqliteLayout) -> str:
     if layout.rowid:
         return f"t.{layout.rowid} = OLD.{layout.rowid}"
-    return " AND ".join(f"t.{quoted(name)} IS OLD.{quoted(name)}" for name in layout.key)
+    return " AND ".join(f"t.{double_quoted(name)} IS OLD.{double_quoted(name)}" for name in layout.key)
 
 
 def _is_gone(layout: SqliteLayout) -> str:
     """With a key instead of a number, whatever conflicted with a row that is now there must be gone."""
     if not layout.rowid:
         return "1"
-    there = f"SELECT 1 FROM {quoted(layout.name)} AS t WHERE t.{layout.rowid} = number"
+    there = f"SELECT 1 FROM {double_quoted(layout.name)} AS t WHERE t.{layout.rowid} = number"
     return f"number = NEW.{layout.rowid} OR NOT EXISTS ({there})"
 
 
@@ -138,6 +143,6 @@ def _recover(names: Names, layout: SqliteLayout) -> str:
     is_it = (
         f"number = OLD.{layout.rowid}"
         if layout.rowid
-        else " AND ".join(f"{slots[name]} IS OLD.{quoted(name)}" for name in layout.key)
+        else " AND ".join(f"{slots[name]} IS OLD.{double_quoted(name)}" for name in layout.key)
     )
-    return f"DELETE FROM {quoted(names.aside)} WHERE {is_it};"
+    return f"DELETE FROM {double_quoted(names.aside)} WHERE {is_it};"

@@ -1,0 +1,40 @@
+"""A view's text as it is read here, beside what Spark makes of it.
+
+Law: a view is kept from deltas only where both are the same query. Where they are not, it is what its author wrote, and
+is computed from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rollview.algebra.resolve import ROWS_SUFFIX, Known
+from rollview.algebra.view import MISREAD, Outline, our_reading
+from rollview.engine.binding import run_query
+from rollview.engine.meaning import mean_the_same
+from rollview.store.folder import opaque
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+READ_OTHERWISE = "Spark reads its text otherwise than rollview does, so it is computed from the text as it stands"
+
+
+def misread(made: Outline, author: DataFrame, tables: Mapping[str, DataFrame]) -> Mapping[str, Any] | None:
+    """What to remember of a text that is read otherwise here; ``author``: the text, analysed over ``tables``."""
+    from pyspark.errors import AnalysisException
+
+    if made.rel is None:
+        return None
+    try:
+        same = mean_the_same(author, run_query(author.sparkSession, our_reading(made.resolved), tables))
+    except AnalysisException:
+        # Spark takes the author's text and does not take this: it is another one.
+        same = False
+    return None if same else {MISREAD: READ_OTHERWISE}
+
+
+def unseen(spark: SparkSession, reads: Iterable[Known]) -> dict[str, DataFrame]:
+    """A table for each relation, of which no more is known than its types."""
+    return {relation.name + ROWS_SUFFIX: opaque(spark, relation.schema, relation.name) for relation in reads}
