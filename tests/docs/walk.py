@@ -15,6 +15,8 @@ from tests.docs.pages import ROOT
 
 VALUES = ("core", "types", "results", "errors", "definitions")
 """Rooms of plain values; whoever reads the walk wants to know where the work is done."""
+STAGES = ("schedule", "capture", "propagate", "apply", "publish", "evolve", "sources.boundary")
+"""Every function of these that is called from another room stands in the walk."""
 
 
 def layers() -> list[list[str]]:
@@ -40,7 +42,7 @@ class Walk:
         caller = _caller(frame) if event == "call" and called is not None else None
         if called is None or caller is None or called[0] == caller[0]:
             return
-        if self._height[called[0]] > self._height[caller[0]]:
+        if self._height[called[0]] > self._height[caller[0]] and not called[-1].startswith("<"):
             self.back.add((".".join(caller), ".".join(called)))
         name = ".".join(called)
         if called[0] not in VALUES and not called[-1].startswith(("_", "<")) and name not in self.steps:
