@@ -208,10 +208,11 @@ class Project:
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
         return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
 
-    def recover(self, *, accept_catalog: bool = False) -> CatalogRecovery:
+    def recover(self, *, accept_catalog: bool = False, accept_clock: bool = False) -> CatalogRecovery:
         from rollview.warehouse import Warehouse
 
-        return Warehouse.recover(self.root, self.catalog_url(), accept_catalog=accept_catalog)
+        accepted = {"accept_catalog": accept_catalog, "accept_clock": accept_clock}
+        return Warehouse.recover(self.root, self.catalog_url(), **accepted)
 
 
 def find_project(start: Path | None = None) -> Project:
