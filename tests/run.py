@@ -33,20 +33,22 @@ class Part:
 
 
 TEST_BY_TEST = ("-n", "auto", "--maxprocesses", "4")
-FILE_BY_FILE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
-"""In the order in which they are given: the longest first, so that no process is left with them at the end."""
+FILE_BY_FILE = ("-n", "2", "--dist", "loadfile")
+"""The file with the most tests first."""
+AS_GIVEN = ("--no-loadscope-reorder",)
+"""Long files first, also those of a few tests, so that no process is left with one at the end."""
 
 PARTS = (
     Part("light", ("tests/unit", "tests/golden", "tests/property"), TEST_BY_TEST),
     Part(
         "spark and sources",
         (
-            *("tests/interleaving", "tests/spark/oracle", "tests/sources", "tests/audit", "tests/spark"),
-            *("tests/docs/test_pages.py", "tests/cli", "tests/anywhere", "tests/docs"),
+            *("tests/interleaving", "tests/docs", "tests/cli", "tests/anywhere", "tests/spark", "tests/audit"),
+            "tests/sources",
         ),
-        FILE_BY_FILE,
+        (*FILE_BY_FILE, *AS_GIVEN),
     ),
-    Part("faults", ("tests/faults/test_kills.py", "tests/faults"), FILE_BY_FILE),
+    Part("faults", ("tests/faults",), FILE_BY_FILE),
 )
 
 

@@ -30,6 +30,7 @@ RollviewError                 root: code, retryable, facts, hint
 ├── WrongCatalog              the catalog and the data belong to two warehouses
 ├── OldCatalog                the catalog is older than the data, as a restored backup is
 ├── EnvironmentFault          Java, Spark or the disk is not as needed
+│   └── ClockJumped           a clock is more than a day ahead of another
 └── EngineFailed              Spark or storage refused a step
 """
 
@@ -355,6 +356,22 @@ class OldCatalog(RollviewError):
 
 class EnvironmentFault(RollviewError):
     code = "environment"
+
+
+class ClockJumped(EnvironmentFault):
+    code = "clock_jumped"
+
+    def __init__(self, now: datetime, second: str, other: datetime, last: datetime) -> None:
+        """``second``: by which clock it is ``other``. ``last``: the newest time in the ledger."""
+        super().__init__(
+            f"The clock says {now.isoformat(' ', 'seconds')}, but {second} it is {other.isoformat(' ', 'seconds')}; "
+            f"the newest commit is of {last.isoformat(' ', 'seconds')}.",
+            hint="Nothing was changed: the ledger's time cannot be taken back. Set the clock right and run the command "
+            "again. If it is right now: rollview recover --accept-clock",
+            now=now.isoformat(),
+            other=other.isoformat(),
+            last=last.isoformat(),
+        )
 
 
 class EngineFailed(RollviewError):

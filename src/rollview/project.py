@@ -208,10 +208,11 @@ class Project:
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
         return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
 
-    def recover(self, *, accept_catalog: bool = False) -> CatalogRecovery:
+    def recover(self, *, accept_catalog: bool = False, accept_clock: bool = False) -> CatalogRecovery:
         from rollview.warehouse import Warehouse
 
-        return Warehouse.recover(self.root, self.catalog_url(), accept_catalog=accept_catalog)
+        accepted = {"accept_catalog": accept_catalog, "accept_clock": accept_clock}
+        return Warehouse.recover(self.root, self.catalog_url(), **accepted)
 
 
 def find_project(start: Path | None = None) -> Project:
@@ -234,6 +235,9 @@ def load_project(folder: Path) -> Project:
         raise UsageError(f"'{folder / FILE}' is not valid YAML{_place_in(cause)}.") from None
     except UnicodeDecodeError:
         raise UsageError(f"'{folder / FILE}' is not valid YAML: it is not UTF-8 text.") from None
+    # A date that is none, a number of too many digits, values within values.
+    except (ValueError, RecursionError) as cause:
+        raise UsageError(f"'{folder / FILE}' cannot be read: {type(cause).__name__}.") from None
     return Project(folder, _validate(data or {}, folder / FILE))
 
 

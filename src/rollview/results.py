@@ -422,6 +422,7 @@ class CatalogRecovery(Result):
 
     ``steps``: how many were begun, by the catalog and by the data. ``unreadable``: tables and views of which the
     catalog names files that are gone. ``unknown_folders``: those of tables and views that the catalog does not know.
+    ``accepted_time``: what the clock told when it was said to be right.
     """
 
     accepted: bool
@@ -434,3 +435,4 @@ class CatalogRecovery(Result):
     data_steps: int
     unreadable: tuple[str, ...] = ()
     unknown_folders: tuple[str, ...] = ()
+    accepted_time: datetime | None = None

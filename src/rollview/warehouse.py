@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -87,16 +88,23 @@ class Warehouse:
 
     @classmethod
     def recover(
-        cls, root: str | os.PathLike[str], catalog_url: str | None = None, *, accept_catalog: bool = False
+        cls,
+        root: str | os.PathLike[str],
+        catalog_url: str | None = None,
+        *,
+        accept_catalog: bool = False,
+        accept_clock: bool = False,
     ) -> results.CatalogRecovery:
         """Whether a warehouse's catalog and data belong together, also where ``open`` refuses them.
 
         ``accept_catalog``: go on from a catalog that is older than the data, as it is after a backup was restored.
+        ``accept_clock``: the clock is right, although it is more than a day ahead of another.
         """
         place = _existing(root)
         with Catalog.open(catalog_url or place / CATALOG_FILE) as catalog:
             do = publish.accept_catalog if accept_catalog else publish.look_at_catalog
-            return do(catalog, place / DATA_FOLDER)
+            found = do(catalog, place / DATA_FOLDER)
+            return replace(found, accepted_time=catalog.accept_clock()) if accept_clock else found
 
     def close(self) -> None:
         """Let go of the catalog. A Spark session stays: it belongs to the process."""

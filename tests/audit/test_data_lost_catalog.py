@@ -9,7 +9,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import sqlalchemy as sa
 from rollview import errors
 from rollview.catalog import Catalog, address
 from rollview.catalog import tables as t
+from rollview.catalog.clock import Uptime
 from rollview.catalog.database import Database
 from rollview.catalog.pulse import Pulse
 from rollview.cli.text import TextOutput
@@ -29,6 +31,7 @@ from rollview.publish.recover import discard_abandoned
 from rollview.publish.step import begin, drop, recorded
 from rollview.warehouse import Warehouse
 from tests.servers.postgres import PostgresServer, postgres_server
+from tests.unit.catalog.samples import commit
 from tests.unit.maintain.small import HOMES, Small
 
 __all__ = ["postgres_server"]
@@ -322,6 +325,97 @@ def silent_for_long(url: str) -> None:
     with closing(Database(address.parse(url))) as database, database.write() as connection:
         expires = database.now(connection) - timedelta(days=1)
         connection.execute(t.step.update().where(t.step.c.status == "running").values(expires=expires))
+
+
+# 9. Clocks.
+
+
+def test_09_the_ledger_goes_by_the_servers_clock(postgres_server: PostgresServer) -> None:
+    """One machine far ahead, one far behind: neither moves the ledger, nor what a step says of its times."""
+    with postgres_server.new_schema() as url:
+        Catalog.create(url).close()
+        begun = datetime.now(UTC)
+        for wrong in (400, -400):
+            with Catalog.open(url, wall_clock=lambda wrong=wrong: datetime.now(UTC) + timedelta(days=wrong)) as catalog:
+                told = [commit(catalog).time, catalog.now()]
+                with catalog.write() as writer:
+                    writer.begin_step("t", "fold", Interval(0, 0), "me", ())
+                told.append(catalog.steps()[0].started)
+                assert all(begun - HOUR < time < begun + HOUR for time in told)
+
+
+def test_09_a_server_whose_clock_jumps_is_refused(postgres_server: PostgresServer) -> None:
+    """The clock of this machine is the other witness."""
+    with postgres_server.new_schema() as url:
+        Catalog.create(url).close()
+        behind = FakeClocks(datetime.now(UTC) - timedelta(days=400))
+        with Catalog.open(url, wall_clock=lambda: behind.wall, uptime=lambda: None) as catalog:
+            with pytest.raises(errors.ClockJumped, match="by the clock of this machine"):
+                commit(catalog)
+            catalog.accept_clock()
+            assert commit(catalog).csn == 1
+
+
+def test_09_a_clock_that_jumps_is_refused_and_accepted_by_command(tmp_path: Path) -> None:
+    """The machine has been up for a minute since the last commit, and the clock says a year."""
+    root = tmp_path / "shop"
+    Warehouse.create(root).close()
+    clock = FakeClocks(datetime.now(UTC))
+    with clock.open(root) as catalog:
+        first = commit(catalog).time
+        clock.pass_by(timedelta(minutes=1))
+        clock.wall += timedelta(days=365)
+        for asked in (lambda: commit(catalog), catalog.now):
+            with pytest.raises(errors.ClockJumped, match="by the time since the last commit") as refused:
+                asked()
+        assert "rollview recover --accept-clock" in (refused.value.hint or "")
+        assert catalog.snapshot().moment.csn == 1
+        clock.wall -= timedelta(days=365)
+        assert commit(catalog).time - first == timedelta(minutes=1), "the clock is set right, and all is well"
+        clock.wall += timedelta(days=365)
+        assert catalog.accept_clock() == clock.wall
+        assert commit(catalog).time == clock.wall, "it was wrong before and is right now"
+    assert Warehouse.recover(root, accept_clock=True).accepted_time is not None
+
+
+def test_09_a_machine_far_ahead_is_refused_on_a_disk_of_another(tmp_path: Path) -> None:
+    """It has another boot, so its own uptime tells nothing; the disk's time does."""
+    Warehouse.create(tmp_path / "shop").close()
+    with FakeClocks(datetime.now(UTC)).open(tmp_path / "shop") as catalog:
+        commit(catalog)
+    ahead = FakeClocks(datetime.now(UTC) + timedelta(days=400), boot="another")
+    with ahead.open(tmp_path / "shop") as catalog, pytest.raises(errors.ClockJumped, match="by the disk"):
+        commit(catalog)
+
+
+def test_09_a_warehouse_that_nobody_used_for_long_simply_works(tmp_path: Path) -> None:
+    Warehouse.create(tmp_path / "shop").close()
+    clock = FakeClocks(datetime.now(UTC))
+    with clock.open(tmp_path / "shop") as catalog:
+        first = commit(catalog).time
+        clock.pass_by(timedelta(days=70))
+        assert catalog.now() - first == timedelta(days=70)
+        assert commit(catalog).time - first == timedelta(days=70)
+        clock.wall -= timedelta(days=3)
+        assert commit(catalog).csn == 3, "a clock behind the ledger does no harm: the ledger's time goes on by itself"
+
+
+@dataclass
+class FakeClocks:
+    """The two clocks of one machine."""
+
+    wall: datetime
+    boot: str = "one"
+    micros: int = 1_000_000
+
+    def pass_by(self, time: timedelta) -> None:
+        self.wall += time
+        self.micros += time // timedelta(microseconds=1)
+
+    def open(self, root: Path) -> Catalog:
+        return Catalog.open(
+            root / "catalog.db", wall_clock=lambda: self.wall, uptime=lambda: Uptime(self.boot, self.micros)
+        )
 
 
 # 10. DROP removes files at once.

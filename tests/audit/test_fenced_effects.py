@@ -23,6 +23,7 @@ from rollview.warehouse import Warehouse
 from tests.sources.harness import Write, account, capture, stored
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
+from tests.sources.test_kills import killed
 
 NEW = Write("account", None, account(7, "new", "7.00"))
 NEWER = Write("account", None, account(8, "newer", "8.00"))
@@ -111,7 +112,7 @@ def test_a_resnapshot_that_was_paused_past_its_lease_leaves_the_new_holders_copy
     during: bool,
 ) -> None:
     empty_warehouse.add_source("bank", bank.settings())
-    root, pauses = empty_warehouse.root / "data", paused("copy_again.opened")
+    root, pauses = empty_warehouse.root / "data", paused("widen.opened")
     pauses.errors[0] = SourceDown("bank", "it went away") if fails else None
     bank.write(NEW)
     first = pool.submit(requests.resnapshot, slow, root, "bank")
@@ -176,7 +177,7 @@ def test_a_source_that_is_removed_while_another_is_paused_is_gone(
     empty_warehouse: Warehouse, bank: Any, paused: Callable[[str], Pauses], slow: Catalog, pool: ThreadPoolExecutor
 ) -> None:
     empty_warehouse.add_source("bank", bank.settings())
-    root, pauses = empty_warehouse.root / "data", paused("copy_again.opened")
+    root, pauses = empty_warehouse.root / "data", paused("widen.opened")
     first = pool.submit(requests.resnapshot, slow, root, "bank")
     begun(pauses, 0, first)
     requests.remove(empty_warehouse.catalog, "bank")
@@ -206,7 +207,7 @@ def test_a_copy_that_fails_keeps_the_position_that_was_there(
     empty_warehouse: Warehouse, bank: Any, paused: Callable[[str], Pauses], pool: ThreadPoolExecutor
 ) -> None:
     empty_warehouse.add_source("bank", bank.settings())
-    root, pauses = empty_warehouse.root / "data", paused("copy_again.opened")
+    root, pauses = empty_warehouse.root / "data", paused("widen.opened")
     pauses.errors[0] = SourceDown("bank", "it went away")
     pauses.go[0].set()
     bank.write(NEW)
@@ -214,3 +215,15 @@ def test_a_copy_that_fails_keeps_the_position_that_was_there(
         requests.resnapshot(empty_warehouse.catalog, root, "bank")
     assert capture(empty_warehouse).units == 1
     assert stored(empty_warehouse, "account") == bank.rows("account")
+
+
+def test_a_resnapshot_that_was_killed_changes_nothing_and_leaves_nothing_for_long(
+    empty_warehouse: Warehouse, bank: Any
+) -> None:
+    empty_warehouse.add_source("bank", bank.settings())
+    killed("resnapshot", empty_warehouse.root, bank.settings(), "widen.opened")
+    assert len(names(bank)) == 2
+    bank.write(NEW)
+    assert capture(empty_warehouse).units == 1
+    assert stored(empty_warehouse, "account") == bank.rows("account")
+    assert names(bank) == {empty_warehouse.catalog.source("bank").memory[ATTEMPT]}

@@ -57,7 +57,7 @@ def remote(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFac
 
 
 def read_as_source(url: str) -> None:
-    with Driver("bank", url).connected() as connection:
+    with Driver("bank", url, 10.0).connected() as connection:
         connection.execute("SELECT 1")
 
 
@@ -261,7 +261,7 @@ def test_a_spark_connect_address_that_cannot_be_read_is_not_quoted(url: str) -> 
 )
 def test_a_binlog_address_that_cannot_be_read_is_not_quoted(url: str) -> None:
     with pytest.raises(errors.UsageError, match="cannot be understood") as caught:
-        BinlogServer("bank", "mysql", url)
+        BinlogServer("bank", "mysql", url, 10.0)
     assert CANARY not in _told(caught.value)
 
 

@@ -246,7 +246,9 @@ class View:
             sizes = {GROUPS: 1} if ahead else {}
             # Two times of three only changes are there of what is said to be read by its changes alone.
             absent = frozenset(read) - states_read(self.plan) if len(self.texts) % 3 else frozenset[str]()
-            made = self.plan.propagation(motion, closed=closed, sizes=sizes, ahead=ahead, absent=absent)
+            # Two of three are written for an interval of many commits, whatever it is.
+            many = len(self.texts) % 3 != 1
+            made = self.plan.propagation(motion, closed=closed, sizes=sizes, ahead=ahead, absent=absent, many=many)
             assert not any(what != "delta" and name in absent for name, what in made.inputs)
             query = made.query
             self.texts[moved] = (in_duckdb(_bound(query, {GROUPS: self._groups})), ahead)

@@ -52,7 +52,8 @@ def test_killed_at_every_step_of_capture(warehouse: Warehouse, harness: Harness)
     for number, step in enumerate((*CAPTURE, *CAPTURE), 100):
         after = account(1, "ann", f"{number}.00")
         new = account(number, "new", None)
-        harness.write(Write("account", before, after), Write("account", None, new), Write("note", ("same",), ("same",)))
+        # Two tables change, so that there is a moment between their logs.
+        harness.write(Write("account", before, after), Write("account", None, new), Write("note", None, (f"{number}",)))
         before = after
         killed("capture", warehouse.root, harness.settings(), step)
         if number % 2:

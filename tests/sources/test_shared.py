@@ -255,7 +255,7 @@ def test_a_captured_table_is_not_changed_here(warehouse: Warehouse) -> None:
     with pytest.raises(UsageError, match="captured from source 'bank'"):
         transaction.table("account")
     with pytest.raises(UsageError, match="captured from source 'bank'"):
-        drop_table(warehouse.root / "data", warehouse.catalog, parse_one("DROP TABLE account"))  # type: ignore[arg-type]
+        drop_table(warehouse.catalog, parse_one("DROP TABLE account"))  # type: ignore[arg-type]
 
 
 def test_checking_changes_nothing(empty_warehouse: Warehouse, harness: Harness) -> None:

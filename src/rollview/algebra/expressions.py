@@ -116,6 +116,19 @@ def come_and_go(rows: str, columns: Iterable[str], at: str, until: str) -> exp.S
     return timed.where(exp.GT(this=csn.copy(), expression=number(0)), copy=False)
 
 
+def over(function: exp.Expr, partition: Iterable[exp.Expr], order: exp.Expr, *, running: bool = False) -> exp.Window:
+    """A window function; ``running``: over the rows up to this one."""
+    window = exp.Window(
+        this=function,
+        partition_by=[part.copy() for part in partition],
+        order=exp.Order(expressions=[exp.Ordered(this=order.copy(), nulls_first=True)]),
+    )
+    if running:
+        spec = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+        window.set("spec", spec)
+    return window
+
+
 def broadcast(query: exp.Select, alias: str) -> exp.Select:
     """Ask Spark to send the small side to the large one; other engines do not see it."""
     return _hinted(query, "BROADCAST", exp.to_identifier(alias))

@@ -31,6 +31,7 @@ from rollview.algebra.expressions import (
     each,
     named,
     number,
+    over,
     same_value,
     select,
     table,
@@ -49,9 +50,9 @@ Evaluate = Callable[[Sequence[str], str], exp.Query]
 
 
 def delta(script: Script, rel: Operator, inputs: Sequence[tuple[Operator, Keys]], evaluate: Evaluate) -> exp.Query:
-    moments = _moments(script, inputs)
-    at_moments = [_at_moments(script, side, keys, moments) for side, keys in inputs]
-    result = script.add("result", evaluate(at_moments, moments))
+    times = moments(script, inputs)
+    at_moments = [_at_moments(script, side, keys, times) for side, keys in inputs]
+    result = script.add("result", evaluate(at_moments, times))
     return come_and_go(result, rel.columns, AT, UNTIL)
 
 
@@ -61,8 +62,8 @@ def old_rows(script: Script, rel: Operator) -> str:
     return script.add("rows", _copies(netted, [column(None, name) for name in rel.columns]))
 
 
-def _moments(script: Script, inputs: Sequence[tuple[Operator, Keys]]) -> str:
-    key_names = [_key(i) for i in range(len(inputs[0][1]))]
+def moments(script: Script, inputs: Sequence[tuple[Operator, Keys]]) -> str:
+    key_names = [key_name(i) for i in range(len(inputs[0][1]))]
     sides = [
         _touched(script, side, [named(column(None, name), key) for name, key in zip(keys, key_names, strict=True)])
         for side, keys in inputs
@@ -71,11 +72,7 @@ def _moments(script: Script, inputs: Sequence[tuple[Operator, Keys]]) -> str:
     keys = [column(None, key) for key in key_names]
     times = select(*keys, named(each(column(None, CSN), big(0)), CSN)).from_(table(touched))
     distinct = script.add("times", select(*keys, column(None, CSN)).distinct().from_(times.subquery("u")))
-    until = exp.Window(
-        this=exp.Lead(this=column(None, CSN)),
-        partition_by=[key.copy() for key in keys],
-        order=exp.Order(expressions=[exp.Ordered(this=column(None, CSN), nulls_first=True)]),
-    )
+    until = over(exp.Lead(this=column(None, CSN)), keys, column(None, CSN))
     query = select(*keys, named(column(None, CSN), AT), named(until, UNTIL)).from_(table(distinct))
     return script.add("moments", query)
 
@@ -89,17 +86,17 @@ def _touched(script: Script, side: Operator, keys: Sequence[exp.Expr]) -> exp.Se
 
 def _at_moments(script: Script, side: Operator, keys: Keys, moments: str) -> str:
     """The rows of an input at each moment of their key; only rows whose key was touched are read."""
-    timed = script.add("timed", _timed(script, side))
-    matches = [same_value(column("s", name), column("m", _key(i))) for i, name in enumerate(keys)]
+    rows = script.add("timed", timed(script, side))
+    matches = [same_value(column("s", name), column("m", key_name(i))) for i, name in enumerate(keys)]
     in_time = exp.LTE(this=column("s", CSN), expression=column("m", AT))
-    joined = select().from_(table(timed, "s")).join(table(moments, "m"), on=all_of([*matches, in_time]), copy=False)
+    joined = select().from_(table(rows, "s")).join(table(moments, "m"), on=all_of([*matches, in_time]), copy=False)
     query = zeroes.net(side, joined, "s", [column("m", AT), column("m", UNTIL)])
     if script.small:
         broadcast(query, "m")
     return script.add("at_moments", _copies(query, [column(None, name) for name in side.columns], (AT, UNTIL)))
 
 
-def _timed(script: Script, side: Operator) -> exp.Query:
+def timed(script: Script, side: Operator) -> exp.Query:
     columns = [column(None, name) for name in side.columns]
     state = select(*columns, column(None, COUNT), named(big(0), CSN)).from_(table(script.old(side)))
     if not script.changed(side):
@@ -119,5 +116,5 @@ def _copies(netted: exp.Select, columns: Sequence[exp.Column], extra: Sequence[s
     return select(*kept).from_(expanded.subquery("c"))
 
 
-def _key(i: int) -> str:
+def key_name(i: int) -> str:
     return f"_rv_key{i}"

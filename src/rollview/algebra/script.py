@@ -79,6 +79,8 @@ class Script:
     """(child, parent): every key that the child's delta refers to is touched in the parent's delta."""
     absent: frozenset[str] = frozenset()
     """Relations whose state is not there, not even to tell the types of its columns."""
+    many: bool = False
+    """The changes lie at many csns, so that keys may have been touched at many of them."""
     subqueries: dict[str, exp.Query] = field(default_factory=dict)
     notes: list[TermNote] = field(default_factory=list)
     inputs: set[tuple[str, str]] = field(default_factory=set)

@@ -32,6 +32,7 @@ from rollview.algebra.expressions import (
     gathered,
     named,
     number,
+    over,
     same_value,
     select,
     table,
@@ -230,12 +231,5 @@ def _running(summary: Summary, increments: str, held: str, *, in_one_piece: bool
 
 
 def _over(function: exp.Expr, summary: Summary, *, frame: bool = False) -> exp.Window:
-    window = exp.Window(
-        this=function,
-        partition_by=[column(None, key) for key in summary.keys],
-        order=exp.Order(expressions=[exp.Ordered(this=column(None, CSN), nulls_first=True)]),
-    )
-    if frame:
-        spec = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-        window.set("spec", spec)
-    return window
+    keys = [column(None, key) for key in summary.keys]
+    return over(function, keys, column(None, CSN), running=frame)

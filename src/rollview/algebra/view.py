@@ -148,14 +148,15 @@ class ViewPlan:
         closed: frozenset[tuple[str, str]] = frozenset(),
         ahead: bool = False,
         absent: frozenset[str] = frozenset(),
+        many: bool = False,
     ) -> Propagation:
         """The timed delta (of the groups, for a summary) over an interval of which as much is known as is told.
 
         ``ahead``: for a summary, ``groups_ahead``, which tells the state at the end as well. ``absent``: relations of
-        which there are only deltas.
+        which there are only deltas. ``many``: the changes lie at many csns.
         """
         assert self.outline.rel is not None
-        script = Script(motion or {}, small, sizes or {}, closed, absent)
+        script = Script(motion or {}, small, sizes or {}, closed, absent, many)
         if self.summary is not None:
             query = (groups_ahead if ahead else groups_delta)(self.summary, script)
         else:

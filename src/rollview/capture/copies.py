@@ -84,7 +84,7 @@ def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease,
         _withdrawing(catalog, record, source),
         source.first_copy() as copy,
     ):
-        reach("copy_again.opened")
+        reach("widen.opened")
         catalog.verify(lease)
         _follow_copy(catalog, record, copy)
         notes = _widen_copy(catalog, root, record, copy) if widen else ()

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from rollview.catalog import address, leases, migrate, moments, reading, sources
+from rollview.catalog.clock import UptimeClock
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
 from rollview.catalog.pulse import Pulse
@@ -54,9 +55,10 @@ class Catalog:
         *,
         lease_seconds: float = LEASE_SECONDS,
         wall_clock: WallClock = system_time,
+        uptime: UptimeClock | None = None,
     ) -> Self:
         """A new, empty catalog; AlreadyExists if there is one."""
-        return cls(_prepared(url, wall_clock, migrate.create), lease_seconds=lease_seconds)
+        return cls(_prepared(url, wall_clock, uptime, migrate.create), lease_seconds=lease_seconds)
 
     @classmethod
     def open(
@@ -65,9 +67,10 @@ class Catalog:
         *,
         lease_seconds: float = LEASE_SECONDS,
         wall_clock: WallClock = system_time,
+        uptime: UptimeClock | None = None,
     ) -> Self:
         """The catalog that is there, brought up to date; NotFound if there is none."""
-        return cls(_prepared(url, wall_clock, migrate.bring_up_to_date), lease_seconds=lease_seconds)
+        return cls(_prepared(url, wall_clock, uptime, migrate.bring_up_to_date), lease_seconds=lease_seconds)
 
     def __repr__(self) -> str:
         return f"Catalog({self.address!r})"
@@ -93,6 +96,19 @@ class Catalog:
         """The warehouse that the catalog belongs to."""
         with self._database.read() as connection:
             return reading.read_identity(connection)
+
+    def now(self) -> datetime:
+        """The time by which the ledger and grace periods go: the database's, or this machine's. ClockJumped if it
+        cannot be true."""
+        with self._database.read() as connection:
+            now = self._database.now(connection)
+            self._database.check_time(now, reading.read_last_seen(connection))
+            return now
+
+    def accept_clock(self) -> datetime:
+        """The time that the clock tells now is right, whatever others say."""
+        with self.write() as writer:
+            return writer.accept_clock()
 
     def snapshot(self) -> Snapshot:
         with phase("catalog"), self._database.read() as connection:
@@ -204,7 +220,7 @@ class Catalog:
         with phase("catalog"), self._database.write() as connection:
             held = [lease for lease in leases if lease is not None]
             tokens = {thing: token for lease in held for thing, token in lease.tokens.items()}
-            writer = CatalogWriter(connection, self._database.wall_clock, tokens)
+            writer = CatalogWriter(connection, self._database, tokens)
             for lease in held:
                 lease.verify(connection)
             yield writer
@@ -233,8 +249,13 @@ class Catalog:
             lease.verify(connection)
 
 
-def _prepared(url: str | os.PathLike[str], wall_clock: WallClock, prepare: Callable[[Database], None]) -> Database:
-    database = Database(address.parse(url), wall_clock)
+def _prepared(
+    url: str | os.PathLike[str],
+    wall_clock: WallClock,
+    uptime: UptimeClock | None,
+    prepare: Callable[[Database], None],
+) -> Database:
+    database = Database(address.parse(url), wall_clock, uptime)
     try:
         prepare(database)
     except BaseException:

@@ -18,7 +18,9 @@ from weakref import WeakSet
 import sqlalchemy as sa
 
 from rollview import errors
+from rollview.catalog import clock
 from rollview.catalog.address import Address
+from rollview.catalog.clock import LastSeen, UptimeClock, no_uptime, system_uptime
 from rollview.core.tls import postgres_tls, with_advice
 
 WallClock = Callable[[], datetime]
@@ -56,9 +58,14 @@ def system_time() -> datetime:
 class Database:
     """Knows the two dialects, so that nobody else has to."""
 
-    def __init__(self, address: Address, wall_clock: WallClock = system_time) -> None:
+    def __init__(
+        self, address: Address, wall_clock: WallClock = system_time, uptime: UptimeClock | None = None
+    ) -> None:
+        """``uptime``: by which ``wall_clock`` is checked; a clock of the caller's own is believed without."""
         self.address = address
         self.wall_clock = wall_clock
+        self.uptime = uptime or (system_uptime if wall_clock is system_time else no_uptime)
+        self._believed = uptime is None and wall_clock is not system_time
         self.engine = _engine(address)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
 
@@ -92,6 +99,16 @@ class Database:
         if self.is_sqlite:
             return self.wall_clock()
         return connection.execute(sa.select(_SERVER_TIME)).scalar_one()
+
+    def check_time(self, now: datetime, last: LastSeen) -> None:
+        """ClockJumped if a second clock contradicts a time that is far later than the last one."""
+        if not self._believed:
+            clock.check_jump(now, last, lambda: self._second_clock(last))
+
+    def _second_clock(self, last: LastSeen) -> tuple[str, datetime] | None:
+        if self.address.file is None:
+            return "by the clock of this machine", self.wall_clock()
+        return clock.by_uptime(last, self.uptime()) or clock.by_disk(self.address.file.parent)
 
     def insert_missing(self, connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
         """Add the rows whose keys are not there yet."""

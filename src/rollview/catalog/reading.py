@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from rollview.catalog import tables as t
+from rollview.catalog.clock import LastSeen, Uptime
 from rollview.catalog.values import (
     ChangeCount,
     Definition,
@@ -51,6 +52,12 @@ _PARTS = sa.select(t.part).order_by(t.part.c.csn, t.part.c.place)
 def read_moment(connection: sa.Connection, *, lock: bool = False) -> Moment:
     row = connection.execute(_CLOCK.with_for_update() if lock else _CLOCK).one()
     return Moment(row.csn, row.time)
+
+
+def read_last_seen(connection: sa.Connection) -> LastSeen:
+    row = connection.execute(sa.select(t.clock)).one()
+    uptime = None if row.boot is None else Uptime(row.boot, row.uptime)
+    return LastSeen(row.time, row.wall, uptime, row.accepted)
 
 
 def read_identity(connection: sa.Connection) -> Identity:

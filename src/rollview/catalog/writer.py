@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from rollview import errors
 from rollview.catalog import graph, reading
 from rollview.catalog import tables as t
-from rollview.catalog.database import WallClock
+from rollview.catalog.database import Database
 from rollview.catalog.pulse import LIFE
 from rollview.catalog.sources import SourceWriter
 from rollview.catalog.values import (
@@ -45,16 +45,16 @@ _TICK = timedelta(microseconds=1)
 
 class CatalogWriter:
     def __init__(
-        self, connection: sa.Connection, wall_clock: WallClock, tokens: Mapping[str, int] = MappingProxyType({})
+        self, connection: sa.Connection, database: Database, tokens: Mapping[str, int] = MappingProxyType({})
     ) -> None:
         """``tokens``: those of the leases under which the transaction writes."""
         self._connection = connection
-        self._wall_clock = wall_clock
+        self._database = database
         self._tokens = tokens
         self.begun: set[int] = set()
         self.ended: set[int] = set()
         self._moment = reading.read_moment(connection, lock=True)
-        self.sources = SourceWriter(connection, wall_clock)
+        self.sources = SourceWriter(connection, self._now)
 
     def snapshot(self) -> Snapshot:
         """The catalog as this transaction sees it, its own changes included."""
@@ -89,8 +89,14 @@ class CatalogWriter:
             self._connection.execute(t.part.insert(), parts)
         self._insert_changes([(m.csn, c) for u, m in zip(units, moments, strict=True) for c in u.changes])
         self._moment = moments[-1]
-        self._connection.execute(t.clock.update().values(csn=self._moment.csn, time=self._moment.time))
+        seen = self._clocks(self._now())
+        self._connection.execute(t.clock.update().values(csn=self._moment.csn, time=self._moment.time, **seen))
         return self._moment
+
+    def accept_clock(self) -> datetime:
+        now = self._now()
+        self._connection.execute(t.clock.update().values(accepted=now, **self._clocks(now)))
+        return now
 
     def add_relation(
         self,
@@ -184,7 +190,7 @@ class CatalogWriter:
         """Record a step before its first effect. Its relation need not exist yet."""
         about = {"relation": relation, "folded": folded(relation), "relation_id": self._find_id(relation)}
         bounds = {"after": interval.after, "through": interval.through}
-        now = self._wall_clock()
+        now = self._now()
         state = {"status": "running", "started": now, "expires": now + LIFE, "owner": owner}
         insert = t.step.insert().values(kind=kind, folders=list(folders), profile={}, **about, **bounds, **state)
         self._connection.execute(t.identity.update().values(begun=t.identity.c.begun + 1))
@@ -203,7 +209,7 @@ class CatalogWriter:
 
     def finish_step(self, step_id: int, status: StepStatus, profile: Mapping[str, Any] | None = None) -> None:
         """LostLease if the step was taken for abandoned meanwhile: what it wrote may be gone."""
-        values = {"status": status, "finished": self._wall_clock(), "profile": dict(profile or {})}
+        values = {"status": status, "finished": self._now(), "profile": dict(profile or {})}
         one = t.step.c.id == step_id
         if self._connection.execute(t.step.update().where(one, t.step.c.status == "running").values(**values)).rowcount:
             self.ended.add(step_id)
@@ -218,7 +224,7 @@ class CatalogWriter:
 
     def undo_steps(self, step_ids: Iterable[int]) -> None:
         """What abandoned steps wrote is gone; idempotent."""
-        self._set_status(step_ids, "abandoned", status="undone", finished=self._wall_clock())
+        self._set_status(step_ids, "abandoned", status="undone", finished=self._now())
 
     def _set_status(self, step_ids: Iterable[int], before: StepStatus, **values: Any) -> None:
         chosen = t.step.c.id.in_(tuple(step_ids)) & (t.step.c.status == before)
@@ -233,8 +239,19 @@ class CatalogWriter:
                 expected=expect,
                 next=csn,
             )
-        first = max(self._wall_clock(), self._moment.time + _TICK)
+        now = self._now()
+        self._database.check_time(now, reading.read_last_seen(self._connection))
+        first = max(now, self._moment.time + _TICK)
         return [Moment(csn + place, first + place * _TICK) for place in range(count)]
+
+    def _now(self) -> datetime:
+        return self._database.now(self._connection)
+
+    def _clocks(self, now: datetime) -> dict[str, Any]:
+        """What the clocks say, by which the next commit is checked."""
+        uptime = self._database.uptime()
+        known = {"boot": None, "uptime": None} if uptime is None else {"boot": uptime.boot, "uptime": uptime.micros}
+        return {"wall": now, **known}
 
     def _insert_changes(self, changes: Sequence[tuple[Csn, Change]]) -> None:
         ids = self._ids(relation for _, (relation, *_) in changes)

@@ -134,6 +134,8 @@ def _(answer: results.CatalogRecovery, to: TextOutput) -> None:
         to.say("They belong together; there is nothing to recover.")
     else:
         to.say("They do not fit, so every other command refuses them.", style="red")
+    if answer.accepted_time is not None:
+        to.say(f"The clock is taken to be right: {_time(answer.accepted_time)}.")
     if answer.unreadable:
         to.say(f"Files are gone that the catalog names, so these cannot be read: {', '.join(answer.unreadable)}.")
     if answer.unknown_folders and (answer.accepted or not answer.fits):

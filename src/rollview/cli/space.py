@@ -65,6 +65,9 @@ def recover(
         bool,
         typer.Option("--accept-catalog", help="Go on from a catalog that is older than the data, without the rest."),
     ] = False,
+    accept_clock: Annotated[
+        bool, typer.Option("--accept-clock", help="The clock is right, although it is far ahead of another.")
+    ] = False,
 ) -> None:
     """See whether the catalog and the data belong together, and go on after a backup of the catalog was restored.
 
@@ -72,10 +75,13 @@ def recover(
     would be lost. With --accept-catalog the warehouse goes on at the catalog's csn: what was committed and defined
     since is not in it. Folders of tables and views that it does not know stay where they are, for good.
 
+    A commit whose time is more than a day ahead of what another clock says is refused, because the ledger's time cannot
+    be taken back. Set the clock right; where it was wrong before and is right now, say so with --accept-clock.
+
     Examples:
 
       rollview recover
 
       rollview recover --accept-catalog
     """
-    run.output.show(run.project().recover(accept_catalog=accept_catalog))
+    run.output.show(run.project().recover(accept_catalog=accept_catalog, accept_clock=accept_clock))

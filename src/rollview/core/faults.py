@@ -54,7 +54,7 @@ STEPS: dict[str, str] = {
     "copy.first_logged": "the first Delta table of the first copy exists",
     "copy.logged": "the Delta tables of the first copy exist",
     "copy.published": "the source is active at the position of its first copy",
-    "copy_again.opened": "the source keeps its changes for a copy that is made again, beside what it keeps already",
+    "widen.opened": "the source keeps its changes for a copy that is made again, beside what it keeps already",
     "widen.declared": "a source that is copied again has its new columns, and not yet their values",
     "capture.read": "units of work are read, nothing is written",
     "capture.computed": "their rows are in files, nothing refers to them",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rollview.errors import EngineFailed, RollviewError, SqlError
+
+# A place in the text that Spark was given, which is not the user's.
+_PLACE = re.compile(r";? line \d+ pos \d+;?")
+_OF_THE_DATA = ("ArithmeticException", "NumberFormatException", "DateTimeException", "SparkRuntimeException")
 
 
 @contextmanager
@@ -32,6 +37,30 @@ def spark_analysis(what: str) -> Iterator[None]:
         if type(error).__module__.split(".")[0] != "pyspark":
             raise
         raise SqlError(f"Spark does not accept {what}: {said(error)}") from error
+
+
+@contextmanager
+def users_query_failures() -> Iterator[None]:
+    """Inside, Spark analyses or runs what a user wrote: what it finds wrong there or in the data is theirs."""
+    try:
+        yield
+    except RollviewError:
+        raise
+    except Exception as error:
+        if not is_sparks(error):
+            raise
+        raise as_users_error(error) from error
+
+
+def is_sparks(error: Exception) -> bool:
+    return type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
+
+
+def as_users_error(error: Exception) -> RollviewError:
+    kind = type(error).__name__
+    if kind in ("AnalysisException", "ParseException") or kind in _OF_THE_DATA:
+        return SqlError(f"Spark cannot run the statement: {_PLACE.sub('', said(error))}")
+    return EngineFailed(f"Spark could not compute the rows: {said(error)}", hint=advice(error))
 
 
 def said(error: BaseException) -> str:

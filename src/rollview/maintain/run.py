@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from rollview.catalog import Catalog, Lease, Part, Snapshot
@@ -142,7 +142,7 @@ def _told(task: Task, done: Rewritten | None = None) -> MaintenanceDone:
 
 def _plan_sweep(work: Maintenance, names: Sequence[str] | None) -> Sweep:
     chosen = None if names is None else tuple(names)
-    return plan_sweep(work.catalog, work.root, chosen, datetime.now(UTC), work.grace)
+    return plan_sweep(work.catalog, work.root, chosen, work.catalog.now(), work.grace)
 
 
 def _swept(work: Maintenance, names: Sequence[str] | None) -> Iterator[MaintenanceDone]:

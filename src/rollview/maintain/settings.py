@@ -7,9 +7,9 @@ can be returned to. A view's own property wins over the project's setting.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from rollview.catalog import Catalog, Relation, Snapshot
 from rollview.core.interval import Csn
@@ -69,17 +69,14 @@ class Asked:
     named: bool
 
 
-CsnAt = Callable[[datetime], Csn]
-
-
 def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
     words = _words(relation, keep.retention, RETENTION)
-    return _asked(snapshot, catalog.csn_recorded_by, keep.prune_before, words, "retention")
+    return _asked(snapshot, catalog, keep.prune_before, words, "retention")
 
 
 def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
     words = _words(relation, keep.detail, DETAIL)
-    return _asked(snapshot, catalog.csn_recorded_by, keep.compress_before, words, "detail")
+    return _asked(snapshot, catalog, keep.compress_before, words, "detail")
 
 
 def check_words(words: Words) -> None:
@@ -98,7 +95,7 @@ def _words(relation: Relation, given: Words, name: str) -> str | None:
     return by_name.get(relation.name.lower(), by_name.get(DEFAULT))
 
 
-def _asked(snapshot: Snapshot, csn_at: CsnAt, named: Csn | None, words: str | None, what: str) -> Asked | None:
+def _asked(snapshot: Snapshot, catalog: Catalog, named: Csn | None, words: str | None, what: str) -> Asked | None:
     if named is not None:
         return Asked(min(named, snapshot.moment.csn), f"before csn {named}, as asked", True)
     period = parse_period(words) if words is not None else None
@@ -106,4 +103,4 @@ def _asked(snapshot: Snapshot, csn_at: CsnAt, named: Csn | None, words: str | No
         return None
     if period.time is None:
         return Asked(max(0, snapshot.moment.csn - period.commits), f"{what} is {words}", False)
-    return Asked(csn_at(datetime.now(UTC) - period.time), f"{what} is {words}", False)
+    return Asked(catalog.csn_recorded_by(catalog.now() - period.time), f"{what} is {words}", False)

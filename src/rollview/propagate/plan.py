@@ -26,6 +26,8 @@ from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 400_000
 """Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
+MANY_CSNS = 24
+"""From here on it pays to keep track of the lives of rows, rather than to look at all rows of a key at each csn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class PropagateStep:
     """Tell the state at the end as well: it is about to be applied, and all groups are looked at anyway."""
     absent: frozenset[str] = frozenset()
     """Relations of which only changes can be read."""
+    many: bool = False
+    """The changes may lie at so many csns that a key should not be looked at anew at each of them."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """In the delta of each relation below."""
     more: bool = False
@@ -75,7 +79,13 @@ class PropagateStep:
         """
         sizes = ((name, _limit_above(rows)) for name, rows in self.sizes.items())
         return Circumstances(
-            frozenset(self.motion.items()), self.small, frozenset(sizes), closed, ahead and self.ahead, self.absent
+            frozenset(self.motion.items()),
+            self.small,
+            frozenset(sizes),
+            closed,
+            ahead and self.ahead,
+            self.absent,
+            self.many,
         )
 
 
@@ -131,6 +141,7 @@ def plan_propagate(
         groups_states=plan.groups_states and work.read_rows > SMALL_DELTA_ROWS,
         ahead=applied_next and few and choice.mode is not Mode.WHOLE and interval.through == through,
         absent=frozenset(absent),
+        many=plan.groups_states and _spread(work) >= MANY_CSNS,
         more=interval.through < through,
         rows={lower: change.rows for lower, change in changes.items()},
         commits=step.commits,
@@ -171,6 +182,11 @@ def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> RefreshWork
     csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
     rows = sum(change.rows for change in changes.values())
     return RefreshWork(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
+
+
+def _spread(work: RefreshWork) -> int:
+    """At most so many csns lie between the first and the last change."""
+    return work.csns[1] - work.csns[0] if work.csns is not None else 0
 
 
 def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:

@@ -35,6 +35,7 @@ class Circumstances:
     closed: ClosedReferences
     ahead: bool
     absent: frozenset[str] = frozenset()
+    many: bool = False
 
 
 def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
@@ -63,6 +64,7 @@ def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
         closed=circumstances.closed,
         ahead=circumstances.ahead,
         absent=circumstances.absent,
+        many=circumstances.many,
     )
     return replace(written, query=written.query.limit(BOUND + 1)) if circumstances.ahead else written
 

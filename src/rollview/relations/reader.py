@@ -24,7 +24,7 @@ from rollview.core.phases import phase
 from rollview.core.schema import Schema
 from rollview.engine.binding import Prepared, prepare, prepare_words, run_query
 from rollview.engine.meter import Meter
-from rollview.relations.plans import check_reachable, plan_of
+from rollview.relations.plans import check_reachable, covered, plan_of
 from rollview.store import timed
 from rollview.store.folder import frame
 from rollview.store.multiset import separate, signed
@@ -71,6 +71,12 @@ class Reader:
         if plan.summary is None or extent.through == at:
             return timed.rows(self.spark, stored_as(self.root, relation), at)
         return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
+
+    def newest_rows(self, name: str) -> DataFrame:
+        """The plain rows at the snapshot's own csn; a view that is not there yet is computed from its definition."""
+        relation, at = self.snapshot.get(name), self.snapshot.moment.csn
+        is_behind = relation.kind is RelationKind.VIEW and at > covered(self.snapshot, relation).through
+        return self.recompute(relation.name, at) if is_behind else self.rows(relation.name, at)
 
     def few_rows(self, name: str, at: Csn, most: int) -> pa.Table | None:
         """A view's rows in this process, where they are stored as such and at most ``most`` have to be read."""

@@ -14,12 +14,13 @@ from rollview.algebra.unsafe import refuse_unsafe
 from rollview.errors import RollviewError, SqlError
 from rollview.evolve.needs import refuse_missing
 from rollview.publish.workplace import Workplace
+from rollview.query.select import select
 from rollview.results import StatementResult
 from rollview.sql.views import create_view, drop_view
 from rollview.tables import Transaction, is_dml, run_ddl
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
 def run_statements(
@@ -93,7 +94,7 @@ def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> 
         created = create_view(place, declare(tree))
         return StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
     if isinstance(tree, exp.Query):
-        return StatementResult("query", render(tree), rows=_query(place, tree, allow_unsafe))
+        return StatementResult("query", render(tree), rows=select(place, tree, allow_unsafe=allow_unsafe))
     if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
         return _drop_view(place, tree)
     place.recover()
@@ -109,10 +110,6 @@ def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:
         return StatementResult("drop view", render(tree), name)
     drop_view(place, name)
     return StatementResult("drop view", render(tree), name, csn=place.snapshot().moment.csn)
-
-
-def _query(place: Workplace, tree: exp.Query, allow_unsafe: bool) -> DataFrame:
-    return Transaction(place.spark, place.data, place.catalog, allow_unsafe=allow_unsafe).query(tree)
 
 
 @contextmanager

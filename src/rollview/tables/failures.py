@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rollview.engine.failures import advice, said
-from rollview.errors import ConstraintViolated, EngineFailed, RollviewError, SqlError
+from rollview.engine.failures import as_users_error, is_sparks
+from rollview.errors import ConstraintViolated, EngineFailed, RollviewError
 from rollview.tables.assignment import TOO_LONG
 
 AMBIGUOUS = "rollview: several source rows"
-
-# A place in the text that Spark was given, which is not the user's.
-_PLACE = re.compile(r";? line \d+ pos \d+;?")
-_OF_THE_DATA = ("ArithmeticException", "NumberFormatException", "DateTimeException", "SparkRuntimeException")
 
 
 @contextmanager
@@ -28,16 +23,9 @@ def statement_failures(table: str) -> Iterator[None]:
     except RollviewError:
         raise
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
+        if not is_sparks(error):
             raise
-        raise _marked(str(error), table) or _told(error) from error
-
-
-def _told(error: Exception) -> RollviewError:
-    kind = type(error).__name__
-    if kind in ("AnalysisException", "ParseException") or kind in _OF_THE_DATA:
-        return SqlError(f"Spark cannot run the statement: {_PLACE.sub('', said(error))}")
-    return EngineFailed(f"Spark could not compute the rows: {said(error)}", hint=advice(error))
+        raise _marked(str(error), table) or as_users_error(error) from error
 
 
 def _marked(text: str, table: str) -> RollviewError | None:

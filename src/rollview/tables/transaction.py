@@ -23,11 +23,11 @@ from rollview.errors import SqlError, Unsupported, UsageError
 from rollview.publish.fold import fold_if_it_pays
 from rollview.publish.merge import merge_if_many
 from rollview.publish.places import Places
-from rollview.relations.plans import covered
+from rollview.relations import references
 from rollview.relations.reader import Reader
 from rollview.results import StatementResult
 from rollview.store import timed
-from rollview.tables import references, statements
+from rollview.tables import statements
 from rollview.tables.commit import Committed, PendingCommit, run_commit
 from rollview.tables.failures import statement_failures
 from rollview.tables.merge import merge
@@ -150,7 +150,7 @@ class Transaction:
         """A relation's rows as this transaction sees them."""
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.VIEW:
-            return self._view(relation)
+            return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
         own = Own.on(self.root, relation, tuple(file for one in staged for file in one.files))
         return timed.rows(self.spark, own, self._guess, relation.constraints.primary_key)
@@ -163,12 +163,6 @@ class Transaction:
     def _guess(self) -> Csn:
         """The csn that the commit gets if nobody else commits first."""
         return self.snapshot.moment.csn + 1
-
-    def _view(self, view: Relation) -> DataFrame:
-        at = self.snapshot.moment.csn
-        if at <= covered(self.snapshot, view).through:
-            return self._reader.rows(view.name, at)
-        return self._reader.recompute(view.name, at)
 
     def run(self, tree: exp.Expr) -> StatementResult:
         """One statement that changes a table."""

@@ -95,6 +95,18 @@ def test_each_operator_is_exact_at_every_csn(spark: SparkSession, tmp_path: Path
         check_view(warehouse, model, name)
 
 
+@pytest.mark.parametrize("chosen", ["outer joins", "semi joins", "groups"])
+def test_many_csns_at_once_are_exact_too(
+    spark: SparkSession, tmp_path: Path, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As queries are written for many commits; the history has few."""
+    monkeypatch.setattr("rollview.propagate.plan.MANY_CSNS", 2)
+    warehouse, model = build(spark, tmp_path / "warehouse", SETS[chosen])
+    warehouse.refresh()
+    for name in model.views:
+        check_view(warehouse, model, name)
+
+
 def test_views_over_views_roll_together_and_apart(spark: SparkSession, tmp_path: Path) -> None:
     warehouse, model = build(spark, tmp_path / "warehouse", SETS["views over views"])
     warehouse.propagate(["three"])

@@ -19,7 +19,7 @@ from rollview.core.interval import Interval
 from rollview.core.schema import Constraints
 from rollview.errors import UsageError
 from rollview.propagate.choice import RefreshMode
-from rollview.propagate.plan import SMALL_DELTA_ROWS, PropagateStep, plan_propagate
+from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, PropagateStep, plan_propagate
 
 KEYED = "SELECT k FROM (SELECT k, MAX(x) AS x FROM t GROUP BY k) AS m WHERE x > 3"
 
@@ -90,6 +90,17 @@ def test_up_to_the_limit_deltas_are_small(world: World) -> None:
     assert plan(world, "v").small
     rows(world, SMALL_DELTA_ROWS + 1)
     assert not plan(world, "v").small
+
+
+def test_changes_at_many_csns_are_told_apart_where_keys_are_looked_at_again(world: World) -> None:
+    last = world.counts[0].csn + MANY_CSNS
+    world.csn = last
+    world.counts[1:] = [ChangeCount("t", last - 1, 1, 0, None)]
+    assert not plan(world, "keyed", last).circumstances(ahead=False).many
+    world.counts.append(ChangeCount("t", last, 1, 0, None))
+    assert plan(world, "keyed", last).circumstances(ahead=False).many
+    assert not plan(world, "sums", last).many
+    assert not plan(world, "v", last).many
 
 
 def test_little_is_shuffled_only_where_no_state_is_grouped_whole(world: World) -> None:

@@ -81,6 +81,9 @@ def _counted(parts: Sequence[bytes]) -> bytes:
     return struct.pack(">h", len(parts)) + b"".join(parts)
 
 
+TABLES = ((7, "t"), (8, "u"), (9, "of others"))
+
+
 class Log:
     """A random log of two tables; ``poison``: how often a value has no representation."""
 
@@ -94,7 +97,7 @@ class Log:
         for number in range(1, transactions + 1):
             if number == 1 or self._chance.random() < 0.1:
                 self._backwards = self._chance.random() < 0.5
-                found += [relation(oid, name, backwards=self._backwards) for oid, name in ((7, "t"), (8, "u"))]
+                found += [relation(oid, name, backwards=self._backwards) for oid, name in TABLES]
             found.append(b"B" + struct.pack(">QqI", number * 100, number, number))
             found += [self._message() for _ in range(self._chance.randrange(6))]
             found.append(b"C" + struct.pack(">BQQq", 0, number * 100, number * 100 + 50, number))

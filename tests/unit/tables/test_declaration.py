@@ -6,8 +6,8 @@ from sqlglot import exp
 from rollview import errors
 from rollview.algebra.text import parse_one
 from rollview.core.schema import ForeignKey
+from rollview.relations.references import free_tables
 from rollview.tables.declaration import declare_table
-from rollview.tables.references import free_tables
 
 
 def test_constraints_are_found_wherever_they_are_written() -> None:

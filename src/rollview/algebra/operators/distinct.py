@@ -9,8 +9,9 @@ from typing import ClassVar
 from sqlglot import exp
 
 from rollview.algebra import keyed
-from rollview.algebra.expressions import AT, UNTIL, big, column, named, select, table
+from rollview.algebra.expressions import AT, UNTIL, big, column, come_and_go, named, select, table
 from rollview.algebra.kinds import FLOATING, Kinds
+from rollview.algebra.lives import numbered, presences
 from rollview.algebra.operator import Operator, OperatorNote, Upkeep
 from rollview.algebra.pieces import DistinctPiece
 from rollview.algebra.script import Script
@@ -59,6 +60,11 @@ class Distinct:
         return OperatorNote("DISTINCT", self.upkeep, "each touched row is looked at again")
 
     def delta(self, script: Script) -> exp.Query:
+        if script.many:
+            moments = numbered(script, [(self.input, self.columns)])
+            there = presences(script, self.input, self.columns, moments, apart=False)
+            return come_and_go(there, self.columns, AT, UNTIL)
+
         def evaluate(inputs: Sequence[str], moments: str) -> exp.Query:
             return self._rows(AT, UNTIL).from_(table(inputs[0]))
 

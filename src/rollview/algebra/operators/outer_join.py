@@ -14,8 +14,22 @@ from typing import ClassVar
 from sqlglot import exp
 
 from rollview.algebra import keyed
-from rollview.algebra.expressions import AT, UNTIL, all_of, big, column, columns_in, named, same_value, select, table
+from rollview.algebra.expressions import (
+    AT,
+    UNTIL,
+    all_of,
+    bag_union,
+    big,
+    column,
+    columns_in,
+    come_and_go,
+    named,
+    same_value,
+    select,
+    table,
+)
 from rollview.algebra.kinds import Kinds
+from rollview.algebra.lives import lives, numbered
 from rollview.algebra.operator import (
     LEFT_SIDE,
     RIGHT_SIDE,
@@ -25,6 +39,7 @@ from rollview.algebra.operator import (
     Upkeep,
     check_names_differ,
 )
+from rollview.algebra.overlaps import COPIES, Side, copies, pairs, stretches, told_by_lives, without_partners
 from rollview.algebra.pieces import JoinPiece, NotIncremental
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import spelled_pairs
@@ -102,6 +117,9 @@ class OuterJoin:
         )
 
     def delta(self, script: Script) -> exp.Query:
+        if told_by_lives(script, self.left, self.right, self.keys):
+            return self._over_lives(script)
+
         def evaluate(inputs: Sequence[str], moments: str) -> exp.Query:
             left, right = inputs
             same_moment = [same_value(column(LEFT_SIDE, AT), column(RIGHT_SIDE, AT))]
@@ -111,15 +129,36 @@ class OuterJoin:
             ]
             return self._join(left, right, same_moment, times)
 
-        sides = [
-            (self.left, tuple(left for left, _ in self.keys)),
-            (self.right, tuple(right for _, right in self.keys)),
-        ]
-        return keyed.delta(script, self, sides, evaluate)
+        return keyed.delta(script, self, self._sides(), evaluate)
 
     def old(self, script: Script) -> exp.Query:
         left, right = keyed.old_rows(script, self.left), keyed.old_rows(script, self.right)
         return self._join(left, right, [], [named(big(1), COUNT)])
+
+    def _sides(self) -> list[tuple[Operator, tuple[str, ...]]]:
+        left, right = zip(*self.keys, strict=True)
+        return [(self.left, left), (self.right, right)]
+
+    def _over_lives(self, script: Script) -> exp.Query:
+        """The pairs that meet, and what is left of the lives of a preserved side, padded with NULL."""
+        (left, left_keys), (right, right_keys) = sides = self._sides()
+        moments = numbered(script, sides)
+        ours = Side(LEFT_SIDE, left, left_keys, lives(script, left, left_keys, moments))
+        theirs = Side(RIGHT_SIDE, right, right_keys, lives(script, right, right_keys, moments))
+        met = pairs(script, ours, theirs, self.on)
+        both = exp.Mul(this=column(None, COPIES[LEFT_SIDE]), expression=column(None, COPIES[RIGHT_SIDE]))
+        columns = [column(None, name) for name in (*self.columns, AT, UNTIL)]
+        parts = [copies(select().from_(table(met)), columns, both)]
+        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
+            parts.append(self._alone(ours, stretches(script, ours, met)))
+        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            parts.append(self._alone(theirs, stretches(script, theirs, met)))
+        return come_and_go(script.add("result", bag_union(parts)), self.columns, AT, UNTIL)
+
+    def _alone(self, side: Side, cut: str) -> exp.Select:
+        padded = [column(None, name) if name in side.rel.columns else named(exp.null(), name) for name in self.columns]
+        rows = select().from_(table(cut)).where(without_partners(), copy=False)
+        return copies(rows, [*padded, column(None, AT), column(None, UNTIL)], column(None, COPIES[side.alias]))
 
     def _side_of(self, name: str) -> Operator:
         return self.left if name in self.left.columns else self.right

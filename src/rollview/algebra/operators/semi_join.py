@@ -14,9 +14,32 @@ from typing import ClassVar
 from sqlglot import exp
 
 from rollview.algebra import keyed
-from rollview.algebra.expressions import AT, UNTIL, all_of, big, column, columns_in, named, same_value, select, table
+from rollview.algebra.expressions import (
+    AT,
+    UNTIL,
+    all_of,
+    big,
+    column,
+    columns_in,
+    come_and_go,
+    named,
+    same_value,
+    select,
+    table,
+)
 from rollview.algebra.kinds import Kinds
+from rollview.algebra.lives import lives, numbered, presences
 from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Operator, OperatorNote, Upkeep, check_names_differ
+from rollview.algebra.overlaps import (
+    COPIES,
+    Side,
+    copies,
+    pairs,
+    stretches,
+    told_by_lives,
+    with_partners,
+    without_partners,
+)
 from rollview.algebra.pieces import JoinPiece, NotIncremental
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import spelled_pairs
@@ -89,19 +112,34 @@ class SemiJoin:
         )
 
     def delta(self, script: Script) -> exp.Query:
+        if told_by_lives(script, self.left, self.right, self.keys):
+            return self._over_lives(script)
+
         def evaluate(inputs: Sequence[str], moments: str) -> exp.Query:
             same_moment = same_value(column(LEFT_SIDE, AT), column(RIGHT_SIDE, AT))
             return self._join(inputs, [same_moment], [column(LEFT_SIDE, name) for name in (AT, UNTIL)])
 
-        sides = [
-            (self.left, tuple(left for left, _ in self.keys)),
-            (self.right, tuple(right for _, right in self.keys)),
-        ]
-        return keyed.delta(script, self, sides, evaluate)
+        return keyed.delta(script, self, self._sides(), evaluate)
 
     def old(self, script: Script) -> exp.Query:
         rows = [keyed.old_rows(script, side) for side in self.inputs]
         return self._join(rows, [], [named(big(1), COUNT)])
+
+    def _sides(self) -> list[tuple[Operator, tuple[str, ...]]]:
+        left, right = zip(*self.keys, strict=True)
+        return [(self.left, left), (self.right, right)]
+
+    def _over_lives(self, script: Script) -> exp.Query:
+        """A left row is in the semi join while it has partners; several copies of a partner are one."""
+        (left, left_keys), (right, right_keys) = sides = self._sides()
+        moments = numbered(script, sides)
+        ours = Side(LEFT_SIDE, left, left_keys, lives(script, left, left_keys, moments))
+        theirs = Side(RIGHT_SIDE, right, right_keys, presences(script, right, right_keys, moments, apart=True))
+        cut = stretches(script, ours, pairs(script, ours, theirs, self.on))
+        wanted = with_partners() if self.kind is SemiJoinKind.SEMI else without_partners()
+        columns = [column(None, name) for name in (*self.columns, AT, UNTIL)]
+        rows = copies(select().from_(table(cut)).where(wanted, copy=False), columns, column(None, COPIES[LEFT_SIDE]))
+        return come_and_go(script.add("result", rows), self.columns, AT, UNTIL)
 
     def _join(self, inputs: Sequence[str], conditions: Sequence[exp.Expr], extra: Sequence[exp.Expr]) -> exp.Select:
         left, right = inputs

@@ -23,6 +23,9 @@ except ModuleNotFoundError as error:
     ) from error
 
 _LOG_IS_GONE = 1236
+_KIND, _TABLE_MAP = 5, 19
+_SHORTEST = 20
+"""The mark of a packet that is well, and the head of an event."""
 _DUMPS = (0x12, 0x1E)
 """The commands by which the log is asked for."""
 _DOWN = (1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013)
@@ -91,15 +94,32 @@ class StreamConnection(pymysql.connections.Connection):  # type: ignore[misc]
             if isinstance(error.__context__, TimeoutError):
                 raise pymysql.InterfaceError(0, "no answer in time") from None
             raise
-        if self._is_stream and self._has_checksums and packet.is_ok_packet():
-            check_event(packet.get_all_data())
+        if self._is_stream:
+            check_packet(packet, self._has_checksums)
         return packet
 
 
-def check_event(data: bytes) -> None:
-    """``data``: the mark of a packet that is well, an event, and its checksum."""
-    if zlib.crc32(data[1:-4]) != int.from_bytes(data[-4:], "little"):
+def check_packet(packet: Any, has_checksum: bool) -> None:
+    """The driver leaves out, unseen, what is neither an event nor the end of the log."""
+    if packet.is_eof_packet():
+        return
+    data: bytes = packet.get_all_data()
+    if not packet.is_ok_packet() or len(data) < _SHORTEST:
+        raise ChecksumError("a packet of the log is no event")
+    if data[_KIND] == _TABLE_MAP and _columns(data) > len(data):
+        raise ChecksumError("a table has more columns than the event that tells them has bytes")
+    if has_checksum and zlib.crc32(data[1:-4]) != int.from_bytes(data[-4:], "little"):
         raise ChecksumError("an event does not have its checksum")
+
+
+def _columns(data: bytes) -> int:
+    """How many columns a table map tells, after the names of the schema and the table; 0 where it is too short."""
+    at = _SHORTEST + 8
+    for _ in range(2):
+        at += 2 + data[at] if at < len(data) else 0
+    first = data[at : at + 1]
+    size = {b"\xfc": 2, b"\xfd": 3, b"\xfe": 8}.get(first, 0)
+    return int.from_bytes(data[at + 1 : at + 1 + size] if size else first, "little")
 
 
 def variables(connection: Any) -> dict[str, str]:

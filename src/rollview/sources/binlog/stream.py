@@ -55,6 +55,7 @@ _SIDES = {
 }
 _UNDONE = re.compile(r"\s*ROLLBACK\s*$", re.IGNORECASE)
 _ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD|WITH|CALL)\b", re.IGNORECASE)
+_NOT_WHOLE = "is not whole in the log (binlog_row_image must be FULL in every session)"
 _A_STATEMENT = "a statement was logged instead of the rows that it changed"
 _EMPTIED = re.compile(r"\s*TRUNCATE\b", re.IGNORECASE)
 
@@ -224,6 +225,10 @@ class BinlogStream:
 
     def _told(self, event: Any) -> Sequence[Any]:
         """The event's rows. Of one with a value that the driver cannot read, such as the 31st of February, none is."""
+        # Of rows without columns the driver would read on without end.
+        bitmaps = (getattr(event, name, None) for name in ("columns_present_bitmap", "columns_present_bitmap2"))
+        if any(bitmap is not None and not any(bitmap) for bitmap in bitmaps):
+            raise LostPosition(self._opening.name, f"a row of table '{event.table}' {_NOT_WHOLE}")
         try:
             rows: Sequence[Any] = event.rows
         except ValueError as error:
@@ -260,8 +265,7 @@ class BinlogStream:
         if value is not None:
             return decode(value)
         if reason == "cols bitmap":
-            what = f"a row of table '{table}' is not whole in the log (binlog_row_image must be FULL in every session)"
-            raise LostPosition(self._opening.name, what)
+            raise LostPosition(self._opening.name, f"a row of table '{table}' {_NOT_WHOLE}")
         if reason != "null":
             raise ValueError(f"the log holds no such value: {reason}")
         return None

@@ -43,6 +43,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
+    lsn: int
     end_lsn: int
     time: datetime
 
@@ -104,6 +105,10 @@ class RowMessage:
     after: Image | None
     is_key: bool = False
 
+    @property
+    def images(self) -> tuple[Image | None, Image | None]:
+        return self.before, self.after
+
 
 @dataclass(frozen=True, slots=True)
 class TruncateMessage:
@@ -120,61 +125,91 @@ class UnknownMessageError(ValueError):
 
 
 def decode(data: bytes) -> Message:
+    """UnknownMessageError where a message is not one, from its first byte to its last."""
+    try:
+        message, end = _decoded(data)
+    # Where a number or a text leads out of the message, and a time or a letter is none.
+    except (struct.error, IndexError, UnicodeDecodeError, OverflowError) as error:
+        raise UnknownMessageError(f"pgoutput sent half a message ({type(error).__name__})") from None
+    if end != len(data):
+        raise UnknownMessageError("pgoutput sent more or less than a message")
+    return message
+
+
+def _decoded(data: bytes) -> tuple[Message, int]:
     match data[:1]:
         case b"I":
-            oid, _ = _oid(data, 1)
-            after, _ = _tuple(data, 6)
-            return RowMessage(oid, None, after)
+            return _insert(data)
         case b"U":
             return _update(data)
         case b"D":
-            oid, _ = _oid(data, 1)
-            before, _ = _tuple(data, 6)
-            return RowMessage(oid, before, None, data[5:6] == b"K")
+            return _delete(data)
         case b"B":
             lsn, micros, xid = _BEGIN.unpack_from(data, 1)
-            return Begin(lsn, _time(micros), xid)
+            return Begin(lsn, _time(micros), xid), 1 + _BEGIN.size
         case b"C":
-            _, _, end, micros = _COMMIT.unpack_from(data, 1)
-            return Commit(end, _time(micros))
+            _, lsn, end, micros = _COMMIT.unpack_from(data, 1)
+            return Commit(lsn, end, _time(micros)), 1 + _COMMIT.size
         case b"R":
             return _relation(data)
         case b"T":
             (count,) = _INT32.unpack_from(data, 1)
-            return TruncateMessage(tuple(_OID.unpack_from(data, 6 + 4 * i)[0] for i in range(count)))
+            oids = struct.Struct(f">{_some(count)}I")
+            return TruncateMessage(oids.unpack_from(data, 6)), 6 + oids.size
         case b"Y" | b"O" | b"M":
-            return None
+            return None, len(data)
         case b"b" | b"P" | b"K" | b"r":
             return _two_phase(data)
     raise UnknownMessageError(f"pgoutput sent a message of kind {data[:1]!r}")
 
 
-def _update(data: bytes) -> RowMessage:
+def _insert(data: bytes) -> tuple[RowMessage, int]:
+    oid, at = _oid(data, 1)
+    if data[at : at + 1] != b"N":
+        raise UnknownMessageError("pgoutput sent an insert without a new row")
+    after, at = _tuple(data, at + 1)
+    return RowMessage(oid, None, after), at
+
+
+def _delete(data: bytes) -> tuple[RowMessage, int]:
+    oid, at = _oid(data, 1)
+    kind = data[at : at + 1]
+    if kind not in (b"K", b"O"):
+        raise UnknownMessageError("pgoutput sent a delete without an old row")
+    before, at = _tuple(data, at + 1)
+    return RowMessage(oid, before, None, kind == b"K"), at
+
+
+def _update(data: bytes) -> tuple[RowMessage, int]:
     oid, at = _oid(data, 1)
     kind, before = data[at : at + 1], None
     if kind in (b"K", b"O"):
         before, at = _tuple(data, at + 1)
     if data[at : at + 1] != b"N":
         raise UnknownMessageError("pgoutput sent an update without a new row")
-    after, _ = _tuple(data, at + 1)
-    return RowMessage(oid, before, after, kind == b"K")
+    after, at = _tuple(data, at + 1)
+    return RowMessage(oid, before, after, kind == b"K"), at
 
 
-def _two_phase(data: bytes) -> TwoPhase:
+def _two_phase(data: bytes) -> tuple[TwoPhase, int]:
     match data[:1]:
         case b"b":
             lsn, end, micros, xid = _BEGIN_PREPARE.unpack_from(data, 1)
-            return BeginPrepare(lsn, end, _time(micros), xid, _text(data, 1 + _BEGIN_PREPARE.size)[0])
+            gid, at = _text(data, 1 + _BEGIN_PREPARE.size)
+            return BeginPrepare(lsn, end, _time(micros), xid, gid), at
         case b"P":
-            return Prepare(_text(data, 1 + _PREPARE.size)[0])
+            gid, at = _text(data, 1 + _PREPARE.size)
+            return Prepare(gid), at
         case b"K":
             _, _, end, micros, xid = _PREPARE.unpack_from(data, 1)
-            return CommitPrepared(end, _time(micros), xid, _text(data, 1 + _PREPARE.size)[0])
+            gid, at = _text(data, 1 + _PREPARE.size)
+            return CommitPrepared(end, _time(micros), xid, gid), at
     _, _, end, *_ = _ROLLBACK_PREPARED.unpack_from(data, 1)
-    return RollbackPrepared(end, _text(data, 1 + _ROLLBACK_PREPARED.size)[0])
+    gid, at = _text(data, 1 + _ROLLBACK_PREPARED.size)
+    return RollbackPrepared(end, gid), at
 
 
-def _relation(data: bytes) -> RelationMessage:
+def _relation(data: bytes) -> tuple[RelationMessage, int]:
     oid, at = _oid(data, 1)
     schema, at = _text(data, at)
     name, at = _text(data, at)
@@ -182,12 +217,20 @@ def _relation(data: bytes) -> RelationMessage:
     (count,) = _INT16.unpack_from(data, at + 1)
     at += 3
     columns = []
-    for _ in range(count):
+    for _ in range(_some(count)):
         column, at = _text(data, at + 1)
         type_oid, modifier = _COLUMN.unpack_from(data, at)
         columns.append(MessageColumn(column, type_oid, modifier))
         at += _COLUMN.size
-    return RelationMessage(oid, schema, name, identity, tuple(columns))
+    if len({column.name for column in columns}) != count:
+        raise UnknownMessageError("pgoutput sent a table with two columns of one name")
+    return RelationMessage(oid, schema, name, identity, tuple(columns)), at
+
+
+def _some(count: int) -> int:
+    if count < 0:
+        raise UnknownMessageError("pgoutput sent a number of things below zero")
+    return count
 
 
 def _tuple(data: bytes, at: int) -> tuple[Image, int]:
@@ -196,11 +239,13 @@ def _tuple(data: bytes, at: int) -> tuple[Image, int]:
     at += 2
     values: list[Value] = []
     text = str(data, "latin-1") if data.isascii() else None
-    for _ in range(count):
+    for _ in range(_some(count)):
         kind = data[at]
         if kind == _TEXT:
             begin = at + 5
             at = begin + _INT32.unpack_from(data, at + 1)[0]
+            if not begin <= at <= len(data):
+                raise UnknownMessageError("pgoutput sent a value that leads out of its message")
             values.append(str(data[begin:at], "utf-8") if text is None else text[begin:at])
             continue
         if kind != _NULL and kind != _UNCHANGED:
@@ -215,7 +260,9 @@ def _oid(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
-    end = data.index(0, at)
+    end = data.find(0, at)
+    if end < 0:
+        raise UnknownMessageError("pgoutput sent a name without an end")
     return data[at:end].decode("utf-8"), end + 1
 
 

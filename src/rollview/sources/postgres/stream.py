@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from rollview.errors import LostPosition, SourceStopped
+from rollview.errors import LostPosition, SourceStopped, Unreadable
 from rollview.sources.postgres.announced import AnnouncedLayout, announced
 from rollview.sources.postgres.columns import Share, read_shares
 from rollview.sources.postgres.layout import split
@@ -27,6 +27,7 @@ from rollview.sources.postgres.messages import (
     RollbackPrepared,
     RowMessage,
     TruncateMessage,
+    UnknownMessageError,
     decode,
     lsn_text,
 )
@@ -38,6 +39,7 @@ from rollview.sources.spool import Backlog, Collected, told
 _NO_ROW = re.compile(rb"[^IUD]")
 _TRUNCATE = b"T"
 _TOGETHER = 200
+_SHOWN = 30
 _AT_ONCE = 8 << 20
 """Bytes of rows that are read at once."""
 
@@ -82,6 +84,8 @@ class PostgresStream:
         self._opening = opening
         self._remotes = {split(remote): remote for remote in opening.settings.remotes}
         self._layouts: dict[int, AnnouncedLayout] = {}
+        self._others: set[int] = set()
+        """Tables that were announced and are none of ours."""
         self._draft: _Draft | None = None
         self._backlog: Backlog | None = None
         self._waiting: dict[str, _Draft] = {}
@@ -122,6 +126,8 @@ class PostgresStream:
 
     def _take(self, messages: Sequence[bytes], after: int) -> None:
         """Rows between two other messages are taken together."""
+        if not all(messages):
+            raise self._unreadable("pgoutput sent nothing", b"")
         at, kinds = 0, bytes([data[0] for data in messages])
         for other in _NO_ROW.finditer(kinds):
             self._take_rows(messages[at : other.start()])
@@ -129,10 +135,22 @@ class PostgresStream:
             if self._backlog is not None and other[0] == _TRUNCATE:
                 self._backlog.append(data)
             else:
-                self._boundary(decode(data), after)
+                self._boundary(self._decoded(data), after)
         self._take_rows(messages[at:])
 
+    def _decoded(self, data: bytes) -> Message:
+        try:
+            return decode(data)
+        except UnknownMessageError as error:
+            raise self._unreadable(str(error), data) from None
+
+    def _unreadable(self, reason: str, data: bytes) -> Unreadable:
+        at = None if self._draft is None else f"the transaction at {self._draft.position}"
+        return Unreadable(self._opening.name, reason, place=at, text=repr(data[:_SHOWN])[2:-1])
+
     def _take_rows(self, messages: Sequence[bytes]) -> None:
+        if messages and self._draft is None:
+            raise self._unreadable("a row is in no transaction", messages[0])
         if self._backlog is not None:
             for data in messages:
                 self._backlog.append(data)
@@ -145,9 +163,10 @@ class PostgresStream:
     def _boundary(self, message: Message, after: int) -> None:
         match message:
             case Begin():
-                self._draft = _Draft(message)
+                self._begin(message)
                 self._backlog = Backlog(self._opening.room) if message.commit_lsn < after else None
             case Commit():
+                self._check_commit(message)
                 waiting, self._backlog = self._backlog, None
                 is_new = message.end_lsn > after
                 for data in (waiting or ()) if is_new else ():
@@ -155,10 +174,11 @@ class PostgresStream:
                 if waiting is not None:
                     waiting.close()
                 self._step(message if is_new else None)
+                self._draft = None
             case BeginPrepare():
-                self._draft = _Draft(message)
+                self._begin(message)
             case Prepare():
-                self._prepare()
+                self._prepare(message)
             case CommitPrepared() | RollbackPrepared():
                 self._end(message, after)
             case RelationMessage():
@@ -166,16 +186,29 @@ class PostgresStream:
             case TruncateMessage():
                 self._truncate(message)
 
+    def _begin(self, message: Begin | BeginPrepare) -> None:
+        if self._draft is not None:
+            raise self._unreadable("a transaction begins within another", b"")
+        self._draft = _Draft(message)
+
+    def _check_commit(self, message: Commit) -> None:
+        if self._draft is None or not isinstance(self._draft.begin, Begin):
+            raise self._unreadable("a commit ends no transaction", b"")
+        if message.lsn != self._draft.begin.commit_lsn or message.end_lsn <= message.lsn:
+            raise self._unreadable("a commit is of another transaction than its begin", b"")
+
     def _step(self, end: Commit | None = None) -> None:
         assert self._draft is not None
         self._steps.append(_Step(self._draft, len(self._rows), end))
 
-    def _prepare(self) -> None:
-        assert self._draft is not None
-        assert isinstance(self._draft.begin, BeginPrepare)
+    def _prepare(self, message: Prepare) -> None:
+        draft = self._draft
+        if draft is None or not isinstance(draft.begin, BeginPrepare) or draft.begin.gid != message.gid:
+            raise self._unreadable("what is prepared has not begun", b"")
         self._step()
-        self._waiting[self._draft.begin.gid] = self._draft
-        self.prepared[self._draft.begin.prepare_lsn] = None
+        self._waiting[draft.begin.gid] = draft
+        self.prepared[draft.begin.prepare_lsn] = None
+        self._draft = None
 
     def _end(self, end: CommitPrepared | RollbackPrepared, after: int) -> None:
         """What was prepared under the id is a unit of work, if it is committed."""
@@ -189,8 +222,12 @@ class PostgresStream:
             self._steps.append(_Step(draft, len(self._rows), end))
 
     def _announce(self, message: RelationMessage) -> None:
-        remote = self._remotes.get((message.schema, message.name))
         before = self._layouts.get(message.oid)
+        # A table that has another name now is still the same table, and what follows is read by what is said of it now.
+        renamed = None if before is None else before.remote
+        remote = self._remotes.get((message.schema, message.name), renamed)
+        if remote is None:
+            self._others.add(message.oid)
         if remote is None or (before is not None and before.message == message):
             return
         if before is not None:
@@ -199,8 +236,9 @@ class PostgresStream:
 
     def _truncate(self, message: TruncateMessage) -> None:
         """Whatever came before it in the same transaction is gone too."""
+        if self._draft is None or not self._layouts.keys() | self._others >= set(message.oids):
+            raise self._unreadable("a table is emptied that was not announced, or in no transaction", b"")
         self._read_all()
-        assert self._draft is not None
         for remote in (self._layouts[oid].remote for oid in message.oids if oid in self._layouts):
             self._draft.collected[remote] = Collected(self._opening, self._opening.known[remote], True)
 
@@ -218,6 +256,8 @@ class PostgresStream:
         self._rows, self._steps, self._unread = [], [], 0
         bounds = [0, *(step.stop for step in steps)]
         try:
+            if not self._are_announced(rows[: bounds[-1]]):
+                raise NotPlainError
             shares = read_shares(rows[: bounds[-1]], self._layouts, bounds)
         except NotPlainError:
             shares = None
@@ -228,6 +268,11 @@ class PostgresStream:
                 self._collect_parts(step.draft, shares, number)
             if step.end is not None:
                 self._units.append(step.draft.unit(step.end))
+
+    def _are_announced(self, rows: Sequence[bytes]) -> bool:
+        """A row of a table that was never announced is not simply another's."""
+        known = {oid.to_bytes(4, "big") for oid in (*self._layouts, *self._others)}
+        return all(data[1:5] in known for data in rows)
 
     def _collect_parts(self, draft: _Draft, shares: Iterable[Share], number: int) -> None:
         for share in shares:
@@ -240,9 +285,14 @@ class PostgresStream:
 
     def _collect_rows(self, draft: _Draft, messages: Iterable[bytes]) -> None:
         for data in messages:
-            message = decode(data)
-            layout = self._layouts.get(message.oid) if isinstance(message, RowMessage) else None
-            if layout is not None and isinstance(message, RowMessage):
+            message = self._decoded(data)
+            assert isinstance(message, RowMessage)
+            layout = self._layouts.get(message.oid)
+            if layout is None and message.oid not in self._others:
+                raise self._unreadable("a row is of a table that was not announced", data)
+            if layout is not None:
+                if any(image is not None and len(image) != len(layout.message.columns) for image in message.images):
+                    raise self._unreadable("a row has more or fewer values than its table has columns", data)
                 collected = draft.collect(self._opening, layout.remote)
                 reader = RowReader(self._opening, layout, draft.position, collected.bad)
                 collected.add(reader.come(message), +1, len(data))
