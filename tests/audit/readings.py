@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
@@ -68,20 +69,20 @@ def rows_of(answers: Mapping[int, tuple[DataFrame, DataFrame]]) -> dict[int, tup
     """The rows of both DataFrames under each number, as text, from one job for all of them, unless one fails."""
     try:
         return _rows_at_once(answers)
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError):
         if len(answers) > 1:
             numbers = list(answers)
             halves = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
             return {k: v for half in halves for k, v in rows_of({n: answers[n] for n in half}).items()}
         ((number, (author, ours)),) = answers.items()
-        return {number: (_or_failed(author, error), _or_failed(ours, error))}
+        return {number: (_or_failed(author), _or_failed(ours))}
 
 
-def _or_failed(data: DataFrame, error: PySparkException) -> list[str]:
+def _or_failed(data: DataFrame) -> list[str]:
     try:
         return sorted(str(tuple(row)) for row in data.collect())
-    except PySparkException:
-        return [f"fails: {error.getCondition()}"]
+    except (PySparkException, Py4JJavaError):
+        return ["fails"]
 
 
 def _rows_at_once(answers: Mapping[int, tuple[DataFrame, DataFrame]]) -> dict[int, tuple[list[str], ...]]:

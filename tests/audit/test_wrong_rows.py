@@ -13,19 +13,23 @@ import pytest
 from sqlglot.parsers.spark import SparkParser
 
 from rollview.algebra.levels import parenthesised
+from rollview.algebra.resolve import ROWS_SUFFIX
 from rollview.algebra.text import DIALECT, parse_one, render
+from rollview.engine.session import adopt
 from rollview.errors import SqlError
 from rollview.propagate.reading import READ_OTHERWISE
 from rollview.warehouse import Warehouse
+from tests.audit import texts
 from tests.audit.operators import pairs
-from tests.audit.readings import strikes
+from tests.audit.readings import both, read, rows_of, strikes
 from tests.golden import cases
 from tests.property.definitions import Definitions
 from tests.property.schemas import BAGS, HOSTILE, KEYED
-from tests.spark.oracle.warehouses import fresh
+from tests.spark.oracle.model import frame
+from tests.spark.oracle.warehouses import INTERPRETED, fresh
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def test_every_pair_of_operators_binds_as_in_spark(spark: SparkSession) -> None:
@@ -64,6 +68,36 @@ def test_no_form_that_is_kept_by_deltas_is_read_otherwise_than_by_spark(spark: S
         struck = strikes(spark, drawn, tables)
         # Behind a FULL join by name Spark groups by a column that it has computed before, and keeps the two apart.
         assert not [text for text in struck if not ("FULL JOIN" in text and "USING" in text and "GROUP BY" in text)]
+
+
+WANTED, AT_ONCE = 500, 40
+
+
+def test_random_texts_have_the_rows_that_spark_gives_them(spark: SparkSession) -> None:
+    """Each text by Spark as it stands, beside rollview's reading of it by Spark, over the same rows."""
+    known = {table.name: table for table in texts.TABLES}
+    beside = adopt(spark)
+    for key, value in INTERPRETED.items():
+        beside.conf.set(key, value)
+    frames = {name + ROWS_SUFFIX: frame(beside, known[name], listed) for name, listed in texts.ROWS.items()}
+    random, seen, refused, wrong = Random(11), 0, 0, []
+    while seen < WANTED:
+        drawn: dict[int, tuple[str, DataFrame, DataFrame]] = {}
+        while len(drawn) < AT_ONCE:
+            text = texts.Texts(random).text()
+            made = read(text, known)
+            author, ours = both(beside, made, frames) if made is not None else (None, None)
+            refused += author is None
+            if author is not None and ours is not None:
+                drawn[len(drawn)] = (text, author, ours)
+            elif author is not None:
+                wrong.append(f"{text}\n  is not taken by Spark as it is read here")
+        for number, (meant, found) in rows_of({n: (a, o) for n, (_, a, o) in drawn.items()}).items():
+            if meant != found:
+                wrong.append(f"{drawn[number][0]}\n  is {meant}\n  and not {found}")
+        seen += len(drawn)
+    assert not wrong, "\n".join(wrong)
+    assert refused < 4 * WANTED
 
 
 BITS = "SELECT k, k & 1 << 2 AS bit FROM r"
@@ -151,6 +185,23 @@ def test_what_is_read_otherwise_is_computed_from_its_authors_text_and_says_so(
     assert warehouse.verify("v").equal
 
 
+def test_statements_and_queries_mean_what_they_say(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is made of their operators here."""
+    for name in ("_parse_bitwise", "_parse_range", "_parse_comparison", "_parse_equality"):
+        monkeypatch.setattr(DIALECT.Parser, name, getattr(SparkParser, name))
+    warehouse.sql("CREATE TABLE r (k INT, b INT)", "INSERT INTO r VALUES (4, 4 & 1 << 2)")
+    warehouse.sql("INSERT INTO r SELECT k + 1, 1 | 2 & 1 FROM r WHERE k & 1 << 2 = 4")
+    assert answer(warehouse, "SELECT k, b, k | b & 1 AS o FROM r") == [(4, 4, 4), (5, 1, 5)]
+    warehouse.sql("UPDATE r SET b = k | b & 3 WHERE k & 1 << 2 = 4 AND b IN (SELECT b FROM r WHERE k = 5)")
+    warehouse.sql("DELETE FROM r WHERE k & 1 << 3 = b & 3 << 3 AND k = 9")
+    assert answer(warehouse, "SELECT * FROM r") == [(4, 4), (5, 5)]
+    warehouse.sql(
+        "MERGE INTO r USING (SELECT 4 AS k, 1 & 3 << 0 AS c UNION ALL SELECT 8, 2) s ON r.k = s.k AND s.k & 1 << 2 = 4 "
+        "WHEN MATCHED THEN UPDATE SET b = r.b | s.c & 1 WHEN NOT MATCHED THEN INSERT (k, b) VALUES (s.k, s.k | s.c & 1)"
+    )
+    assert answer(warehouse, "SELECT * FROM r") == [(4, 5), (5, 5), (8, 8)]
+
+
 def test_an_average_of_long_decimals_is_rounded_once(warehouse: Warehouse) -> None:
     """100 in 2,000,001 rows are 0.00004999997…: rounded to ten digits and then to four they would be 0.0001."""
     warehouse.sql("CREATE TABLE r (x DECIMAL(18,0))")
@@ -158,6 +209,12 @@ def test_an_average_of_long_decimals_is_rounded_once(warehouse: Warehouse) -> No
     warehouse.create_view("CREATE MATERIALIZED VIEW v AS SELECT AVG(x) AS a, COUNT(*) AS n FROM r")
     assert rows(warehouse) == [(Decimal("0.0000"), 2_000_001)]
     assert warehouse.verify("v").equal
+
+
+def answer(warehouse: Warehouse, query: str) -> list[tuple[Any, ...]]:
+    (found,) = warehouse.sql(query)
+    assert found.rows is not None
+    return sorted(map(tuple, found.rows.collect()))
 
 
 def created(warehouse: Warehouse, query: str) -> str:

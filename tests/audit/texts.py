@@ -56,9 +56,7 @@ class Texts:
         from_, columns = self._from()
         keys = [self._value(columns) for _ in range(self._pick((1, 1, 2)))]
         names = self._names()[: len(keys)]
-        calls = [
-            self._pick((f"SUM({self._ints(columns)})", "COUNT(*)", f"MAX({self._value(columns)})", "COUNT(*) + 1"))
-        ]
+        calls = [self._pick((f"SUM({self._ints(columns)})", "COUNT(*)", f"MAX({self._ints(columns)})", "COUNT(*) + 1"))]
         items = [f"{key} AS {self._spelled(name)}" for key, name in zip(keys, names, strict=False)]
         items += [f"{call} AS n" for call in calls]
         form = self._pick(("text", "text", "alias", "number", "all"))

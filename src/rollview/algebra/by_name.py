@@ -125,10 +125,10 @@ def _star(select: exp.Select, scope: Scope, columns: Mapping[str, Sequence[str]]
 
 
 def _names(join: exp.Join, left: Sequence[_Seen], right: Sequence[_Seen]) -> list[str]:
-    """NATURAL meets what is spelled alike."""
+    """NATURAL meets all that both sides have, in any spelling."""
     if join.method == "NATURAL":
-        there = {one.name for one in right}
-        return list(dict.fromkeys(one.name for one in left if one.name in there))
+        there = {one.name.lower() for one in right}
+        return list(dict.fromkeys(one.name.lower() for one in left if one.name.lower() in there))
     return [name.name for name in join.args.get("using") or ()]
 
 

@@ -23,7 +23,7 @@ COLUMNS = {"a": ("k", "g", "x"), "b": ("k", "g", "y"), "c": ("k", "G", "z")}
             "SELECT x, z FROM a JOIN b USING (k) JOIN c USING (k, g)",
             "SELECT x, z FROM a JOIN b ON `a`.`k` = `b`.`k` JOIN c ON `a`.`k` = `c`.`k` AND `a`.`g` = `c`.`G`",
         ),
-        ("SELECT x FROM a NATURAL JOIN c", "SELECT x FROM a JOIN c ON `a`.`k` = `c`.`k`"),
+        ("SELECT x FROM a NATURAL JOIN c", "SELECT x FROM a JOIN c ON `a`.`k` = `c`.`k` AND `a`.`g` = `c`.`G`"),
         (
             "SELECT * FROM a LEFT JOIN b USING (g)",
             "SELECT `a`.`g`, `a`.`k`, `a`.`x`, `b`.`k`, `b`.`y` FROM a LEFT JOIN b ON `a`.`g` = `b`.`g`",
