@@ -39,8 +39,8 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 @pytest.fixture
 def publication(catalog: Catalog, tmp_path: Path) -> Iterator[Publication]:
     record = catalog.source("bank")
-    with closing(open_recorded(catalog, record)) as source:
-        yield Publication(catalog, tmp_path, [CommitStream(source, record, catalog.snapshot())])
+    with closing(open_recorded(catalog, record)) as source, catalog.lease("source:bank") as lease:
+        yield Publication(catalog, tmp_path, [CommitStream(source, record, catalog.snapshot())], lease)
 
 
 def entry(position: str) -> Entry:
