@@ -23,7 +23,7 @@ from rollview.catalog import tables as t
 from rollview.catalog.clock import Uptime
 from rollview.catalog.database import Database
 from rollview.catalog.pulse import Pulse
-from rollview.cli.text import TextOutput
+from rollview.cli.output import Form, make_output
 from rollview.core import marks
 from rollview.core.interval import Interval
 from rollview.publish.belonging import prepare
@@ -455,7 +455,7 @@ def test_11_status_shows_how_many_rows_the_catalog_has(small: Small, capsys: pyt
     grow(small, 3)
     status = small.warehouse.status()
     assert status.to_json()["catalog"] == {"ledger": 5, "changes": 5, "steps": 2}
-    TextOutput().show(status)
+    make_output(Form.TEXT).show(status)
     assert "Catalog rows: ledger 5, changes 5, steps 2." in capsys.readouterr().out
 
 

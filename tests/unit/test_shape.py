@@ -114,3 +114,10 @@ def test_the_report_has_every_figure(house: dict[str, Module]) -> None:
         "functions of one shape: 1",
         "class names that exist twice: 1",
     ]
+
+
+def test_no_cycle_of_imports_and_no_two_classes_of_one_name() -> None:
+    known = shape.modules(shape.SOURCE)
+    assert len(known) > 100
+    assert shape.cycles(known) == []
+    assert shape.classes_twice(known) == {}

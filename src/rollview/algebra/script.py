@@ -44,11 +44,11 @@ class TermNote:
     reason: str
 
 
-class Relation(Protocol):
+class ScriptNode(Protocol):
     """What a script asks of an operator."""
 
     @property
-    def inputs(self) -> tuple[Relation, ...]: ...
+    def inputs(self) -> tuple[ScriptNode, ...]: ...
 
     @property
     def columns(self) -> tuple[str, ...]: ...
@@ -59,7 +59,7 @@ class Relation(Protocol):
 
 
 @runtime_checkable
-class Stored(Protocol):
+class StoredInput(Protocol):
     """A relation whose delta and state are inputs."""
 
     @property
@@ -89,17 +89,17 @@ class Script:
     def motion_of(self, relation: str) -> Motion:
         return self.motion.get(relation, Motion())
 
-    def changed(self, rel: Relation) -> bool:
+    def changed(self, rel: ScriptNode) -> bool:
         return any(self.motion_of(relation).changed for relation in _stored_below(rel))
 
-    def is_absent(self, rel: Relation) -> bool:
+    def is_absent(self, rel: ScriptNode) -> bool:
         return any(relation in self.absent for relation in _stored_below(rel))
 
-    def delta(self, rel: Relation) -> str:
+    def delta(self, rel: ScriptNode) -> str:
         """Name of the timed delta: the node's columns, ``_count`` and ``_csn``."""
         return self.once((id(rel), "delta"), f"{_kind(rel)}_delta", lambda: rel.delta(self))
 
-    def old(self, rel: Relation) -> str:
+    def old(self, rel: ScriptNode) -> str:
         """Name of the state at the interval's start: the node's columns and ``_count``."""
         return self.once((id(rel), "old"), f"{_kind(rel)}_old", lambda: rel.old(self))
 
@@ -108,7 +108,7 @@ class Script:
         self.inputs.add((relation, what))
         return table(f"{relation}@{what}")
 
-    def gathered_delta(self, rel: Relation) -> str:
+    def gathered_delta(self, rel: ScriptNode) -> str:
         """The same as ``delta``, brought into one piece if all that it reads is quick to read."""
         name = self.delta(rel)
         if not self._old_inputs or not self.reads_little:
@@ -152,12 +152,12 @@ class Script:
         return self._written[key]
 
 
-def _stored_below(rel: Relation) -> Iterator[str]:
-    if isinstance(rel, Stored):
+def _stored_below(rel: ScriptNode) -> Iterator[str]:
+    if isinstance(rel, StoredInput):
         yield rel.relation
     for child in rel.inputs:
         yield from _stored_below(child)
 
 
-def _kind(rel: Relation) -> str:
+def _kind(rel: ScriptNode) -> str:
     return type(rel).__name__.lower()

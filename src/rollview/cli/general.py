@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rollview.cli.answers import Ledger, StatementAnswer, StatementAnswers, fetch
+from rollview.cli.answers import Ledger
 from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
 from rollview.cli.invocation import Invocation, command
-from rollview.cli.statements import split_statements
+from rollview.cli.shell import run_shell
+from rollview.cli.statements import run_statements, split_statements
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError, UsageError
-from rollview.results import Captured, Profile, Refreshed, StatementResult
+from rollview.results import Captured, Profile, Refreshed
 
 if TYPE_CHECKING:
-    from rollview.warehouse import Warehouse
+    pass
 
 app = typer.Typer()
 
@@ -87,8 +88,6 @@ def shell(run: Invocation, limit: Limit = None, allow_unsafe: AllowUnsafe = Fals
     Each statement ends with a semicolon and is a transaction of its own, unless BEGIN; and COMMIT; hold several
     together.
     """
-    from rollview.cli.shell import run_shell
-
     with run.warehouse() as warehouse:
         run_shell(run, warehouse, run.limit(limit), allow_unsafe)
 
@@ -194,18 +193,6 @@ def log(
         if end < after:
             raise UsageError(f"There is no commit after {after} and up to {end}.")
         run.output.show(Ledger(warehouse.catalog.ledger(Interval(after, end), limit or None)))
-
-
-def run_statements(
-    warehouse: Warehouse, statements: tuple[str, ...], limit: int | None, allow_unsafe: bool = False
-) -> StatementAnswers:
-    done = warehouse.sql(*statements, allow_unsafe=allow_unsafe)
-    return StatementAnswers(tuple(_answer(result, limit) for result in done))
-
-
-def _answer(result: StatementResult, limit: int | None) -> StatementAnswer:
-    rows = None if result.rows is None else fetch(result.rows, limit)
-    return StatementAnswer(result.kind, result.table, result.inserted, result.deleted, result.updated, result.csn, rows)
 
 
 def _given(text: str) -> str:

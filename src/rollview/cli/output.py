@@ -70,9 +70,11 @@ class JsonOutput:
 def make_output(form: Form) -> CommandOutput:
     if form is Form.JSON:
         return JsonOutput()
+    # Loaded for people only: rich takes a tenth of a second.
+    from rollview.cli.render import render
     from rollview.cli.text import TextOutput
 
-    return TextOutput()
+    return TextOutput(render)
 
 
 def _dump(value: Any) -> str:

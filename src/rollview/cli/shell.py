@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rollview.cli.general import run_statements
 from rollview.cli.invocation import Invocation
-from rollview.cli.statements import is_complete, split_statements
+from rollview.cli.statements import is_complete, run_statements, split_statements
 from rollview.errors import RollviewError
 
 if TYPE_CHECKING:

@@ -1,11 +1,30 @@
-"""A text of several SQL statements, cut at its semicolons.
+"""A text of several SQL statements, cut at its semicolons, and what running them answers.
 
 Law: joined again with semicolons, the pieces are the text; a semicolon inside quotes or a comment cuts nothing.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from rollview.cli.answers import StatementAnswer, StatementAnswers, fetch
 from rollview.errors import SqlError
+from rollview.results import StatementResult
+
+if TYPE_CHECKING:
+    from rollview.warehouse import Warehouse
+
+
+def run_statements(
+    warehouse: Warehouse, statements: tuple[str, ...], limit: int | None, allow_unsafe: bool = False
+) -> StatementAnswers:
+    done = warehouse.sql(*statements, allow_unsafe=allow_unsafe)
+    return StatementAnswers(tuple(_answer(result, limit) for result in done))
+
+
+def _answer(result: StatementResult, limit: int | None) -> StatementAnswer:
+    rows = None if result.rows is None else fetch(result.rows, limit)
+    return StatementAnswer(result.kind, result.table, result.inserted, result.deleted, result.updated, result.csn, rows)
 
 
 def split_statements(text: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Law: nothing a name or value holds can move the cursor or colour the terminal; i
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -24,17 +24,18 @@ _PIPE_WIDTH = 100_000
 
 
 class TextOutput:
+    """``render`` tells how each kind of answer reads."""
+
     row_limit: int | None = 100
 
-    def __init__(self) -> None:
+    def __init__(self, render: Callable[[Result, TextOutput], None]) -> None:
+        self._render = render
         width = None if sys.stdout.isatty() else _PIPE_WIDTH
         self.out = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False, soft_wrap=True)
         self.aside = Console(file=sys.stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def show(self, answer: Result) -> None:
-        from rollview.cli.render import render
-
-        render(answer, self)
+        self._render(answer, self)
 
     def say(self, sentence: str, style: str = "") -> None:
         self.out.print(Text(printable(sentence, keep="\n"), style=style))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,58 +15,16 @@ from rollview.sources.protocol import Opening, Source, SourceTable
 from rollview.sources.settings import SourceSettings
 from rollview.sources.space import Space
 
-
-def _debezium(opening: Opening) -> Source:
-    from rollview.sources.debezium.source import DebeziumSource
-
-    return DebeziumSource(opening)
-
-
-def _sqlite(opening: Opening) -> Source:
-    from rollview.sources.sqlite.source import SqliteSource
-
-    return SqliteSource(opening)
-
-
-def _delta(opening: Opening) -> Source:
-    from rollview.sources.delta.source import DeltaSource
-
-    return DeltaSource(opening)
-
-
-def _files(opening: Opening) -> Source:
-    from rollview.sources.files.source import FilesSource
-
-    return FilesSource(opening)
-
-
-def _mariadb(opening: Opening) -> Source:
-    from rollview.sources.mariadb.source import MariadbSource
-
-    return MariadbSource(opening)
-
-
-def _mysql(opening: Opening) -> Source:
-    from rollview.sources.mysql.source import MysqlSource
-
-    return MysqlSource(opening)
-
-
-def _postgres(opening: Opening) -> Source:
-    from rollview.sources.postgres.source import PostgresSource
-
-    return PostgresSource(opening)
-
-
-KINDS: Mapping[str, Callable[[Opening], Source]] = {
-    "debezium": _debezium,
-    "delta": _delta,
-    "files": _files,
-    "mariadb": _mariadb,
-    "mysql": _mysql,
-    "postgres": _postgres,
-    "sqlite": _sqlite,
+KINDS: Mapping[str, str] = {
+    "debezium": "rollview.sources.debezium.source.DebeziumSource",
+    "delta": "rollview.sources.delta.source.DeltaSource",
+    "files": "rollview.sources.files.source.FilesSource",
+    "mariadb": "rollview.sources.mariadb.source.MariadbSource",
+    "mysql": "rollview.sources.mysql.source.MysqlSource",
+    "postgres": "rollview.sources.postgres.source.PostgresSource",
+    "sqlite": "rollview.sources.sqlite.source.SqliteSource",
 }
+"""Where the class of each kind lives."""
 
 
 def new_memory() -> dict[str, str]:
@@ -104,5 +63,7 @@ def _open(opening: Opening) -> Source:
         known = ", ".join(sorted(KINDS))
         told = opening.settings.kind if opening.settings.kind.isidentifier() else "…"
         raise UsageError(f"There is no kind of source '{told}'.", hint=f"There are: {known}.")
+    module, _, made = kind.rpartition(".")
     with named(opening.name):
-        return guarded(opening.name, kind(opening))
+        source: Source = getattr(import_module(module), made)(opening)
+        return guarded(opening.name, source)

@@ -46,7 +46,7 @@ _IDENTITY = """
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ServerIdentity:
     """Which server this is, what its clock says, and how far its log reaches then."""
 
     system: str
@@ -67,10 +67,10 @@ def left(connection: Connection, tag: str) -> tuple[str, ...]:
     return tuple(name for (name,) in rows)
 
 
-def read_identity(connection: Connection) -> Identity:
+def read_identity(connection: Connection) -> ServerIdentity:
     row = connection.execute(_IDENTITY).fetchone()
     assert row is not None
-    return Identity(row[0], row[1], row[2].astimezone(UTC), parse_lsn(row[3]))
+    return ServerIdentity(row[0], row[1], row[2].astimezone(UTC), parse_lsn(row[3]))
 
 
 def publish(connection: Connection, name: str, remotes: Sequence[str]) -> None:
@@ -115,7 +115,7 @@ def health(connection: Connection, name: str, cap: int) -> Health:
     return Health(behind, kept, status, alarm, oldest, since)
 
 
-def check(connection: Connection, source: str, name: str, after: int, memory: dict[str, Any]) -> Identity:
+def check(connection: Connection, source: str, name: str, after: int, memory: dict[str, Any]) -> ServerIdentity:
     """Refuse to read where the log cannot be known to go on from ``after``."""
     identity = read_identity(connection)
     if identity.system != memory["system"]:
