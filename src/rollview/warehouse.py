@@ -56,13 +56,16 @@ class Warehouse:
     def create(cls, root: str | os.PathLike[str], catalog_url: str | None = None) -> Warehouse:
         """A new, empty warehouse in a folder of its own."""
         place = Path(root).absolute()
-        if (place / DATA_FOLDER).exists():
+        data = place / DATA_FOLDER
+        # An empty one is of a process that was cut off before the warehouse had a catalog.
+        if data.exists() and not (data.is_dir() and not any(data.iterdir())):
             raise AlreadyExists("warehouse", str(place))
         # Rows of databases that not everybody may read: others are let in by whoever owns the folder.
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        warehouse = cls(place, Catalog.create(catalog_url or place / CATALOG_FILE), None, {})
-        (place / DATA_FOLDER).mkdir(mode=0o700)
+        # Before the catalog: with both of them the warehouse can be opened, wherever the process is cut off then.
+        data.mkdir(mode=0o700, exist_ok=True)
         durable.sync([place])
+        warehouse = cls(place, Catalog.create(catalog_url or place / CATALOG_FILE), None, {})
         warehouse._place.check()
         return warehouse
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rollview.capture.commit_stream import CommitStream
 from rollview.capture.first_copy import OnProgress, pieces, run_first_copy
-from rollview.capture.health import COPYING, WIDENING, note, noting
+from rollview.capture.health import WIDENING, note, noting
 from rollview.capture.in_place import READINGS, forward
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.restrict import restriction
@@ -24,7 +24,7 @@ from rollview.capture.sequencer import CaptureProgress, Sequencer
 from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, Relation, SourceRecord
 from rollview.core.faults import reach
-from rollview.errors import LostLease, NotFound, RollviewError
+from rollview.errors import NotFound, RollviewError
 from rollview.evolve.plan import change_from
 from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
 from rollview.sources import spool as spools
@@ -45,8 +45,6 @@ def copy(
             return run_first_copy(catalog, root, source, record, lease, on_progress)
     except RollviewError as error:
         note(catalog, record, error, lease)
-        with suppress(LostLease), catalog.write(lease) as writer:
-            writer.sources.set_state(record.name, COPYING, error.message)
         raise
 
 

@@ -16,13 +16,25 @@ from typing import Any
 from rollview.capture.in_place import READINGS, forward
 from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.backoff import delay
-from rollview.errors import LostLease, RollviewError, SourceStopped
+from rollview.errors import LostLease, RollviewError, SourceStopped, UsageError
 from rollview.sources.protocol import Health, Source, Watched
 from rollview.sources.settings import SourceSettings
 
 COPYING, WIDENING, REMOVING = "copying", "widening", "removing"
 
+ACTIVE = "active"
+
 _SIGN_OF_LIFE = timedelta(seconds=5)
+
+
+def is_copying(record: SourceRecord) -> bool:
+    """Whether its first copy is still to be made. Only the position tells that for certain: it comes with the copy."""
+    return record.position is None and record.state != REMOVING
+
+
+def refuse_removing(record: SourceRecord) -> None:
+    if record.state == REMOVING:
+        raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
 
 
 @contextmanager
@@ -48,18 +60,23 @@ def _note(catalog: Catalog, record: SourceRecord, error: RollviewError | None, l
         failures = int(record.health.get("failures", 0)) + 1
         retry_at = datetime.now(UTC) + delay(failures)
         with catalog.write(lease) as writer:
-            writer.sources.set_state(record.name, _state(record, error), error.message)
-            health = {**record.health, "failures": failures, "retry_at": retry_at.isoformat()}
+            # What failed may have been published before it failed, or while nobody heard the answer.
+            now = writer.sources.get(record.name)
+            writer.sources.set_state(record.name, _state(now, error), error.message)
+            health = {**now.health, "failures": failures, "retry_at": retry_at.isoformat()}
             writer.sources.set_health(record.name, health)
-    elif record.state != "active" or record.problem is not None:
+    elif record.state != ACTIVE or record.problem is not None:
         with catalog.write(lease) as writer:
-            writer.sources.set_state(record.name, "active")
+            writer.sources.set_state(record.name, ACTIVE)
 
 
 def _state(record: SourceRecord, error: RollviewError) -> str:
+    if is_copying(record):
+        return COPYING
     if isinstance(error, SourceStopped) and record.state != WIDENING:
         return error.code
-    return "retrying" if error.retryable and record.state == "active" else record.state
+    state = ACTIVE if record.state == COPYING else record.state
+    return "retrying" if error.retryable and state == ACTIVE else state
 
 
 def readings(catalog: Catalog, root: Path, record: SourceRecord, source: Source, position: str) -> Mapping[str, object]:

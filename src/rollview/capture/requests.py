@@ -13,13 +13,13 @@ from pathlib import Path
 from rollview.algebra.definition import Declared
 from rollview.capture.copies import Copied, copy, copy_again, widening
 from rollview.capture.first_copy import OnProgress, check_tables
-from rollview.capture.health import COPYING, REMOVING, WIDENING
+from rollview.capture.health import COPYING, REMOVING, WIDENING, is_copying, refuse_removing
 from rollview.capture.in_place import READINGS
 from rollview.capture.in_place import move_on as move_on_state
 from rollview.capture.plan import lease_name
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress
-from rollview.catalog import Catalog, Choice, HeldPart, Lease, SourceRecord, this_process
+from rollview.catalog import Catalog, Choice, HeldPart, Lease, Part, SourceRecord, this_process
 from rollview.core.faults import reach
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
 from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
@@ -61,7 +61,7 @@ def add(
             with catalog.write() as writer:
                 writer.sources.set_settings(present.name, {**present.settings, "options": dict(settings.options)})
             return {}
-        elif present.state != COPYING or whole(SourceSettings.from_json(present.settings)) != whole(settings):
+        elif not is_copying(present) or whole(SourceSettings.from_json(present.settings)) != whole(settings):
             raise AlreadyExists("source", present.name, hint="Remove it first, or give the new one another name.")
     reach("source.recorded")
     return finish_copy(catalog, root, name, on_progress)
@@ -70,12 +70,27 @@ def add(
 def _takes_options(present: SourceRecord, settings: SourceSettings) -> bool:
     before = SourceSettings.from_json(present.settings)
     is_same = whole(replace(before, options=settings.options)) == whole(settings)
-    return present.state not in (COPYING, REMOVING) and is_same and settings.changes_options(before)
+    return _is_copied(present) and is_same and settings.changes_options(before)
 
 
 def finish_copy(catalog: Catalog, root: Path, name: str, on_progress: OnProgress | None = None) -> Copied:
+    """Whoever captures may have made the copy since the source was recorded: then it is done."""
     with catalog.lease(lease_name(name)) as lease:
-        return copy(catalog, root, catalog.source(name), lease, on_progress)
+        record = catalog.source(name)
+        refuse_removing(record)
+        if not is_copying(record):
+            return _copied_rows(catalog, record)
+        return copy(catalog, root, record, lease, on_progress)
+
+
+def _copied_rows(catalog: Catalog, record: SourceRecord) -> Copied:
+    snapshot = catalog.snapshot()
+    return {table.relation: snapshot.get(table.relation).pins[Part.STATE].rows for table in record.tables}
+
+
+def _is_copied(record: SourceRecord) -> bool:
+    """Whether it can be read on from its first copy."""
+    return not is_copying(record) and record.state != REMOVING
 
 
 def resnapshot(
@@ -88,8 +103,9 @@ def resnapshot(
     """
     with catalog.lease(lease_name(name)) as lease:
         record = catalog.source(name)
-        if record.state in (COPYING, REMOVING):
-            raise UsageError(f"Source '{record.name}' is {record.state}.", hint="Finish that first: rollview capture.")
+        if not _is_copied(record):
+            state = REMOVING if record.state == REMOVING else COPYING
+            raise UsageError(f"Source '{record.name}' is {state}.", hint="Finish that first: rollview capture.")
         if widen:
             record = widening(catalog, record, settings)
         return copy_again(catalog, root, record, lease, widen=record.state == WIDENING)
@@ -101,7 +117,7 @@ def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
     for record in catalog.sources():
         settings = SourceSettings.from_json(record.settings)
         tell_missing(record.name, settings, view, catalog.snapshot())
-        if reads_needed(settings, view) and record.state not in (COPYING, REMOVING):
+        if reads_needed(settings, view) and _is_copied(record):
             with catalog.lease(lease_name(record.name)) as lease:
                 notes += _covered(catalog, root, catalog.source(record.name), view, lease)
     return tuple(notes)

@@ -12,15 +12,16 @@ from pathlib import Path
 
 from rollview.capture.commit_stream import CommitStream, Reached
 from rollview.capture.copies import captured_copy, copy_again
-from rollview.capture.health import COPYING, REMOVING, WIDENING, note, note_health, readings
+from rollview.capture.health import WIDENING, is_copying, note, note_health, readings, refuse_removing
 from rollview.capture.plan import CapturePlan, Group, lease_name
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress, Sequencer
 from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, SourceRecord
+from rollview.core import durable
 from rollview.core.order import Order
 from rollview.core.raised import unforeseen
-from rollview.errors import RollviewError, UsageError
+from rollview.errors import RollviewError
 from rollview.evolve.plan import LayoutChange, LayoutPlan
 from rollview.evolve.run import run_change
 from rollview.results import SourceCaptured
@@ -128,9 +129,8 @@ def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order, l
 def _opened(
     catalog: Catalog, root: Path, record: SourceRecord, stack: ExitStack, lease: Lease
 ) -> CommitStream | CaptureProgress:
-    if record.state == REMOVING:
-        raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
-    if record.state == COPYING:
+    refuse_removing(record)
+    if is_copying(record):
         return captured_copy(catalog, root, record, lease)
     if record.state == WIDENING:
         return copy_again(catalog, root, record, lease, widen=True)
@@ -147,9 +147,11 @@ def _captured(
     records = {stream.name: catalog.source(stream.name) for stream in streams}
     sequencer = Sequencer(catalog, root, streams, lease, order)
     try:
-        found: Mapping[str, Captured | LayoutChange] = sequencer.run()
+        # What a source fails with has its name by now: an error of the system is of the warehouse's own disk.
+        with durable.disk(root):
+            found: Mapping[str, Captured | LayoutChange] = sequencer.run()
     except Exception as caught:
-        found = {name: as_error(name, caught, record.position) for name, record in records.items()}
+        found = dict.fromkeys(records, unforeseen(caught))
     found = {**found, **sequencer.stopped}
     return {
         stream.name: _noted(

@@ -19,6 +19,7 @@ from rollview.core.names import COUNT, CSN
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder, as_declared
+from rollview.store.parquet import whole
 from rollview.types.arrow import arrow_schema
 from rollview.types.signed_rows import net_rows
 
@@ -66,7 +67,7 @@ def iter_rows(folder: DeltaFolder, version: int, after: int | None = None) -> It
 
 
 def _read(place: Path, physical: pa.Schema, constants: Mapping[str, str | None]) -> Iterator[pa.Table]:
-    with pq.ParquetFile(place, coerce_int96_timestamp_unit="us") as file:
+    with whole(place), pq.ParquetFile(place, coerce_int96_timestamp_unit="us") as file:
         there = set(file.schema_arrow.names)
         columns = [name for name in physical.names if name in there]
         for number in range(file.num_row_groups):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -98,9 +100,16 @@ def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, .
 
 
 def load(place: Path, columns: list[str] | None = None) -> pa.Table:
-    """The rows of one file in this process. It is named by a version, so it has to be there and whole."""
-    try:
+    """The rows of one file in this process."""
+    with whole(place):
         return pq.read_table(place, columns=columns, partitioning=None, coerce_int96_timestamp_unit="us")
+
+
+@contextmanager
+def whole(place: Path) -> Iterator[None]:
+    """While a file is read that is named by a version: it has to be there and whole."""
+    try:
+        yield
     except (FileNotFoundError, pa.ArrowException) as error:
         raise Corrupt(f"The file '{place}' is missing or not whole: {error}", path=str(place)) from error
     except OSError as error:

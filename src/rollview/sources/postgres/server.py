@@ -15,7 +15,7 @@ from rollview.core.references import names_secret
 from rollview.core.tls import postgres_tls, with_advice
 from rollview.core.urls import has_stray_at
 from rollview.errors import EnvironmentFault, RollviewError, SourceDown
-from rollview.sources.postgres.values import SESSION
+from rollview.sources.postgres.values import PATIENT, SESSION
 
 try:
     import psycopg
@@ -43,9 +43,8 @@ class PostgresServer:
     def connected(self, **options: Any) -> Iterator[Connection]:
         """A connection in which every statement is its own transaction."""
         with self.translated(), self._connected(options) as connection:
-            if "replication" not in options:
-                for statement in SESSION:
-                    connection.execute(statement.encode())
+            for statement in (PATIENT, *(() if "replication" in options else SESSION)):
+                connection.execute(statement.encode())
             yield connection
 
     def _connected(self, options: Mapping[str, Any]) -> Connection:

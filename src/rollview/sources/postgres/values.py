@@ -20,6 +20,8 @@ SESSION = (
     "SET extra_float_digits = 1",
     "SET client_encoding = 'UTF8'",
 )
+PATIENT = "SET idle_in_transaction_session_timeout = 0"
+"""A copy keeps its snapshot by connections that are in a transaction and may have nothing to do for long."""
 
 Decode = Callable[[str], Any]
 
