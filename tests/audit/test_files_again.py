@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rollview.errors import SourceDown
+from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.debezium.source import DebeziumSource
 from rollview.sources.protocol import Opening
 from rollview.warehouse import Warehouse
@@ -72,3 +76,142 @@ def test_a_transaction_without_its_end_is_told_however_much_follows_it(events_ba
     assert (batch.units, batch.complete) == ((), False)
     assert source.health().oldest_open == "transaction 601"
     assert source.health().open_since is not None
+
+
+LONG_AGO = "2026-01-01T00:00:00+00:00"
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Path:
+    folder = tmp_path / "inbox"
+    for table in ("orders", "parts"):
+        (folder / table).mkdir(parents=True)
+    return folder
+
+
+def inbox_settings(root: Path, *tables: str) -> SourceSettings:
+    chosen = tuple(TableSettings(table, table, {"id": "bigint"}, (), "csv") for table in tables)
+    return SourceSettings("files", str(root), chosen)
+
+
+def put(path: Path, *numbers: int) -> None:
+    """A file that was written long ago."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in ("id", *numbers)))
+    os.utime(path, (time.time() - 60,) * 2)
+
+
+def ids(warehouse: Warehouse, table: str = "orders") -> list[int]:
+    return sorted(number for (number,) in stored(warehouse, table).elements())
+
+
+def remember(warehouse: Warehouse, **facts: object) -> None:
+    """As if the source had remembered this."""
+    (source,) = warehouse.catalog.sources()
+    with warehouse.catalog.write() as writer:
+        writer.sources.set_memory(source.name, {**source.memory, **facts})
+
+
+def memory(warehouse: Warehouse, about: str) -> dict[str, dict[str, str]]:
+    (source,) = warehouse.catalog.sources()
+    return dict(source.memory.get(about, {}))
+
+
+def copied_in_vain(warehouse: Warehouse) -> str:
+    with pytest.raises(SourceDown) as raised:
+        warehouse.resnapshot("inbox", widen=True)
+    return raised.value.message
+
+
+def test_a_file_that_is_being_rewritten_is_not_deleted_by_a_copy_made_again(warehouse: Warehouse, inbox: Path) -> None:
+    put(inbox / "orders" / "a.csv", 1)
+    put(inbox / "orders" / "b.csv", 2)
+    warehouse.add_source("inbox", inbox_settings(inbox, "orders"))
+    (inbox / "orders" / "a.csv").write_text("id\n1\n")
+    assert "file 'a.csv' is being written" in copied_in_vain(warehouse)
+    with pytest.raises(SourceDown):
+        warehouse.resnapshot("inbox")
+    assert ids(warehouse) == [1, 2]
+    put(inbox / "orders" / "a.csv", 1, 3)
+    capture(warehouse)
+    assert ids(warehouse) == [1, 2, 3]
+
+
+def test_a_copy_made_again_believes_an_emptied_folder_when_it_is_confirmed(warehouse: Warehouse, inbox: Path) -> None:
+    put(inbox / "orders" / "a.csv", 1)
+    warehouse.add_source("inbox", inbox_settings(inbox, "orders"))
+    (inbox / "orders" / "a.csv").unlink()
+    assert "has lost all its files" in copied_in_vain(warehouse)
+    since = memory(warehouse, "empty")
+    assert list(since["orders"]) == [""]
+    # Tried again, whoever asks, it still knows since when.
+    (done,) = warehouse.capture().sources
+    assert "has lost all its files" in (done.problem or "")
+    assert (memory(warehouse, "empty"), ids(warehouse)) == (since, [1])
+    remember(warehouse, empty={"orders": {"": LONG_AGO}})
+    capture(warehouse)
+    assert (memory(warehouse, "empty"), ids(warehouse), warehouse.sources()[0].state) == ({}, [], "active")
+
+
+def test_a_copy_made_again_waits_for_a_folder_that_is_not_mounted(warehouse: Warehouse, inbox: Path) -> None:
+    put(inbox / "orders" / "a.csv", 1)
+    warehouse.add_source("inbox", inbox_settings(inbox, "orders"))
+    (inbox / "orders" / "a.csv").unlink()
+    remember(warehouse, folders={"orders": {"": -1}}, empty={"orders": {"": LONG_AGO}})
+    assert "is it mounted" in copied_in_vain(warehouse)
+    assert ids(warehouse) == [1]
+    # Only who asks for nothing but the source as it is, means it.
+    warehouse.resnapshot("inbox")
+    assert ids(warehouse) == []
+
+
+def test_tables_that_are_emptied_in_different_readings_are_believed_together(warehouse: Warehouse, inbox: Path) -> None:
+    for table in ("orders", "parts"):
+        put(inbox / table / "a.csv", 1)
+    warehouse.add_source("inbox", inbox_settings(inbox, "orders", "parts"))
+    (inbox / "orders" / "a.csv").unlink()
+    capture(warehouse)
+    remember(warehouse, empty={"orders": {"": LONG_AGO}})
+    (inbox / "parts" / "a.csv").unlink()
+    capture(warehouse)
+    assert memory(warehouse, "empty")["orders"] == {"": LONG_AGO}
+    assert "parts" in (warehouse.sources()[0].alarm or "")
+    remember(warehouse, empty={**memory(warehouse, "empty"), "parts": {"": LONG_AGO}})
+    capture(warehouse)
+    assert (ids(warehouse), ids(warehouse, "parts"), warehouse.sources()[0].alarm) == ([], [], None)
+
+
+@pytest.mark.parametrize("elsewhere_in_doubt", [False, True])
+def test_a_device_that_has_another_number_is_remembered_while_there_are_files(
+    warehouse: Warehouse, inbox: Path, elsewhere_in_doubt: bool
+) -> None:
+    put(inbox / "orders" / "a.csv", 1)
+    put(inbox / "orders" / "2026" / "b.csv", 2)
+    put(inbox / "parts" / "a.csv", 3)
+    warehouse.add_source("inbox", inbox_settings(inbox, "orders", "parts"))
+    device = memory(warehouse, "folders")
+    # As after a start of the system that has given out other numbers.
+    remember(warehouse, folders={**device, "orders": {"": -1, "2026": -1}})
+    if elsewhere_in_doubt:
+        (inbox / "parts" / "a.csv").unlink()
+    capture(warehouse)
+    assert memory(warehouse, "folders") == device
+    (inbox / "orders" / "2026" / "b.csv").unlink()
+    capture(warehouse)
+    remember(
+        warehouse, empty={table: dict.fromkeys(paths, LONG_AGO) for table, paths in memory(warehouse, "empty").items()}
+    )
+    capture(warehouse)
+    assert ids(warehouse) == [1]
+
+
+def test_a_device_is_not_remembered_of_a_folder_that_is_empty(warehouse: Warehouse, inbox: Path) -> None:
+    put(inbox / "orders" / "a.csv", 1)
+    put(inbox / "orders" / "2026" / "b.csv", 2)
+    warehouse.add_source("inbox", inbox_settings(inbox, "orders"))
+    remember(warehouse, folders={"orders": {"": -1, "2026": -1}})
+    (inbox / "orders" / "2026" / "b.csv").unlink()
+    for _ in range(2):
+        (done,) = warehouse.capture().sources
+        assert "is it mounted" in (done.problem or "")
+    assert ids(warehouse) == [1, 2]
