@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,8 @@ from rollview.catalog.pulse import Pulse
 from rollview.cli.output import Form, make_output
 from rollview.core import marks
 from rollview.core.interval import Interval
+from rollview.maintain import sweep
+from rollview.maintain.notes import Notes, write_notes
 from rollview.publish.belonging import prepare
 from rollview.publish.recover import discard_abandoned
 from rollview.publish.step import begin, drop, recorded
@@ -196,6 +199,32 @@ def test_01_a_restored_catalog_is_refused_and_accepted_by_command(small: Small, 
     put_back(url, newer)
     with pytest.raises(errors.WrongCatalog):
         Warehouse.open(small.warehouse.root, url)
+
+
+def test_01_notes_of_maintenance_under_the_newer_catalog_trim_no_log_that_the_restored_one_reads(
+    small: Small, url: str, tmp_path: Path
+) -> None:
+    old = datetime.now(UTC) - timedelta(days=1)
+    noted = Notes({}, {f"{HOMES['t']}/{part}": (99, old) for part in ("state", "delta")})
+    write_notes(small.data, noted)
+    pins = small.warehouse.snapshot().get("t").pins
+    trimmed: list[int] = []
+
+    def plan(folder: Path, version: int, before: datetime) -> None:
+        trimmed.append(version)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "plan_trim", plan)
+        patch.setattr(type(small.warehouse.catalog), "settled", lambda catalog, name: None)
+        sweep.plan_sweep(small.warehouse.catalog, small.data, None, datetime.now(UTC), timedelta(hours=1))
+    assert sorted(trimmed) == sorted(pin.version for pin in pins.values())
+
+
+def test_01_two_who_open_a_warehouse_without_an_id_together_both_succeed(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: marks.write_id(tmp_path, "same"), range(64)))
+    assert marks.find_id(tmp_path) == "same"
+    assert [path.name for path in tmp_path.iterdir()] == [marks.ID_FILE]
 
 
 def test_01_an_id_that_was_being_changed_is_changed_at_the_next_opening(small: Small, url: str) -> None:

@@ -15,6 +15,7 @@ from rollview.errors import SqlError
 
 DIALECT = VerbatimSpark
 _PLACE = re.compile(r"Line:? (\d+), Col:? (\d+)", re.IGNORECASE)
+_CONTINUED = "\\\n"
 _UNDERLINE = re.compile(r"\x1b\[\d+m")
 
 # What sqlglot does not know is refused here by name; its own warning would stand before the refusal.
@@ -23,11 +24,29 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 def parse_statements(text: str) -> tuple[exp.Expr, ...]:
     """All statements of a text; empty ones, and comments alone, are passed over."""
+    _refuse_continued_comments(text)
     try:
         trees = sqlglot.parse(text, dialect=DIALECT)
     except (ParseError, TokenError) as error:
         raise _syntax_error(error) from error
     return tuple(tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon))
+
+
+def _refuse_continued_comments(text: str) -> None:
+    """To Spark a comment whose line ends in a backslash goes on in the next line; to the parser it ends there, and what
+    the author hides in it would be read by one and not by the other."""
+    if _CONTINUED not in text:
+        return
+    try:
+        tokens = DIALECT().tokenize(text)
+    except TokenError as error:
+        raise _syntax_error(error) from error
+    begins = [0, *(token.end + 1 for token in tokens)]
+    ends = [*(token.start for token in tokens), len(text)]
+    for begin, end in zip(begins, ends, strict=True):
+        if _CONTINUED in text[begin:end]:
+            line = text.count("\n", 0, text.index(_CONTINUED, begin)) + 1
+            raise SqlError("A comment ends in a backslash.", line=line, hint="Leave the backslash out.")
 
 
 def parse_one(text: str) -> exp.Expr:

@@ -74,11 +74,14 @@ def captured_copy(catalog: Catalog, root: Path, record: SourceRecord, lease: Lea
     return CaptureProgress(1, sum(rows.values()), position, catalog.snapshot().moment.csn)
 
 
-def copy_again(catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, *, widen: bool) -> CaptureProgress:
+def copy_again(
+    catalog: Catalog, root: Path, record: SourceRecord, lease: Lease, *, widen: bool, as_it_is: bool = False
+) -> CaptureProgress:
+    """``as_it_is``: a user has asked for nothing but that, so what looks lost at the source is gone."""
     with (
         noting(catalog, record, lease),
         spool_space(catalog, root, record) as space,
-        closing(open_recorded(catalog, record, lease, space)) as source,
+        closing(open_recorded(catalog, record, lease, space, as_it_is=as_it_is)) as source,
         _withdrawing(catalog, record, source),
         source.first_copy() as copy,
     ):

@@ -99,7 +99,7 @@ def resnapshot(
     """Copy the source again; the difference from what is held becomes one unit of work.
 
     ``widen``: take columns as well that are at the source and not here, those of ``settings`` if it names any, and the
-    rows that they say.
+    rows that they say. Without it the source is taken as it is: folders that look emptied are.
     """
     with catalog.lease(lease_name(name)) as lease:
         record = catalog.source(name)
@@ -108,7 +108,7 @@ def resnapshot(
             raise UsageError(f"Source '{record.name}' is {state}.", hint="Finish that first: rollview capture.")
         if widen:
             record = widening(catalog, record, settings)
-        return copy_again(catalog, root, record, lease, widen=record.state == WIDENING)
+        return copy_again(catalog, root, record, lease, widen=record.state == WIDENING, as_it_is=not widen)
 
 
 def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:

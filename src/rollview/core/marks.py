@@ -11,12 +11,15 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 from rollview.core import durable
 from rollview.errors import Corrupt
 
 ID_FILE = "warehouse.json"
 STEPS_FILE = "steps"
+UNUSED_FILE = "unused.json"
+"""What maintenance noted of files that are out of use; see maintain."""
 
 _DIGITS = 20
 
@@ -33,7 +36,8 @@ def find_id(folder: Path) -> str | None:
 
 
 def write_id(folder: Path, warehouse: str) -> None:
-    fresh = folder / f".{ID_FILE}.new"
+    # A name of its own: two processes may open a warehouse without an id together.
+    fresh = folder / f".{ID_FILE}.{uuid4().hex}"
     with durable.disk(folder):
         fresh.write_text(json.dumps({"warehouse": warehouse}) + "\n", encoding="utf-8")
         durable.sync([fresh])

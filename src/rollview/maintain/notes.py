@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rollview.core import durable
-
-FILE = "unused.json"
+from rollview.core.marks import UNUSED_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Notes:
 
 def read_notes(root: Path) -> Notes:
     try:
-        data = json.loads((root / FILE).read_text(encoding="utf-8"))
+        data = json.loads((root / UNUSED_FILE).read_text(encoding="utf-8"))
         unused = {str(path): _time(noted) for path, noted in data["unused"].items()}
         pinned = {str(part): (int(version), _time(noted)) for part, (version, noted) in data["pinned"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -50,11 +49,11 @@ def write_notes(root: Path, notes: Notes) -> None:
         "unused": {path: noted.isoformat() for path, noted in sorted(notes.unused.items())},
         "pinned": {part: [version, noted.isoformat()] for part, (version, noted) in sorted(notes.pinned.items())},
     }
-    fresh = root / f".{FILE}.new"
+    fresh = root / f".{UNUSED_FILE}.new"
     with durable.disk(root):
         fresh.write_text(json.dumps(data, indent=0), encoding="utf-8")
         durable.sync([fresh])
-        fresh.replace(root / FILE)
+        fresh.replace(root / UNUSED_FILE)
 
 
 def _time(text: Any) -> datetime:

@@ -91,7 +91,10 @@ def _trims(
         for part, pin in relation.pins.items():
             place = f"{relation.folder}/{part}"
             quiet = ended is not None and ended <= now - grace
-            version = pin.version if quiet else notes.settled_version(place, now, grace)
+            noted = notes.settled_version(place, now, grace)
+            # A note may be of a later version than a catalog that was restored since.
+            settled = None if noted is None else min(noted, pin.version)
+            version = pin.version if quiet else settled
             trim = None if version is None else plan_trim(root / place, version, now - grace)
             if trim is not None:
                 yield relation.name, trim

@@ -4,8 +4,8 @@ Law (Salem et al., *How To Roll a Join*): a long interval is several small steps
 is done survives whatever happens next. A step ends at a commit, takes at least one, and no answer depends on where
 steps end.
 
-The number of commits follows the view's own history: half as many after a step that took too long or never ended, twice
-as many after a quick one.
+The number of commits follows the view's own history: what its last steps took is told apart into what every step takes
+and what each commit adds. Steps that never ended are halved.
 """
 
 from __future__ import annotations
@@ -49,19 +49,28 @@ def step_limit(plan: ViewPlan, past: Sequence[Step]) -> StepLimit:
     """``past``: the view's last propagation steps, newest first, whatever became of them."""
     first = FIRST_COMMITS_KEYED if any(note.how == Upkeep.KEYED for note in plan.operators) else FIRST_COMMITS
     lost = next((place for place, step in enumerate(past) if step.status == "done"), len(past))
-    done = next((step for step in past if step.status == "done" and step.profile.get("commits")), None)
-    allowed = first if done is None else _after(int(done.profile["commits"]), _seconds(done), first)
-    return StepLimit(max(FEWEST_COMMITS, allowed >> lost))
+    counted = [step for step in past if step.status == "done" and step.profile.get("commits")]
+    seen = [(int(step.profile["commits"]), _seconds(step)) for step in counted]
+    return StepLimit(max(FEWEST_COMMITS, (_allowed(seen, first) if seen else first) >> lost))
 
 
 def _seconds(step: Step) -> float:
     return (step.finished - step.started).total_seconds() if step.finished is not None else 0.0
 
 
-def _after(commits: int, seconds: float, first: int) -> int:
-    if seconds > TARGET_SECONDS:
+def _allowed(seen: Sequence[tuple[int, float]], first: int) -> int:
+    """``seen``: commits and seconds of the steps that ended, newest first. At most twice as many as the newest."""
+    commits, seconds = seen[0]
+    if seconds <= TARGET_SECONDS:
+        was_slow = any(more > commits and took > TARGET_SECONDS for more, took in seen)
+        return 2 * commits if was_slow else max(first, 2 * commits)
+    other = next((one for one in seen[1:] if one[0] != commits), None)
+    if other is None:
         return commits // 2
-    return commits if seconds > TARGET_SECONDS / 2 else max(first, 2 * commits)
+    each = (seconds - other[1]) / (commits - other[0])
+    # Shorter steps do not help where it is the beginning of a step that takes long.
+    left = max(TARGET_SECONDS - (seconds - each * commits), TARGET_SECONDS / 2)
+    return min(2 * commits, int(left / each)) if each > 0 else 2 * commits
 
 
 def bounded(interval: Interval, changes_in: ChangesIn, limit: StepLimit) -> StepBound:

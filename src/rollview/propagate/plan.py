@@ -171,7 +171,15 @@ def _one_step(
     def changes_in(window: Interval) -> list[ChangeCount]:
         return [count for table in tables for count in changes_of(table, window)]
 
-    return bounded(wanted, changes_in, step_limit(plan, past()))
+    step = bounded(wanted, changes_in, step_limit(plan, past()))
+    end = _readable(read, step.interval.through, wanted.through)
+    return StepBound(Interval(wanted.after, end), step.commits)
+
+
+def _readable(read: Sequence[Relation], csn: Csn, through: Csn) -> Csn:
+    """The first csn from here on at which nothing that is read is inside a coarse stretch."""
+    inside = [stretch for lower in read for stretch in lower.coarse if stretch.strictly_inside(csn)]
+    return csn if csn >= through or not inside else _readable(read, min(through, inside[0].through), through)
 
 
 def _tables(snapshot: Snapshot, relation: Relation) -> Collection[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from rollview.catalog import Catalog, Identity, Relation, Snapshot
-from rollview.core import marks
+from rollview.core import durable, marks
 from rollview.core.schema import Schema
 from rollview.errors import Corrupt, WrongCatalog
 from rollview.publish.belonging import homes_in, mark, may_belong
@@ -54,6 +54,9 @@ def accept_catalog(catalog: Catalog, root: Path) -> CatalogRecovery:
         new = Identity(uuid4().hex, seen.data_id, max(known.begun, seen.data_steps))
         with catalog.write(lease) as writer:
             writer.set_identity(new)
+    # Notes of maintenance speak of versions that this catalog does not know.
+    with durable.disk(root):
+        (root / marks.UNUSED_FILE).unlink(missing_ok=True)
     _show_pinned(catalog, root)
     mark(catalog, root, new.warehouse)
     return replace(look_at_catalog(catalog, root), accepted=True)

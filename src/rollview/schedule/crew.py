@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rollview.capture.plan import Group, plan_capture
 from rollview.capture.run import run_group
-from rollview.catalog import Catalog, Part
+from rollview.catalog import SCHEMA_CHANGED, Catalog, Part
 from rollview.core.order import Order
 from rollview.core.raised import unforeseen
 from rollview.errors import Busy, RollviewError
@@ -53,6 +53,8 @@ class Crew:
         snapshot, due = self._catalog.snapshot(), self._turns.views()
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
+            if view.state == SCHEMA_CHANGED:
+                continue
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
             groups.setdefault(own, []).append(view.name)

@@ -96,9 +96,16 @@ def refresh(
 
 
 def _reached(work: Refresh, names: Sequence[str], target: Csn) -> Csn:
-    """As far as all of the views have come; those that failed keep nobody back."""
+    """As far as all of the views have come, at a csn at which all can be read; those that failed, and those that read
+    them, keep nobody back."""
     now = work.catalog.snapshot()
-    return min([target, *(now.get(name).pins[Part.DELTA].through for name in names if name not in work.failures)])
+    failed = work.failures.keys()
+    going = [now.get(name) for name in names if not failed & {name, *(lower.name for lower in now.below(name))}]
+    reached = min([target, *(view.pins[Part.DELTA].through for view in going)])
+    stretches = [stretch for view in going for stretch in view.coarse]
+    while inside := [stretch.after for stretch in stretches if stretch.strictly_inside(reached)]:
+        reached = min(inside)
+    return reached
 
 
 def _target(newest: Csn, wanted: Csn | None) -> Csn:

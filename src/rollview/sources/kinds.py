@@ -43,10 +43,14 @@ def open_known(
     memory: Mapping[str, Any],
     tables: Mapping[str, SourceTable],
     fence: Callable[[], None],
-    space: Space | None = None,
+    space: Space | None,
+    keep: Callable[[Mapping[str, Any]], None],
+    *,
+    as_it_is: bool,
 ) -> Source:
     """A source that was opened before: with what it had to remember, and its tables as they were captured last."""
-    return _open(Opening(name, settings, _address(name, settings), memory, tables, _new_attempt(), fence, space))
+    address, attempt = _address(name, settings), _new_attempt()
+    return _open(Opening(name, settings, address, memory, tables, attempt, fence, space, keep, as_it_is))
 
 
 def _new_attempt() -> str:

@@ -151,12 +151,18 @@ def _nobody_else() -> None:
     """A source that the catalog does not know is nobody's."""
 
 
+def _nowhere(_memory: Mapping[str, Any]) -> None:
+    """A source that the catalog does not know has no memory there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """What a kind is opened with. ``address`` may hold a secret. ``known``: the tables as they were recorded.
 
     ``attempt``: whatever a copy puts into the source is named by it, so that two copies never meet. ``fence``: raises
-    LostLease unless whoever opened the source still holds it; asked before anything of others is taken away.
+    LostLease unless whoever opened the source still holds it; asked before anything of others is taken away. ``keep``:
+    what the kind has to know the next time although nothing could be copied. ``as_it_is``: a user has asked for the
+    source as it is now, so what looks lost in it is gone.
     """
 
     name: str
@@ -168,6 +174,8 @@ class Opening:
     fence: Callable[[], None] = _nobody_else
     space: Space | None = field(default=None, repr=False)
     """Where rows are put that are too many for memory; None: in the system's temporary folder."""
+    keep: Callable[[Mapping[str, Any]], None] = _nowhere
+    as_it_is: bool = False
 
     @property
     def room(self) -> Space:

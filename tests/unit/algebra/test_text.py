@@ -96,3 +96,23 @@ def test_a_comment_alone_is_no_statement(text: str) -> None:
 def test_what_is_not_known_is_parsed_in_silence(caplog: pytest.LogCaptureFixture) -> None:
     parse_one("SHOW TABLES")
     assert not caplog.records
+
+
+HIDDEN = """SELECT -- \\
+ /*
+reflect('java.lang.Math', 'abs', 1) AS b -- */ 1 AS b"""
+"""To Spark the comment goes on in the second line, so it calls reflect; to the parser there is nothing but 1 AS b."""
+
+
+def test_a_comment_that_goes_on_for_spark_alone_is_refused() -> None:
+    with pytest.raises(SqlError, match="A comment ends in a backslash") as refusal:
+        parse_statements(HIDDEN)
+    assert refusal.value.facts["line"] == 1
+    for text in ("SELECT 1 AS a -- \\\n", "-- \\\nSELECT 1 AS a"):
+        with pytest.raises(SqlError):
+            parse_statements(text)
+
+
+def test_a_backslash_in_a_text_or_before_the_end_is_none_of_that() -> None:
+    for text in ("SELECT 'a\\\nb' AS a", "SELECT 1 AS a -- a \\ b\n", "SELECT 1 AS a -- b\\"):
+        assert len(parse_statements(text)) == 1

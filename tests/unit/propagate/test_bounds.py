@@ -76,13 +76,32 @@ def test_the_first_step_depends_on_the_kind_of_view() -> None:
 
 def test_a_slow_step_is_halved_and_a_quick_one_doubled() -> None:
     assert step_limit(KEYED, [tried(9000, TARGET_SECONDS + 1)]).commits == 4500
-    assert step_limit(KEYED, [tried(9000, TARGET_SECONDS - 1)]).commits == 9000
-    assert step_limit(KEYED, [tried(9000, 0.1)]).commits == 18000
+    assert step_limit(KEYED, [tried(9000, TARGET_SECONDS - 1)]).commits == 18000
     assert step_limit(KEYED, [tried(3, 0.1)]).commits == FIRST_COMMITS_KEYED
+
+
+def test_what_each_commit_adds_decides_and_not_what_every_step_takes() -> None:
+    """Six seconds before the first commit, and a tenth of a millisecond for each."""
+    past = [tried(60, 6.006)]
+    steps, left = 0, 100_000
+    while left > 0:
+        commits = min(left, step_limit(KEYED, past).commits)
+        past.insert(0, tried(commits, 6 + commits / 10_000))
+        steps, left = steps + 1, left - commits
+    assert steps < 20
+
+
+def test_commits_that_are_slow_are_taken_as_many_as_fit() -> None:
+    """Ten milliseconds for each commit: five hundred fit."""
+    past = [tried(2000, 20.0)]
+    for _ in range(6):
+        commits = step_limit(KEYED, past).commits
+        past.insert(0, tried(commits, commits / 100))
+    assert all(250 <= int(step.profile["commits"]) <= 1000 for step in past[:4])
 
 
 def test_steps_that_never_ended_get_smaller_until_one_does() -> None:
     killed = tried(0, 1, "undone")
     assert step_limit(KEYED, [killed]).commits == FIRST_COMMITS_KEYED // 2
-    assert step_limit(KEYED, [killed, killed, tried(8000, 4.0)]).commits == 2000
+    assert step_limit(KEYED, [killed, killed, tried(8000, 4.0)]).commits == 4000
     assert step_limit(KEYED, [killed] * 30).commits == FEWEST_COMMITS

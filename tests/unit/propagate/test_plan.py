@@ -224,3 +224,15 @@ def test_a_long_interval_is_several_steps_and_what_is_recomputed_is_one(world: W
     assert (last.interval, last.more, last.commits) == (Interval(59_000, 60_000), False, 1000)
     whole = plan(world, "v", 60_000, mode=RefreshMode.RECOMPUTE)
     assert (whole.interval, whole.more) == (Interval(0, 60_000), False)
+
+
+def test_a_step_does_not_end_inside_a_coarse_stretch_of_what_it_reads(world: World) -> None:
+    world.csn = 60_000
+    world.counts = [ChangeCount("t", csn, 1, 0, None) for csn in range(1, 60_001)]
+    world.view("lower", "SELECT k, x FROM t", mark=60_000)
+    world.relations["lower"] = replace(
+        world.relations["lower"], coarse=(Interval(19_000, 25_000), Interval(24_000, 31_000))
+    )
+    world.view("upper", "SELECT k, x FROM lower", reads=("lower",))
+    assert plan(world, "upper", 60_000).interval == Interval(0, 31_000)
+    assert plan(world, "upper", 23_000).interval == Interval(0, 23_000)

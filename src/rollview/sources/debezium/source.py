@@ -119,7 +119,8 @@ class DebeziumSource(LeavesNothing):
         if stopped is not None:
             return Batch(tuple(units), units[-1].position, complete=False, memory=memory)
         position = units[-1].position if units else after
-        self._health = _health(assembly) if complete else Health()
+        # However much follows a transaction without its end, it is what the source waits for.
+        self._health = _health(assembly) if complete or not units else Health()
         times = [unit.time for unit in units] + ([] if assembly.waits else beats)
         return Batch(tuple(units), position, complete, memory, max(times, default=None) if complete else None)
 

@@ -52,9 +52,12 @@ def _by_name(name: str) -> tuple[Any, ...]:
 
 
 def _by_number(name: str) -> tuple[Any, ...]:
-    """Texts and numbers in turn; names that differ in nothing but leading zeroes by their names."""
+    """Texts and numbers in turn; names that differ in nothing but leading zeroes by their names.
+
+    The name stands beside the parts, not after them: a name that another begins with would be compared with a number.
+    """
     parts = re.split(r"([0-9]+)", name)
-    return (*(int(part) if place % 2 else part for place, part in enumerate(parts)), name)
+    return tuple((1, int(part)) if place % 2 else (0, part) for place, part in enumerate(parts)), name
 
 
 FILE_ORDERS: Mapping[str, _Key] = {"name": _by_name, "natural": _by_number}

@@ -1,8 +1,8 @@
 """Folders that have lost all their files.
 
 Law: a folder that had files and shows none is believed when it has shown none for a while, in two readings at least,
-and is still on the device that its files were on. A share that is not mounted leaves an empty folder on another device;
-a file system in trouble may list nothing for a moment.
+and is still on the device that its files were last seen on. A share that is not mounted leaves an empty folder on
+another device; a file system in trouble may list nothing for a moment.
 """
 
 from __future__ import annotations

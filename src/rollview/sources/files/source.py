@@ -55,10 +55,9 @@ _EMPTY = "empty"
 
 
 @dataclass(frozen=True, slots=True)
-class _TableFiles:
-    """One table's whole files, and how they differ from those of the last reading."""
+class _Files:
+    """Whole files of a table, and how they differ from those of the last reading."""
 
-    table: SourceTable
     now: Listing
     before: Listing
 
@@ -71,6 +70,11 @@ class _TableFiles:
         """The new files, if no other has changed."""
         same = all(self.now.get(path) == facts for path, facts in self.before.items())
         return tuple(path for path in self.now if path not in self.before) if same else None
+
+
+@dataclass(frozen=True, slots=True)
+class _TableFiles(_Files):
+    table: SourceTable
 
 
 class FilesSource(LeavesNothing):
@@ -110,8 +114,9 @@ class FilesSource(LeavesNothing):
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
         number = int(self._memory.get("readings", 0)) + 1
+        found = self._believed()
         tables = self.tables()
-        readings = {table.name: self._reading(table, {}) for table in tables}
+        readings = {table.name: _of_table(table, found[table.name]) for table in tables}
 
         def rows(remote: str) -> Iterator[Rows]:
             reading = readings[remote]
@@ -129,11 +134,11 @@ class FilesSource(LeavesNothing):
         self._memory = self._memories.get(after, self._opening.memory)
         self._memories = {after: self._memory}
         self._alarm = self._being_written = None
-        files: Mapping[str, Any] = self._memory["files"]
+        taken: Mapping[str, Any] = self._memory["files"]
         known = datetime.now(UTC) - timedelta(seconds=self._seconds)
         try:
             readings = {
-                remote: self._reading(table, {path: tuple(facts) for path, facts in files[remote].items()})
+                remote: _of_table(table, self._files_of(self._opening.settings.table(remote), taken[remote]))
                 for remote, table in self._opening.known.items()
             }
         except NotSettledError as error:
@@ -141,12 +146,11 @@ class FilesSource(LeavesNothing):
             return Batch((), after)
         in_doubt = self._in_doubt(readings)
         if in_doubt is not None:
-            return Batch((), after, memory=self._remember(after, {**self._memory, _EMPTY: in_doubt}))
+            return Batch((), after, memory=self._remember(after, self._noted(readings, in_doubt)))
         if not any(reading.changed for reading in readings.values()):
-            if _EMPTY not in self._memory:
-                return Batch((), after, known=known)
-            believed = {key: value for key, value in self._memory.items() if key != _EMPTY}
-            return Batch((), after, memory=self._remember(after, believed), known=known)
+            noted = self._noted(readings, None)
+            memory = None if noted == self._memory else self._remember(after, noted)
+            return Batch((), after, memory=memory, known=known)
         position = str(int(after) + 1)
         changes = {remote: self._changes(reading) for remote, reading in readings.items() if reading.changed}
         unit = UnitOfWork(position, position, _newest(readings.values()), changes)
@@ -186,27 +190,49 @@ class FilesSource(LeavesNothing):
                     return SourceTable(table.remote, parquet_schema(file), constraints)
         raise SchemaChanged(self._opening.name, table.remote, "there is no file that tells its columns")
 
-    def _reading(self, table: SourceTable, before: Listing) -> _TableFiles:
-        chosen = self._opening.settings.table(table.name)
-        if not self._folder(chosen).is_dir():
-            raise SourceDown(self._opening.name, f"there is no folder '{self._folder(chosen)}'")
-        return _TableFiles(table, settled(self._files(chosen), before, self._seconds), before)
+    def _files_of(self, table: TableSettings, taken: Mapping[str, Any]) -> _Files:
+        """``taken``: its files in the last reading, as the position remembers them."""
+        if not self._folder(table).is_dir():
+            raise SourceDown(self._opening.name, f"there is no folder '{self._folder(table)}'")
+        before = {path: tuple(facts) for path, facts in taken.items()}
+        return _Files(settled(self._files(table), before, self._seconds), before)
 
-    def _in_doubt(self, readings: Mapping[str, _TableFiles]) -> dict[str, Any] | None:
+    def _believed(self) -> Mapping[str, _Files]:
+        """The files for a copy. One that is made again takes rows away, so it doubts whatever a reading doubts; unless
+        a user wants the folders taken as they are."""
+        taken: Mapping[str, Any] = self._memory.get("files", {})
+        try:
+            found = {
+                table.remote: self._files_of(table, taken.get(table.remote, {}))
+                for table in self._opening.settings.tables
+            }
+        except NotSettledError as error:
+            raise SourceDown(self._opening.name, f"file '{error}' is being written") from None
+        in_doubt = None if self._opening.as_it_is else self._in_doubt(found)
+        if in_doubt is not None:
+            # The next attempt has to know since when, or it would begin anew for ever.
+            self._opening.keep(self._noted(found, in_doubt))
+            raise SourceDown(self._opening.name, f"{self._alarm} ({self._take_as_it_is()})")
+        return found
+
+    def _in_doubt(self, files: Mapping[str, _Files]) -> dict[str, Any] | None:
         """The folders that look emptied, by their tables, and since when; None if that is believed, or none does."""
         if self._confirm_seconds <= 0:
             return None
         now, known = datetime.now(UTC), self._memory.get(_EMPTY, {})
         found: dict[str, Any] = {}
-        for remote, reading in readings.items():
-            paths = emptied(reading.before, reading.now)
+        for remote, one in files.items():
+            paths = emptied(one.before, one.now)
             self._check_devices(remote, paths)
-            since = waiting(paths, known.get(remote, {}), now)
-            if not is_confirmed(since, now, self._confirm_seconds):
-                path = next(iter(since))
-                self._alarm = self._doubt(self._folder(self._opening.settings.table(remote)) / path)
-                found[remote] = dict(since)
-        return found or None
+            if paths:
+                found[remote] = dict(waiting(paths, known.get(remote, {}), now))
+        doubted = [remote for remote in found if not is_confirmed(found[remote], now, self._confirm_seconds)]
+        if not doubted:
+            return None
+        path = next(iter(found[doubted[0]]))
+        self._alarm = self._doubt(self._folder(self._opening.settings.table(doubted[0])) / path)
+        # Tables are believed together, so none of them may forget its time while another is in doubt.
+        return found
 
     def _check_devices(self, remote: str, paths: Sequence[str]) -> None:
         folder = self._folder(self._opening.settings.table(remote))
@@ -215,8 +241,10 @@ class FilesSource(LeavesNothing):
                 check_devices(folder, paths, self._memory.get(_FOLDERS, {}).get(remote, {}))
             except OtherDeviceError as error:
                 what = f"'{folder / str(error)}' is empty, and on another device than its files were: is it mounted?"
-                mend = f"if it is to be empty, rollview source resnapshot {self._opening.name}"
-                raise SourceDown(self._opening.name, f"{what} ({mend})") from None
+                raise SourceDown(self._opening.name, f"{what} ({self._take_as_it_is()})") from None
+
+    def _take_as_it_is(self) -> str:
+        return f"if it is to be empty, rollview source resnapshot {self._opening.name}"
 
     def _doubt(self, folder: Path) -> str:
         return (
@@ -282,13 +310,27 @@ class FilesSource(LeavesNothing):
 
     def _remembered(self, number: int, readings: Mapping[str, _TableFiles]) -> dict[str, Any]:
         files = {remote: {path: list(facts) for path, facts in r.now.items()} for remote, r in readings.items()}
-        with self._inside.reading():
-            folders = {
-                remote: dict(devices(self._folder(self._opening.settings.table(remote)), r.now))
-                for remote, r in readings.items()
-            }
         kept = {key: value for key, value in self._memory.items() if key != _EMPTY}
-        return {**kept, "readings": number, "files": files, _FOLDERS: folders}
+        return {**kept, "readings": number, "files": files, _FOLDERS: self._devices(readings)}
+
+    def _noted(self, files: Mapping[str, _Files], in_doubt: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The memory of a reading that changes nothing. Many systems number their devices anew when they start, so what
+        counts is the device that a folder had when its files were last seen."""
+        known = self._memory.get(_FOLDERS, {})
+        folders = {remote: {**known.get(remote, {}), **now} for remote, now in self._devices(files).items()}
+        kept = {key: value for key, value in self._memory.items() if key != _EMPTY}
+        return {**kept, _FOLDERS: folders, **({} if in_doubt is None else {_EMPTY: in_doubt})}
+
+    def _devices(self, files: Mapping[str, _Files]) -> dict[str, dict[str, int]]:
+        with self._inside.reading():
+            return {
+                remote: dict(devices(self._folder(self._opening.settings.table(remote)), one.now))
+                for remote, one in files.items()
+            }
+
+
+def _of_table(table: SourceTable, files: _Files) -> _TableFiles:
+    return _TableFiles(files.now, files.before, table)
 
 
 def _newest(readings: Any) -> datetime:

@@ -1,0 +1,68 @@
+"""What a turn of the daemon publishes, and of which views it consists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.unit.propagate.world import World
+
+from rollview.catalog import SCHEMA_CHANGED
+from rollview.core.interval import Interval
+from rollview.core.order import Order
+from rollview.errors import EngineFailed
+from rollview.schedule.crew import GROUP, Crew
+from rollview.schedule.refresh import Refresh, _reached
+
+QUERY = "SELECT k, x FROM t"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path, 100)
+    world.table("t")
+    world.view("a", QUERY, mark=100)
+    world.view("b", QUERY, mark=70)
+    world.view("c", "SELECT k, x FROM b", mark=60, reads=("b",))
+    return world
+
+
+def reached(world: World, *names: str, failed: tuple[str, ...] = ()) -> int:
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
+    spark: Any = None
+    work = Refresh(spark, world.root, catalog, lambda progress: None)
+    work.failures = {name: EngineFailed("no") for name in failed}
+    return _reached(work, names, 100)
+
+
+def test_views_of_a_group_go_as_far_as_the_last_of_them(world: World) -> None:
+    assert reached(world, "a") == 100
+    assert reached(world, "a", "b", "c") == 60
+
+
+def test_a_view_that_failed_or_reads_one_that_did_keeps_nobody_back(world: World) -> None:
+    assert reached(world, "a", "b", failed=("b",)) == 100
+    assert reached(world, "a", "c", failed=("b",)) == 100
+
+
+def test_nothing_is_published_inside_a_coarse_stretch(world: World) -> None:
+    world.relations["b"] = replace(world.relations["b"], coarse=(Interval(50, 90), Interval(40, 60)))
+    assert reached(world, "b") == 40
+
+
+def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        view = world.relations[name]
+        assert view.definition is not None
+        definition = replace(view.definition, properties={GROUP: "g"})
+        world.relations[name] = replace(view, definition=definition)
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
+    refresh: Any = None
+    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, None, 1.0)
+    monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a",))
+    assert crew.due_views() == [("a", "b")]
+    world.relations["b"] = replace(world.relations["b"], state=SCHEMA_CHANGED)
+    assert crew.due_views() == [("a",)]
