@@ -378,6 +378,9 @@ def test_09_a_server_whose_clock_jumps_is_refused(postgres_server: PostgresServe
     with postgres_server.new_schema() as url:
         Catalog.create(url).close()
         behind = FakeClocks(datetime.now(UTC) - timedelta(days=400))
+        # The last commit was then, too: to this machine the server has jumped ahead since.
+        with closing(Database(address.parse(url))) as database, database.write() as connection:
+            connection.execute(t.clock.update().values(time=behind.wall, wall=None))
         with Catalog.open(url, wall_clock=lambda: behind.wall, uptime=lambda: None) as catalog:
             with pytest.raises(errors.ClockJumped, match="by the clock of this machine"):
                 commit(catalog)

@@ -86,6 +86,8 @@ def test_the_state_is_the_files_of_the_source(lake: Path, empty_warehouse: Wareh
     assert added.tables[0].reading == reading(empty_warehouse) == TableReading(bytes=size)
     assert stored(empty_warehouse, "t") == held_by(lake)
     empty_warehouse.remove_source("s")
+    empty_warehouse.maintain(grace=timedelta(0))
+    empty_warehouse.maintain(grace=timedelta(0))
     assert not root.exists()
     assert held_by(lake) == Counter({(0, "a"): 1, (1, "a"): 1, (2, "a"): 1})
 

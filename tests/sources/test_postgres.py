@@ -417,11 +417,13 @@ def test_a_password_is_refused_in_settings(bank: PostgresHarness) -> None:
 def test_a_server_elsewhere_must_show_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     from rollview.sources.postgres.server import PostgresServer
 
-    server = PostgresServer("s", "postgresql://u@db.example.com/d")
+    server = PostgresServer("s", "postgresql://u@db.example.com/d", 1.0)
     assert server._parameters["sslmode"] == "verify-full"
-    assert "sslmode" not in PostgresServer("s", "postgresql://u@127.0.0.1/d")._parameters
-    assert PostgresServer("s", "postgresql://u@db.example.com/d?sslmode=require")._parameters["sslmode"] == "require"
-    with pytest.raises(SourceDown), PostgresServer("s", "postgresql://u:secret@127.0.0.1:1/d").connected():
+    assert "sslmode" not in PostgresServer("s", "postgresql://u@127.0.0.1/d", 1.0)._parameters
+    assert (
+        PostgresServer("s", "postgresql://u@db.example.com/d?sslmode=require", 1.0)._parameters["sslmode"] == "require"
+    )
+    with pytest.raises(SourceDown), PostgresServer("s", "postgresql://u:secret@127.0.0.1:1/d", 1.0).connected():
         pass
 
 

@@ -20,6 +20,8 @@ LIFE = timedelta(minutes=10)
 
 _log = logging.getLogger(__name__)
 
+_PATIENCE = 30.0
+
 
 class Pulse:
     """Safe to share between threads. Steps that end soon, as most do, cost nothing."""
@@ -45,9 +47,13 @@ class Pulse:
             self._changed.notify_all()
 
     def stop(self) -> None:
+        """Nothing of it uses the database any more afterwards."""
         with self._changed:
             self._steps.clear()
             self._changed.notify_all()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_PATIENCE)
 
     def _keep(self) -> None:
         while self._waited():

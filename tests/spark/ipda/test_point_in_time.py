@@ -98,7 +98,7 @@ def test_the_clock_goes_on_after_a_restart_with_a_slow_clock(shop: Warehouse, sp
         again.catalog.close()
         from rollview.catalog import Catalog
 
-        again.catalog = Catalog.open(shop.root / "catalog.db", wall_clock=Clock(FRIDAY - 9 * DAY))
+        again._place.catalog = Catalog.open(shop.root / "catalog.db", wall_clock=Clock(FRIDAY - 9 * DAY))
         sell(again, 2)
         assert again.snapshot().moment.csn == before.csn + 1
         assert again.snapshot().moment.time > before.time
