@@ -76,5 +76,6 @@ def test_every_folder_with_tests_is_in_a_part() -> None:
 
 
 def test_it_is_what_make_test_runs() -> None:
-    said = subprocess.run(["make", "-n", "test"], cwd=run.ROOT, capture_output=True, text=True, check=True).stdout
+    dry_run = ["make", "--dry-run", "--no-print-directory", "test"]
+    said = subprocess.run(dry_run, cwd=run.ROOT, capture_output=True, text=True, check=True).stdout
     assert said.splitlines()[-1].split()[-2:] == ["-m", "tests.run"]
