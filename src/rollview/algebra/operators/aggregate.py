@@ -32,6 +32,7 @@ from rollview.algebra.operator import Operator, OperatorNote, Output, Upkeep, ch
 from rollview.algebra.pieces import GroupPiece
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import followed, spelled_column
+from rollview.algebra.types import type_of_call
 from rollview.core.names import COUNT
 
 AGAIN = "each touched group is aggregated again"
@@ -87,7 +88,7 @@ class Aggregate:
         return kinds_of_call(self._call(name), self.input)
 
     def type_of(self, name: str) -> str | None:
-        return self.input.type_of(name) if name in self.keys else None
+        return self.input.type_of(name) if name in self.keys else type_of_call(self._call(name), self.input.type_of)
 
     def origin(self, column: exp.Column) -> exp.Expr:
         return followed(column if column.name in self.keys else self._call(column.name), self.input.origin)
