@@ -14,10 +14,11 @@ from sqlglot import exp
 
 from rollview.algebra.text import parse_one
 from rollview.algebra.used import columns_used
-from rollview.catalog import SCHEMA_CHANGED, Relation, Snapshot, SourceRecord
+from rollview.catalog import Relation, Snapshot, SourceRecord
 from rollview.core.interval import Csn
 from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, Schema
+from rollview.core.states import ViewState
 from rollview.errors import SchemaChanged, UsageError
 from rollview.relations.plans import plan_of
 from rollview.sources.protocol import SourceTable
@@ -131,11 +132,11 @@ def stopped_by(snapshot: Snapshot, relation: Relation, gone: Iterable[str]) -> t
     lost = {name.lower() for name in gone}
     naming = [view for view in snapshot.readers(relation.name) if _used(snapshot, view, relation) & lost]
     stopped = [*naming, *(upper for view in naming for upper in snapshot.above(view.name))]
-    return tuple(sorted({view.name for view in stopped if view.state != SCHEMA_CHANGED}))
+    return tuple(sorted({view.name for view in stopped if view.state is not ViewState.SCHEMA_CHANGED}))
 
 
 def _used(snapshot: Snapshot, view: Relation, relation: Relation) -> frozenset[str]:
-    if view.state == SCHEMA_CHANGED:
+    if view.state is ViewState.SCHEMA_CHANGED:
         return frozenset()
     return columns_used(plan_of(snapshot, view).outline.resolved).get(relation.name.lower(), frozenset())
 
