@@ -126,6 +126,11 @@ class Relation:
         return Part.STATE not in self.pins or self.pins[Part.STATE].is_kept
 
     @property
+    def shown(self) -> Pin | None:
+        """The pin of the rows that a reader sees: a view's extent, a table's state."""
+        return self.pins.get(Part.EXTENT) or self.pins.get(Part.STATE)
+
+    @property
     def told_from(self) -> Csn:
         """What came before cannot be told from the rows that are here."""
         return max(self.replaced, default=0)
