@@ -14,6 +14,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rollview.core.interval import Csn, Interval
+from rollview.core.states import SourceState, ViewMode, ViewState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +83,7 @@ class ViewCreated(Result):
     name: str
     csn: Csn
     rows: int
-    mode: str
+    mode: ViewMode
     replaced: bool
     notes: tuple[str, ...] = ()
 
@@ -112,7 +113,7 @@ class ViewRefreshed(Result):
 
     name: str
     interval: Interval
-    mode: str
+    mode: ViewMode
     reason: str
     delta_rows: int
     rows: int
@@ -165,7 +166,7 @@ class ExplainedOperator(Result):
 @dataclass(frozen=True, slots=True)
 class Explanation(Result):
     name: str
-    mode: str
+    mode: ViewMode
     operators: tuple[ExplainedOperator, ...]
     terms: tuple[ExplainedTerm, ...]
     sql: str
@@ -215,7 +216,7 @@ class TableStatus(Result):
 class ViewStatus(Result):
     """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
 
-    ``state``: ok, stopped (told in ``problem``), schema_changed, or degraded where something is in quarantine.
+    ``state``: ok, stopped (``problem`` says why), schema_changed, or degraded where something is in quarantine.
     Of a view that is behind: how many commits came per second in the last minute, how many its last steps did per
     second of work, and when it will have caught up if both go on; None where nobody can say.
     """
@@ -230,7 +231,7 @@ class ViewStatus(Result):
     last_refresh: datetime | None
     last_mode: str | None
     problem: str | None
-    state: str = "ok"
+    state: ViewState = ViewState.OK
     commits_per_second_in: float | None = None
     commits_per_second_done: float | None = None
     catches_up_in_seconds: float | None = None
@@ -368,7 +369,7 @@ class SourceStatus(Result):
     name: str
     kind: str
     address: str
-    state: str
+    state: SourceState
     position: str | None
     read: datetime | None
     tables: tuple[str, ...]

@@ -43,6 +43,7 @@ from rollview.algebra.text import place_of
 from rollview.algebra.words import Words
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
+from rollview.core.states import ViewMode
 
 MISREAD = "misread"
 
@@ -51,6 +52,11 @@ class Mode(StrEnum):
     SUMMARY = "summary"
     INCREMENTAL = "incremental"
     WHOLE = "whole"
+
+    @property
+    def shown(self) -> ViewMode:
+        """As users see it: keeping a summary's groups is one way to be incremental."""
+        return ViewMode.WHOLE if self is Mode.WHOLE else ViewMode.INCREMENTAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rollview.capture.commit_stream import CommitStream, Reached
 from rollview.capture.copies import captured_copy, copy_again
-from rollview.capture.health import WIDENING, is_copying, note, note_health, readings, refuse_removing
+from rollview.capture.health import is_copying, note, note_health, readings, refuse_removing
 from rollview.capture.plan import CapturePlan, Group, lease_name
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress, Sequencer
@@ -21,12 +21,13 @@ from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core import durable
 from rollview.core.order import Order
 from rollview.core.raised import unforeseen
+from rollview.core.states import SourceState
 from rollview.errors import RollviewError
-from rollview.evolve.plan import LayoutChange, LayoutPlan
+from rollview.evolve.plan import LayoutPlan
 from rollview.evolve.run import run_change
 from rollview.results import SourceCaptured
 from rollview.sources.boundary import as_error, named
-from rollview.sources.protocol import Source
+from rollview.sources.protocol import LayoutChange, Source
 
 Captured = CaptureProgress | RollviewError
 
@@ -132,7 +133,7 @@ def _opened(
     refuse_removing(record)
     if is_copying(record):
         return captured_copy(catalog, root, record, lease)
-    if record.state == WIDENING:
+    if record.state is SourceState.WIDENING:
         return copy_again(catalog, root, record, lease, widen=True)
     space = stack.enter_context(spool_space(catalog, root, record))
     source = stack.enter_context(closing(open_recorded(catalog, record, lease, space)))

@@ -7,9 +7,7 @@ from rollview.catalog.catalog import Catalog
 from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
 from rollview.catalog.values import (
-    DEGRADED,
     NOT_KEPT,
-    SCHEMA_CHANGED,
     CapturedTable,
     Change,
     ChangeCount,
@@ -38,9 +36,7 @@ from rollview.catalog.values import (
 from rollview.catalog.writer import CatalogWriter
 
 __all__ = [
-    "DEGRADED",
     "NOT_KEPT",
-    "SCHEMA_CHANGED",
     "CapturedTable",
     "Catalog",
     "CatalogWriter",

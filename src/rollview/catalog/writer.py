@@ -39,6 +39,7 @@ from rollview.catalog.values import (
 from rollview.core import names
 from rollview.core.interval import Csn, Interval, merge_overlapping
 from rollview.core.schema import Constraints, Schema
+from rollview.core.states import ViewState
 
 _TICK = timedelta(microseconds=1)
 
@@ -156,7 +157,7 @@ class CatalogWriter:
     def set_problem(self, name: str, text: str | None) -> None:
         self._update(self.snapshot().get(name), problem=text)
 
-    def set_state(self, name: str, state: str | None, problem: str | None = None) -> None:
+    def set_state(self, name: str, state: ViewState | None, problem: str | None = None) -> None:
         """``schema_changed`` stops a view for good; ``degraded`` only says what it lacks."""
         self._update(self.snapshot().get(name), state=state, problem=problem)
 

@@ -152,9 +152,7 @@ def _arrow_rows(frame: DataFrame) -> Iterator[tuple[Any, ...]]:
 
 
 def _line(relation: Relation) -> RelationLine:
-    from rollview.catalog import Part
-
-    pin = relation.pins.get(Part.EXTENT) or relation.pins.get(Part.STATE)
+    pin = relation.shown
     comment = relation.definition.comment if relation.definition else None
     rows, csn = (pin.rows if pin.is_kept else None, pin.through) if pin else (0, relation.created)
     return RelationLine(relation.name, len(relation.schema), rows, csn, relation.depends_on, comment)

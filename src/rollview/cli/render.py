@@ -11,6 +11,7 @@ from typing import Any
 from rollview import results
 from rollview.cli import answers
 from rollview.cli.text import TextOutput
+from rollview.core.states import ViewMode, ViewState
 from rollview.project import ProjectStarted
 from rollview.results import Result
 
@@ -80,7 +81,7 @@ def _(answer: results.Refreshed, to: TextOutput) -> None:
     right = ("delta rows", "rows", "jobs", "read", "written", "seconds")
     to.table(headings, [_refreshed(view) for view in answer.views], right)
     for view in answer.views:
-        if view.mode == "whole":
+        if view.mode is ViewMode.WHOLE:
             to.note(f"{view.name}: {view.reason}")
 
 
@@ -213,7 +214,7 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
     last = f"{_time(view.last_refresh)} {view.last_mode or ''}".strip() if view.last_refresh else "never"
     shown = f"{stale}{_catches_up(view)}" if view.staleness_commits else "fresh"
     problem = view.problem or ""
-    told = problem if view.state in ("ok", "stopped") else f"{view.state}: {problem}"
+    told = problem if view.state in (ViewState.OK, ViewState.STOPPED) else f"{view.state}: {problem}"
     valid = "" if view.valid is None else f"{view.valid.first}–{view.valid.through}"
     return (view.name, view.csn, view.high_water_mark, valid, shown, view.policy, last, view.rows, told)
 
@@ -426,8 +427,8 @@ def _values(items: Any, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(getattr(item, name) for name in names) for item in items]
 
 
-def _how(mode: str) -> str:
-    return "by recomputing it whole" if mode == "whole" else "incrementally"
+def _how(mode: ViewMode) -> str:
+    return "by recomputing it whole" if mode is ViewMode.WHOLE else "incrementally"
 
 
 def _rows(count: int) -> str:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
+from rollview.catalog import Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
+from rollview.core.states import ViewState
 from rollview.query.pace import pace
 from rollview.relations.valid_time import valid_time
 from rollview.results import (
@@ -154,10 +155,10 @@ def _view(
     )
 
 
-def _state(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str:
+def _state(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> ViewState:
     if view.state is not None or view.problem is not None:
-        return view.state or "stopped"
-    return "ok" if _lack(snapshot, view, lacking) is None else DEGRADED
+        return view.state or ViewState.STOPPED
+    return ViewState.OK if _lack(snapshot, view, lacking) is None else ViewState.DEGRADED
 
 
 def _lack(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str | None:
