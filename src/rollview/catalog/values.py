@@ -131,8 +131,8 @@ class Relation:
         return self.pins.get(Part.EXTENT) or self.pins.get(Part.STATE)
 
     @property
-    def told_from(self) -> Csn:
-        """What came before cannot be told from the rows that are here."""
+    def readable_from(self) -> Csn:
+        """The csn of the last full copy: rows before it cannot be read."""
         return max(self.replaced, default=0)
 
     def schema_at(self, csn: Csn) -> Schema:
