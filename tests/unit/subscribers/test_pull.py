@@ -41,7 +41,8 @@ def test_from_the_start_all_rows_come_first_and_then_every_commit(grown: Small) 
     for batch in grown.warehouse.batches("x", most_rows=1):
         consumer.store(batch)
         assert consumer.rows == grown.states[batch.through]
-    assert consumer.csns[0] == 0 and consumer.csn == 12
+    assert consumer.csns[0] == 0
+    assert consumer.csn == 12
     # A commit that changes nothing of the view is no batch.
     changed = [csn for csn in range(1, 13) if grown.states[csn] != grown.states[csn - 1]]
     assert consumer.csns[1:] == changed
@@ -80,23 +81,28 @@ def test_the_same_batch_comes_again_until_it_is_acknowledged_whatever_came_meanw
     first = grown.warehouse.pull("x")
     grow(grown, 2, seed=5)
     again = grown.warehouse.pull("x", most_rows=1)
-    assert first is not None and again is not None
+    assert first is not None
+    assert again is not None
     assert (again.name, again.rows) == (first.name, first.rows)
     assert first.ack() == first.ack() == 12
     after = grown.warehouse.pull("x")
-    assert after is not None and (after.after, after.through) == (12, 14)
+    assert after is not None
+    assert (after.after, after.through) == (12, 14)
 
 
 def test_acks_that_come_late_or_twice_change_nothing(grown: Small) -> None:
     wh = grown.warehouse
     wh.add_subscriber("x", "v", 2)
     batch = wh.pull("x")
-    assert batch is not None and batch.through == 12
-    assert wh.ack("x", 6).moved and not wh.ack("x", 6).moved
+    assert batch is not None
+    assert batch.through == 12
+    assert wh.ack("x", 6).moved
+    assert not wh.ack("x", 6).moved
     late = wh.ack("x", 4)
     assert (late.position, late.moved) == (6, False)
     rest = wh.pull("x")
-    assert rest is not None and (rest.after, rest.through) == (6, 12)
+    assert rest is not None
+    assert (rest.after, rest.through) == (6, 12)
     assert wh.ack("x", 12).position == 12
 
 
@@ -116,8 +122,11 @@ def test_rows_that_come_first_are_acknowledged_by_that_word_alone(grown: Small) 
     with pytest.raises(errors.UsageError, match="rows at csn 12"):
         wh.ack("x", 12)
     batch = wh.pull("x")
-    assert batch is not None and batch.full and batch.name == f"rows-{12:020d}"
-    assert wh.ack("x", 12, full=True).moved and not wh.ack("x", 12, full=True).moved
+    assert batch is not None
+    assert batch.full
+    assert batch.name == f"rows-{12:020d}"
+    assert wh.ack("x", 12, full=True).moved
+    assert not wh.ack("x", 12, full=True).moved
     assert wh.pull("x") is None
 
 
@@ -224,7 +233,7 @@ def test_a_position_inside_a_stretch_cannot_be_acknowledged(grown: Small) -> Non
     run(grown, compress_before=8)
     grown.warehouse.add_subscriber("x", "v", 0)
     assert grown.warehouse.pull("x") is not None
-    with pytest.raises(errors.OutOfReach, match="nearest|stored as one"):
+    with pytest.raises(errors.OutOfReach, match="stored as one"):
         grown.warehouse.ack("x", 5)
 
 
@@ -241,11 +250,13 @@ def test_another_definition_ends_the_history_and_a_resync_begins_another(grown: 
             writer.pin("v", pin)
     with pytest.raises(errors.OutOfReach, match="replaced by another definition") as told_why:
         wh.pull("x")
-    assert told_why.value.hint is not None and "subscriber resync x" in told_why.value.hint
+    assert told_why.value.hint is not None
+    assert "subscriber resync x" in told_why.value.hint
     assert wh.subscribers("x")[0].state is SubscriberState.OUT_OF_REACH
     wh.resync_subscriber("x")
     batch = wh.pull("x")
-    assert batch is not None and batch.full
+    assert batch is not None
+    assert batch.full
     consumer = Consumer(3, grown.states[3])
     consumer.store(batch)
     assert consumer.rows == grown.states[12]
