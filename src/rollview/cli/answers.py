@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rollview.core.schema import Column
-<<<<<<< HEAD
-from rollview.results import HeldTransaction, Result, SourceStatus, SubscriberStatus, Verification, ViewCreated, plain
-=======
-from rollview.results import HeldTransaction, Result, SourceStatus, ValidTime, Verification, ViewCreated, plain
->>>>>>> main
+from rollview.results import (
+    HeldTransaction,
+    Result,
+    SourceStatus,
+    SubscriberStatus,
+    ValidTime,
+    Verification,
+    ViewCreated,
+    plain,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
