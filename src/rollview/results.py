@@ -240,7 +240,7 @@ class ViewStatus(Result):
 
 @dataclass(frozen=True, slots=True)
 class SourceFinding(Result):
-    """What a source lacks, and the statement that mends it; ``blocks`` if it cannot be captured so."""
+    """What a source lacks, and the statement that repairs it; ``blocks`` if it cannot be captured so."""
 
     what: str
     mend: str | None
