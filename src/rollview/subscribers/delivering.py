@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from rollview.catalog import SubscriberRecord
 from rollview.core.faults import reach
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
 from rollview.errors import Busy, NotFound, RollviewError, UsageError
 from rollview.publish.workplace import Workplace
 from rollview.results import Delivered, SubscriberDelivered
@@ -45,7 +45,7 @@ def _delivered(
         # It was removed meanwhile.
         return SubscriberDelivered(subscriber.name, subscriber.position, 0, 0)
     except Exception as error:
-        return _failed(place, subscriber, unforeseen(error))
+        return _failed(place, subscriber, unexpected_error(error))
     return done
 
 
