@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from rollview.algebra.tie import Tie, Edit, fields, listed, span_of, without_order
 from rollview.algebra.functions import INSTEAD, function_name, is_sorted
+from rollview.algebra.tie import Edit, Tie, fields, listed, span_of, without_order
 from rollview.algebra.total_order import OrderedRows
 
 Rule = Callable[["TiedCall"], Tie | None]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from rollview.algebra.tie import Tie, Edit, fields, listed, span_of, without_order
 from rollview.algebra.functions import INSTEAD, SETTLED, function_name, is_sorted
 from rollview.algebra.resolve import name_in_text
 from rollview.algebra.text import DIALECT
+from rollview.algebra.tie import Edit, Tie, fields, listed, span_of, without_order
 from rollview.algebra.total_order import OrderedRows
 
 _NUMBERING = ("row_number", "ntile", "lag", "lead")

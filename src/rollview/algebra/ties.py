@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from rollview.algebra.tie import Tie
 from rollview.algebra.definition import Declared
 from rollview.algebra.functions import SETTLED, check_determined, function_name, refusal
 from rollview.algebra.resolve import Known, Resolved, resolve
 from rollview.algebra.text import place_of
+from rollview.algebra.tie import Tie
 from rollview.algebra.tied_calls import tied_call, window_of
 from rollview.algebra.tied_rows import PICKING, tied_limit, tied_window, unsettled
 from rollview.algebra.total_order import NotKnown, OrderedRows, keys_of, rows_of

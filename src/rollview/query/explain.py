@@ -20,7 +20,7 @@ def explain_view(snapshot: Snapshot, name: str) -> results.Explanation:
     sql, terms = _propagation(plan, relation.definition.facts.get(SETTLED, relation.definition.query))
     return results.Explanation(
         relation.name,
-        "whole" if plan.mode is Mode.WHOLE else "incremental",
+        plan.mode.shown,
         tuple(results.ExplainedOperator(note.operator, note.how, note.reason) for note in plan.operators),
         tuple(results.ExplainedTerm(term.relation, term.kept, term.reason) for term in terms),
         sql,
