@@ -321,11 +321,12 @@ _WAYS = {
     "keyed": "### Keyed: the touched keys are computed again, at each csn that touched them\n",
     "whole": "### Whole: recomputed, and the difference stored\n",
     "settled": "### Where SQL leaves a choice\n\n"
-    "Rows that are equal in an order may come in any order. rollview makes the choice, the same in every run and at every\n"
-    "csn: it goes on with the other columns that the query uses, until no tie matters. Keys, GROUP BY, DISTINCT and\n"
-    "equalities tell it where none is left. `rollview view create` and `rollview view explain` say what was chosen, and the\n"
-    "query is evaluated as shown. `'rollview.ties' = 'refuse'` in TBLPROPERTIES refuses such a view instead. Columns of a\n"
-    "type that has no order, such as MAP, cannot decide: where they would have to, the view is refused.\n",
+    "Rows that are equal in an order may come in any order. rollview makes the choice, the same in every run and at\n"
+    "every csn: it goes on with the other columns that the query uses, until no tie matters. Keys, GROUP BY, DISTINCT\n"
+    "and equalities tell it where none is left. `rollview view create` and `rollview view explain` say what was\n"
+    "chosen, and the query is evaluated as shown. `'rollview.ties' = 'refuse'` in TBLPROPERTIES refuses such a view\n"
+    "instead. Columns of a type that has no order, such as MAP, cannot decide: where they would have to, the view is\n"
+    "refused.\n",
     "refused": "### Refused\n",
 }
 
