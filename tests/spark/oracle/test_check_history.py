@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from tests.spark.oracle.warehouses import fresh
 
-from rollview.core.names import CSN
 from rollview.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,15 +49,16 @@ def test_a_view_is_complete_so_far_complete_and_after_maintenance_strong(spark: 
     assert "cannot be read" in str(told.reason)
 
 
-def test_a_wrong_row_in_the_delta_is_found(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_wrong_row_is_found(spark: SparkSession, tmp_path: Path) -> None:
     shop = fresh(spark, tmp_path)
     shop.sql("CREATE TABLE orders (id BIGINT, amount BIGINT)")
     shop.create_view(LARGE)
     shop.sql("INSERT INTO orders VALUES (1, 5), (2, 7)")
     shop.refresh()
+    # In the extent and in the delta alike, so that the store's own checks of counts see nothing.
     for path in (shop.root / "data" / shop.snapshot().get("large").folder).rglob("*.parquet"):
         table = pq.read_table(path)
-        if CSN in table.column_names and "amount" in table.column_names:
+        if "amount" in table.column_names:
             place, field = table.column_names.index("amount"), table.schema.field("amount")
             wrong = pa.array([value + 1 for value in table.column("amount").to_pylist()], field.type)
             pq.write_table(table.set_column(place, field, wrong), path)
