@@ -9,11 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-<<<<<<< HEAD
-from rollview.cli import general, lab, sources, space, tables, views
-=======
-from rollview.cli import general, sources, space, subscribers, tables, views
->>>>>>> main
+from rollview.cli import general, lab, sources, space, subscribers, tables, views
 from rollview.cli.exits import ExitCode
 from rollview.cli.invocation import wants_json
 from rollview.cli.output import Form, make_output

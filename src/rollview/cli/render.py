@@ -459,7 +459,13 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
         to.say(f"\n{relation.definition.query}")
 
 
-<<<<<<< HEAD
+def _valid(valid: results.ValidTime) -> str:
+    csns = f"csn {valid.first}" if valid.first == valid.through else f"csn {valid.first} to {valid.through}"
+    since = f" since {_time(valid.since)}" if valid.since is not None else ""
+    until = f" until {_time(valid.until)}" if valid.until is not None else ""
+    return f"{csns},{since}{until}" if since or until else csns
+
+
 @_renders(results.ExperimentList)
 def _(answer: results.ExperimentList, to: TextOutput) -> None:
     to.table(("experiment", "what", "from"), _values(answer.experiments, "name", "title", "paper"))
@@ -495,13 +501,6 @@ def _(answer: results.FilesWritten, to: TextOutput) -> None:
     to.say(f"Written into {answer.folder}: {_count(len(answer.files), 'file')}")
     for name in answer.files:
         to.say(f"  {name}")
-=======
-def _valid(valid: results.ValidTime) -> str:
-    csns = f"csn {valid.first}" if valid.first == valid.through else f"csn {valid.first} to {valid.through}"
-    since = f" since {_time(valid.since)}" if valid.since is not None else ""
-    until = f" until {_time(valid.until)}" if valid.until is not None else ""
-    return f"{csns},{since}{until}" if since or until else csns
->>>>>>> main
 
 
 def _marks(column: str, relation: Any) -> str:
