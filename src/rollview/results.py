@@ -490,3 +490,20 @@ class Acknowledged(Result):
     name: str
     position: Csn
     moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberDelivered(Result):
+    """Batches and rows that were delivered, or the problem that kept them."""
+
+    name: str
+    position: Csn
+    batches: int
+    rows: int
+    problem: str | None = None
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered(Result):
+    subscribers: tuple[SubscriberDelivered, ...]
