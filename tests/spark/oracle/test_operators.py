@@ -52,8 +52,8 @@ SETS = {
         "FROM r GROUP BY g HAVING COUNT(*) > 1",
     },
     "combined groups": {
-        "averages": "SELECT g, MAX(x) AS h, AVG(x) AS a, AVG(CAST(x AS DECIMAL(8,2))) AS d, SUM(CAST(x AS BIGINT)) AS b, "
-        "SUM(CAST(x AS DECIMAL(27,3))) AS t FROM r GROUP BY g",
+        "averages": "SELECT g, MAX(x) AS h, AVG(x) AS a, AVG(CAST(x AS DECIMAL(8,2))) AS d, "
+        "SUM(CAST(x AS BIGINT)) AS b, SUM(CAST(x AS DECIMAL(27,3))) AS t FROM r GROUP BY g",
         "truths": "SELECT g, EVERY(x > 3) AS e, ANY(x > 3) AS a, SOME(x > 8) AS s, BOOL_AND(w = 'a') AS b, "
         "BIT_OR(x) AS o, BIT_AND(k) AS n, COUNT_IF(x > 3) AS c FROM r GROUP BY g",
         "once": "SELECT g, COUNT(DISTINCT w) AS n, SUM(DISTINCT x) AS s, AVG(DISTINCT x) FILTER (WHERE k = 1) AS a "
