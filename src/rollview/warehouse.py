@@ -351,6 +351,16 @@ class Warehouse:
         """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach."""
         return query.verify_view(self._place, name, at)
 
+    def check_history(
+        self,
+        name: str,
+        after: Point | None = None,
+        through: Point | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> results.HistoryJudged:
+        """Compare a view with its definition at every csn that changed either, and judge how consistent it was."""
+        return query.check_history(self._place, name, after, through, tell)
+
     def status(self) -> results.Status:
         """Where every table, view and source stands."""
         return query.warehouse_status(self.catalog, self._place.data)

@@ -17,6 +17,7 @@ NO_SPARK = [
     ("log",),
     ("table", "list"),
     ("view", "list"),
+    ("lab", "run", "strobe-3"),
 ]
 
 WATCH = """

@@ -1,6 +1,7 @@
 """A view whose top is GROUP BY with linear aggregates, or DISTINCT: kept as groups with accumulators.
 
-Law (summary delta, 000 /5 and 003 [8]): a group's accumulators at csn t are those at a plus the increments of (a, t].
+Law (summary delta, Beyer et al., *Immediate Propagate Deferred Apply*, section 5): a group's
+accumulators at csn t are those at a plus the increments of (a, t].
 The group is visible iff it has rows (a grand total always is). The view's rows are a projection and selection of the
 groups, so:
 

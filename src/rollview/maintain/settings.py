@@ -71,15 +71,13 @@ class Asked:
 
 
 def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
-    words = _words(relation, keep.retention, RETENTION)
-    return _asked(snapshot, catalog, keep.prune_before, words, "retention")
+    return _asked(snapshot, catalog, keep.prune_before, RETENTION, _words(relation, keep.retention, RETENTION))
 
 
 def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
     words = _words(relation, keep.detail, DETAIL)
     # What a refresh merged is as coarse as its author wants it.
-    words = None if words == EACH_REFRESH else words
-    return _asked(snapshot, catalog, keep.compress_before, words, "detail")
+    return _asked(snapshot, catalog, keep.compress_before, DETAIL, None if words == EACH_REFRESH else words)
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
@@ -105,7 +103,8 @@ def _words(relation: Relation, given: Words, name: str) -> str | None:
     return by_name.get(relation.name.lower(), by_name.get(DEFAULT))
 
 
-def _asked(snapshot: Snapshot, catalog: Catalog, named: Csn | None, words: str | None, what: str) -> Asked | None:
+def _asked(snapshot: Snapshot, catalog: Catalog, named: Csn | None, name: str, words: str | None) -> Asked | None:
+    what = name.rpartition(".")[2]
     if named is not None:
         return Asked(min(named, snapshot.moment.csn), f"before csn {named}, as asked", True)
     period = parse_period(words) if words is not None else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -18,9 +17,6 @@ from rollview.query.select import select
 from rollview.results import StatementResult
 from rollview.sql.views import create_view, drop_view
 from rollview.tables import Transaction, is_dml, run_ddl
-
-if TYPE_CHECKING:
-    pass
 
 
 def run_statements(
@@ -98,7 +94,9 @@ def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> 
     if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
         return _drop_view(place, tree)
     place.recover()
-    return run_ddl(place.spark, place.data, place.catalog, tree, allow_unsafe=allow_unsafe)
+    return run_ddl(
+        place.spark, place.data, place.catalog, tree, lambda query: select(place, query, allow_unsafe=allow_unsafe)
+    )
 
 
 def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:
