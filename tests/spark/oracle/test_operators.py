@@ -69,14 +69,14 @@ SETS = {
 }
 
 
-def build(spark: SparkSession, root: Path, views: dict[str, str]) -> tuple[Warehouse, Model]:
-    """The views are created after the first commit; all of the history is committed."""
+def build(spark: SparkSession, root: Path, views: dict[str, str], said: str = "") -> tuple[Warehouse, Model]:
+    """Views are created after the first commit, with what is ``said`` of them; all of the history is committed."""
     warehouse, model = fresh(spark, root), Model(spark, TABLES)
     create_tables(warehouse, TABLES)
     commit(warehouse, model, 0)
     for name, query in views.items():
         model.views[name] = query
-        warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} {said} AS {query}")
     for place in range(1, len(HISTORY)):
         commit(warehouse, model, place)
     return warehouse, model
