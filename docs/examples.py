@@ -72,8 +72,11 @@ EXAMPLES = (
     Example(
         "whole", "subquery in an expression", "SELECT id FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)"
     ),
-    Example("whole", "IN, EXISTS", "SELECT id FROM customers WHERE id IN (SELECT customer FROM orders)"),
-    Example("whole", "EXCEPT, INTERSECT", "SELECT id FROM customers EXCEPT SELECT customer FROM orders"),
+    Example(
+        "whole",
+        "NOT IN, where NULL is possible",
+        "SELECT id FROM customers WHERE id NOT IN (SELECT customer FROM orders)",
+    ),
     Example("whole", "cube, rollup, grouping sets", "SELECT day, SUM(amount) AS s FROM orders GROUP BY ROLLUP (day)"),
     Example("whole", "generator", "SELECT id, EXPLODE(SPLIT(name, ' ')) AS word FROM customers"),
     Example("whole", "top-k", "SELECT id, amount FROM orders ORDER BY amount, id LIMIT 10"),
