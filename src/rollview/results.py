@@ -187,6 +187,21 @@ class Verification(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ValidTime(Result):
+    """For how long the rows that are shown are what the relation is: at every csn from ``first`` to ``through``, and at
+    every moment from ``since`` to before ``until``, told by commit times.
+
+    ``until``: the next commit that may change them, else now, which for a captured table is what its source is known to
+    have passed. ``since``: None where nothing was ever committed. Both are None if no moment is exactly these csns.
+    """
+
+    first: Csn
+    through: Csn
+    since: datetime | None
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class TableStatus(Result):
     """``rows``: None where none are kept, only changes."""
 
@@ -194,6 +209,7 @@ class TableStatus(Result):
     rows: int | None
     state_csn: Csn
     through: Csn
+    valid: ValidTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +235,7 @@ class ViewStatus(Result):
     commits_per_second_in: float | None = None
     commits_per_second_done: float | None = None
     catches_up_in_seconds: float | None = None
+    valid: ValidTime | None = None
 
 
 @dataclass(frozen=True, slots=True)

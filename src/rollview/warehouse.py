@@ -298,7 +298,11 @@ class Warehouse:
 
     def status(self) -> results.Status:
         """Where every table, view and source stands."""
-        return query.warehouse_status(self.catalog)
+        return query.warehouse_status(self.catalog, self._place.data)
+
+    def valid_time(self, name: str) -> results.ValidTime:
+        """For how long the rows that are published are what the table or view is, told by commit times."""
+        return relations.valid_time(self.catalog, self._place.data, self.snapshot(), name)
 
     def resolve(self, point: Point, *names: str) -> Csn:
         """The csn that a point means. ``latest`` is the newest, or as far as all of the named relations are complete; a

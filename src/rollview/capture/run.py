@@ -23,11 +23,11 @@ from rollview.core.order import Order
 from rollview.core.raised import unforeseen
 from rollview.core.states import SourceState
 from rollview.errors import RollviewError
-from rollview.evolve.plan import LayoutChange, LayoutPlan
+from rollview.evolve.plan import LayoutPlan
 from rollview.evolve.run import run_change
 from rollview.results import SourceCaptured
 from rollview.sources.boundary import as_error, named
-from rollview.sources.protocol import Source
+from rollview.sources.protocol import LayoutChange, Source
 
 Captured = CaptureProgress | RollviewError
 

@@ -6,7 +6,7 @@ Law: what is not in the catalog does not exist. Readers see one moment; writers 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -23,6 +23,7 @@ from rollview.catalog.values import (
     Identity,
     LeaseInfo,
     LedgerEntry,
+    Moment,
     Quarantined,
     Snapshot,
     SourcePosition,
@@ -127,6 +128,16 @@ class Catalog:
         """The newest csn that was given out by then; 0 before the first."""
         with self._database.read() as connection:
             return moments.read_csn_recorded_by(connection, moment)
+
+    def last_changes(self, relations: Collection[str], at: Csn) -> tuple[Moment, ...]:
+        """The last change of each of the relations up to a csn, with the time at which it counts as committed."""
+        with self._database.read() as connection:
+            return moments.read_last_changes(connection, relations, at)
+
+    def next_changes(self, relations: Collection[str], after: Csn) -> tuple[Moment, ...]:
+        """The first change of each of the relations after a csn."""
+        with self._database.read() as connection:
+            return moments.read_next_changes(connection, relations, after)
 
     def positions(self, csn: Csn) -> tuple[SourcePosition, ...]:
         """The TxnID vector of a csn: how far it covers each source."""

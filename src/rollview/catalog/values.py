@@ -126,8 +126,13 @@ class Relation:
         return Part.STATE not in self.pins or self.pins[Part.STATE].is_kept
 
     @property
-    def told_from(self) -> Csn:
-        """What came before cannot be told from the rows that are here."""
+    def shown(self) -> Pin | None:
+        """The pin of the rows that a reader sees: a view's extent, a table's state."""
+        return self.pins.get(Part.EXTENT) or self.pins.get(Part.STATE)
+
+    @property
+    def readable_from(self) -> Csn:
+        """The csn of the last full copy: rows before it cannot be read."""
         return max(self.replaced, default=0)
 
     def schema_at(self, csn: Csn) -> Schema:

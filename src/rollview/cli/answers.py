@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rollview.core.schema import Column
-from rollview.results import HeldTransaction, Result, SourceStatus, Verification, ViewCreated, plain
+from rollview.results import HeldTransaction, Result, SourceStatus, ValidTime, Verification, ViewCreated, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -120,20 +120,21 @@ class RelationDetail(Result):
     relation: Relation
     read_by: tuple[str, ...]
     folder: str
+    valid: ValidTime
 
     def to_json(self) -> dict[str, Any]:
         own: dict[str, Any] = plain(self.relation)
         own["schema"] = own["schema"]["columns"]
-        return own | {"read_by": plain(self.read_by), "folder": self.folder}
+        return own | {"read_by": plain(self.read_by), "folder": self.folder, "valid": plain(self.valid)}
 
 
 def list_relations(kind: Kind, relations: Iterable[Relation]) -> RelationList:
     return RelationList(kind, tuple(_line(relation) for relation in relations))
 
 
-def describe(snapshot: Snapshot, relation: Relation, folder: str) -> RelationDetail:
+def describe(snapshot: Snapshot, relation: Relation, folder: str, valid: ValidTime) -> RelationDetail:
     readers = tuple(reader.name for reader in snapshot.readers(relation.name))
-    return RelationDetail(relation, readers, folder)
+    return RelationDetail(relation, readers, folder, valid)
 
 
 def fetch(frame: DataFrame, limit: int | None) -> RowSet:
@@ -151,9 +152,7 @@ def _arrow_rows(frame: DataFrame) -> Iterator[tuple[Any, ...]]:
 
 
 def _line(relation: Relation) -> RelationLine:
-    from rollview.catalog import Part
-
-    pin = relation.pins.get(Part.EXTENT) or relation.pins.get(Part.STATE)
+    pin = relation.shown
     comment = relation.definition.comment if relation.definition else None
     rows, csn = (pin.rows if pin.is_kept else None, pin.through) if pin else (0, relation.created)
     return RelationLine(relation.name, len(relation.schema), rows, csn, relation.depends_on, comment)

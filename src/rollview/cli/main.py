@@ -26,6 +26,7 @@ app.add_typer(views.app, name="view")
 
 def _version(asked: bool) -> None:
     if asked:
+        # It takes as long to load as all else that the command line needs to say its version.
         from importlib import metadata
 
         typer.echo(f"rollview {metadata.version('rollview')}")

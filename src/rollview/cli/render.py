@@ -205,7 +205,7 @@ def _(answer: results.Status, to: TextOutput) -> None:
     if not answer.views:
         to.say("No views yet.")
         return
-    headings = ("view", "csn", "high-water mark", "stale by", "policy", "last refresh", "rows", "problem")
+    headings = ("view", "csn", "high-water mark", "valid", "stale by", "policy", "last refresh", "rows", "problem")
     to.table(headings, [_view_status(view) for view in answer.views], ("csn", "high-water mark", "rows"))
 
 
@@ -215,7 +215,8 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
     shown = f"{stale}{_catches_up(view)}" if view.staleness_commits else "fresh"
     problem = view.problem or ""
     told = problem if view.state in (ViewState.OK, ViewState.STOPPED) else f"{view.state}: {problem}"
-    return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, told)
+    valid = "" if view.valid is None else f"{view.valid.first}–{view.valid.through}"
+    return (view.name, view.csn, view.high_water_mark, valid, shown, view.policy, last, view.rows, told)
 
 
 def _catches_up(view: results.ViewStatus) -> str:
@@ -401,10 +402,18 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
     to.say(f"\nfolder   {answer.folder}")
     to.say(f"reads    {', '.join(relation.depends_on) or '–'}")
     to.say(f"read by  {', '.join(answer.read_by) or '–'}")
+    to.say(f"valid    {_valid(answer.valid)}")
     if relation.problem:
         to.say(f"problem  {relation.problem}", style="red")
     if relation.definition:
         to.say(f"\n{relation.definition.query}")
+
+
+def _valid(valid: results.ValidTime) -> str:
+    csns = f"csn {valid.first}" if valid.first == valid.through else f"csn {valid.first} to {valid.through}"
+    since = f" since {_time(valid.since)}" if valid.since is not None else ""
+    until = f" until {_time(valid.until)}" if valid.until is not None else ""
+    return f"{csns},{since}{until}" if since or until else csns
 
 
 def _marks(column: str, relation: Any) -> str:

@@ -19,33 +19,10 @@ from rollview.core.interval import Csn
 from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.core.states import ViewState
-from rollview.errors import SchemaChanged, UsageError
+from rollview.errors import UsageError
 from rollview.relations.plans import plan_of
-from rollview.sources.protocol import SourceTable
+from rollview.sources.protocol import LayoutChange, SourceTable
 from rollview.sources.settings import SourceSettings
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutChange:
-    """A table of a source, by the source's own name, is not what it was after the position that was read last.
-
-    ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now.
-    With neither the table cannot be read at all.
-    """
-
-    source: str
-    table: str
-    reason: str
-    gone: tuple[str, ...] = ()
-    unsure: tuple[str, ...] = ()
-
-    @classmethod
-    def told_by(cls, error: SchemaChanged) -> LayoutChange:
-        return cls(error.facts["source"], error.table, error.reason, error.gone, error.unsure)
-
-    def refused(self) -> SchemaChanged:
-        """As the error that stops the source, if nobody can follow the change."""
-        return SchemaChanged(self.source, self.table, self.reason, gone=self.gone, unsure=self.unsure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from pathlib import Path
 from rollview.catalog import Catalog, CatalogWriter, SourceRecord
 from rollview.core.interval import Csn
 from rollview.core.states import ViewState
-from rollview.evolve.plan import LayoutChange, LayoutPlan, plan_change, plan_widening, relation_of
+from rollview.evolve.plan import LayoutPlan, plan_change, plan_widening, relation_of
 from rollview.publish.own_copy import own_copy
 from rollview.relations.folders import delta_folder, state_folder
-from rollview.sources.protocol import SourceTable
+from rollview.sources.protocol import LayoutChange, SourceTable
 
 
 def run_change(catalog: Catalog, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:

@@ -1,7 +1,8 @@
 """The edge between a driver and everybody else.
 
 Law: whatever a driver raises is an error of its source, with a name: nothing that a source sends, and no mistake of a
-driver, reaches another source or ends a process. Errors that drivers tell in our own words pass as they are.
+driver, reaches another source or ends a process. Errors that drivers tell in our own words pass as they are; but that a
+table is not what it was is an answer to a reading, and leaves here as a value.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any
 
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.raised import told
-from rollview.errors import EnvironmentFault, RollviewError, SourceDown, Unreadable
+from rollview.errors import EnvironmentFault, RollviewError, SchemaChanged, SourceDown, Unreadable
 from rollview.sources.protocol import (
     Batch,
     Finding,
     FirstCopy,
     Health,
+    LayoutChange,
     Lender,
     Rows,
     Source,
@@ -108,9 +110,12 @@ class _Guarded:
 
         return guarded_rows
 
-    def read(self, after: str, limit: int) -> Batch:
+    def read(self, after: str, limit: int) -> Batch | LayoutChange:
         with named(self._name, after):
-            return self._source.read(after, limit)
+            try:
+                return self._source.read(after, limit)
+            except SchemaChanged as error:
+                return LayoutChange.of(error)
 
     def acknowledge(self, position: str) -> None:
         with named(self._name, position):

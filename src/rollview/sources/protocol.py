@@ -19,7 +19,7 @@ import pyarrow as pa
 from rollview.core.bad_row import BadRow
 from rollview.core.lent import Lent
 from rollview.core.schema import Constraints, Schema
-from rollview.errors import NotFound
+from rollview.errors import NotFound, SchemaChanged
 from rollview.sources.sections import Section
 from rollview.sources.settings import SourceSettings, TableSettings
 from rollview.sources.space import Space
@@ -117,6 +117,29 @@ class Batch:
     complete: bool = True
     memory: Mapping[str, Any] | None = None
     known: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChange:
+    """A table of a source, by the source's own name, is not what it was after the position that was read last.
+
+    ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now.
+    With neither the table cannot be read at all.
+    """
+
+    source: str
+    table: str
+    reason: str
+    gone: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, error: SchemaChanged) -> LayoutChange:
+        return cls(error.facts["source"], error.table, error.reason, error.gone, error.unsure)
+
+    def refused(self) -> SchemaChanged:
+        """As the error that stops the source, if nobody can follow the change."""
+        return SchemaChanged(self.source, self.table, self.reason, gone=self.gone, unsure=self.unsure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +250,10 @@ class Source(Protocol):
         """From here on the source keeps its changes for this attempt, beside what it keeps for the one that the memory
         names. What other attempts left is taken away first."""
 
-    def read(self, after: str, limit: int) -> Batch:
-        """The units of work after a position, about ``limit`` rows of them."""
+    def read(self, after: str, limit: int) -> Batch | LayoutChange:
+        """The units of work after a position, about ``limit`` rows of them; or that a table is not what it was, if
+        nothing comes before that. A driver raises SchemaChanged from wherever it finds that; whoever opens a source
+        gets the value (``boundary``)."""
 
     def acknowledge(self, position: str) -> None:
         """Everything up to here is durable; may be said again."""

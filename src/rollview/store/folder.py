@@ -17,6 +17,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from rollview.core import durable
+from rollview.core.lazy import lazy_module
 from rollview.core.lent import Lent
 from rollview.core.names import quoted
 from rollview.core.phases import phase
@@ -30,6 +31,11 @@ from rollview.types.arrow import arrow_schema, arrow_type, spark_schema, spark_t
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import functions as sf
+    from pyspark.sql.pandas import types as spark_arrow
+else:
+    sf = lazy_module("pyspark.sql.functions")
+    spark_arrow = lazy_module("pyspark.sql.pandas.types")
 
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _FOLDER = re.compile(r"s-[0-9a-f]{32}")
@@ -194,16 +200,12 @@ def _constant_sql(column: Column, constants: tuple[str, ...]) -> str:
 
 def frame(spark: SparkSession, rows: pa.Table, schema: Schema) -> DataFrame:
     """Few rows of this process as a DataFrame."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     typed = pa.schema(list(zip(schema.names, arrow_schema(schema).types, strict=True)))
-    return spark.createDataFrame(rows.cast(typed), from_arrow_schema(typed, prefer_timestamp_ntz=True))
+    return spark.createDataFrame(rows.cast(typed), spark_arrow.from_arrow_schema(typed, prefer_timestamp_ntz=True))
 
 
 def empty(spark: SparkSession, schema: Schema) -> DataFrame:
     """No rows, in a form that Spark's optimiser sees through."""
-    from pyspark.sql import functions as sf
-
     columns = [sf.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name) for c in schema]
     return spark.range(1).where(sf.lit(False)).select(*columns)
 
@@ -213,8 +215,6 @@ def opaque(spark: SparkSession, schema: Schema, name: str) -> DataFrame:
 
     Every column is an expression of its own, so that what reads one is never taken for what reads another.
     """
-    from pyspark.sql import functions as sf
-
     columns = (
         sf.raise_error(sf.lit(f"{name}.{c.name}")).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name)
         for c in schema

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from rollview.core.lent import Lent, UnlinkableError
-from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, Unreadable, UsageError
+from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable, UsageError
 from rollview.sources.delta.changes import changed_rows, version_of
 from rollview.sources.delta.files import (
     BadLogError,
@@ -123,7 +123,7 @@ class DeltaSource(LeavesNothing):
                 reached = [*seen[:place], seen[place] + 1, *seen[place + 1 :]]
                 try:
                     unit = self._unit(remote, reached[place], _position(reached))
-                except SchemaChanged:
+                except SourceStopped:
                     # What came before it is whole, and read by the layout that it had.
                     if not units:
                         raise
