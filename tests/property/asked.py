@@ -20,7 +20,12 @@ _JOINS = (
     ("c", "o"),
     ("c", "c"),
 )
-_ON = {("c", "p"): "{0}.pid = {1}.id", ("d", "c"): "{0}.cid = {1}.id", ("c", "o"): "{0}.x = {1}.a", ("c", "c"): "{0}.pid = {1}.pid"}
+_ON = {
+    ("c", "p"): "{0}.pid = {1}.id",
+    ("d", "c"): "{0}.cid = {1}.id",
+    ("c", "o"): "{0}.x = {1}.a",
+    ("c", "c"): "{0}.pid = {1}.pid",
+}
 _CALLS = ("COUNT(*)", "SUM({n})", "AVG({n})", "MIN({n})", "MAX({n})", "COUNT({n})", "VAR_POP({i})")
 
 
@@ -90,7 +95,11 @@ class Pairs:
             return Asked(tables, tuple(where), None, tuple(dict.fromkeys(outputs)))
         keys = [k for k in (view.keys or view.outputs[:2]) if _within(k, tables) and self.random.random() < 0.7]
         keys += [self._key(tables)] if self.random.random() < 0.1 else []
-        calls = [c for c in view.outputs if "(" in c and _within(c, tables) and self.random.random() < 0.8] if view.keys is not None else []
+        calls = (
+            [c for c in view.outputs if "(" in c and _within(c, tables) and self.random.random() < 0.8]
+            if view.keys is not None
+            else []
+        )
         calls += [self._call(tables)] if not calls or self.random.random() < 0.15 else []
         having = view.having if self.random.random() < 0.5 else None
         return Asked(tables, tuple(where), tuple(dict.fromkeys(keys)), tuple(dict.fromkeys((*keys, *calls))), having)
@@ -106,7 +115,9 @@ class Pairs:
     def _row_outputs(self, tables: tuple[str, ...]) -> list[str]:
         columns = [c for kind in ("int", "decimal", "text") for c in self._columns(tables, kind)]
         chosen = self.random.sample(columns, self.random.randint(1, len(columns)))
-        return [c if self.random.random() < 0.9 else f"{c} + 1" if not c.endswith(".w") else f"UPPER({c})" for c in chosen]
+        return [
+            c if self.random.random() < 0.9 else f"{c} + 1" if not c.endswith(".w") else f"UPPER({c})" for c in chosen
+        ]
 
     def _key(self, tables: tuple[str, ...]) -> str:
         column = self.random.choice(self._columns(tables, "int") + self._columns(tables, "text"))
@@ -120,7 +131,17 @@ class Pairs:
 
     def _condition(self, tables: tuple[str, ...]) -> str:
         column, value = self.random.choice(self._columns(tables, "int")), self.random.randint(0, 5)
-        forms = ("{c} > {v}", "{c} >= {v}", "{c} < {v}", "{v} <= {c}", "{c} = {v}", "{c} IN ({v}, {w})", "{c} IS NOT NULL", "{c} <> {v}", "{c} BETWEEN {v} AND {w}")
+        forms = (
+            "{c} > {v}",
+            "{c} >= {v}",
+            "{c} < {v}",
+            "{v} <= {c}",
+            "{c} = {v}",
+            "{c} IN ({v}, {w})",
+            "{c} IS NOT NULL",
+            "{c} <> {v}",
+            "{c} BETWEEN {v} AND {w}",
+        )
         return self.random.choice(forms).format(c=column, v=value, w=value + self.random.randint(0, 3))
 
     def _narrowed(self, condition: str) -> str:
@@ -130,7 +151,11 @@ class Pairs:
         if rest.startswith((">", "<")) and rest.split()[0] != "<>":
             sign, value = rest.split()
             return f"{column} {sign} {int(value) + self.random.choice((-1, 0, 1, 1 if sign[0] == '>' else -1))}"
-        return condition if rest == "IS NOT NULL" and self.random.random() < 0.5 else f"{column} = {self.random.randint(0, 5)}"
+        return (
+            condition
+            if rest == "IS NOT NULL" and self.random.random() < 0.5
+            else f"{column} = {self.random.randint(0, 5)}"
+        )
 
 
 def _within(text: str, tables: tuple[str, ...]) -> bool:

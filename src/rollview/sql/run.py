@@ -14,8 +14,8 @@ from rollview.algebra.unsafe import refuse_unsafe
 from rollview.errors import RollviewError, SqlError
 from rollview.evolve.needs import refuse_missing
 from rollview.publish.workplace import Workplace
-from rollview.query.select import select
 from rollview.results import StatementResult
+from rollview.routing import ask
 from rollview.sql.views import create_view, drop_view
 from rollview.tables import Transaction, is_dml, run_ddl
 
@@ -94,7 +94,7 @@ def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> 
         created = create_view(place, declare(tree))
         return StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
     if isinstance(tree, exp.Query):
-        return StatementResult("query", render(tree), rows=select(place, tree, allow_unsafe=allow_unsafe))
+        return StatementResult("query", render(tree), rows=ask(place, tree, allow_unsafe=allow_unsafe).rows)
     if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
         return _drop_view(place, tree)
     place.recover()
