@@ -1,7 +1,7 @@
 """The general mechanism for operators that are not linear: recompute for the affected keys, at each csn that touched
 them.
 
-Law (ARCHITECTURE, idea 4): let f be an operator that never mixes rows of different keys. For a key k touched at
+Law: let f be an operator that never mixes rows of different keys. For a key k touched at
 csns c1 < c2 < … of (a, b], with f_k(t) its result for k on the inputs at t:
 
     Δf = Σ_k Σ_i  [ f_k(ci) at ci ]  −  [ f_k(c(i-1)) at ci ],     c0 = a

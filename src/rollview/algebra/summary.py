@@ -1,6 +1,7 @@
 """A view whose top is GROUP BY with linear aggregates, or DISTINCT: kept as groups with accumulators.
 
-Law (summary delta, 000 /5 and 003 [8]): a group's accumulators at csn t are those at a plus the increments of (a, t].
+Law (summary delta, Beyer et al., *Immediate Propagate Deferred Apply*, section 5): a group's
+accumulators at csn t are those at a plus the increments of (a, t].
 The group is visible iff it has rows (a grand total always is). The view's rows are a projection and selection of the
 groups, so:
 
@@ -63,6 +64,8 @@ class Summary:
     accumulated: Accumulated
     outputs: tuple[Output, ...]
     having: tuple[exp.Expr, ...]
+    types: Mapping[str, str]
+    """Spark's, of the input's columns."""
 
     @property
     def sums(self) -> tuple[tuple[str, str], ...]:
@@ -96,7 +99,7 @@ def summarise(
     aggregate, outputs, having = top
     accumulated = accumulate(aggregate, types, results)
     key_types = tuple(types[key] for key in aggregate.keys)
-    return Summary(aggregate.input, aggregate.keys, key_types, accumulated, outputs, having)
+    return Summary(aggregate.input, aggregate.keys, key_types, accumulated, outputs, having, types)
 
 
 def visible(summary: Summary, groups: str, extra: tuple[str, ...] = ()) -> exp.Select:

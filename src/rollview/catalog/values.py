@@ -323,6 +323,31 @@ class LeaseInfo:
     expires: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class SubscriberRecord:
+    """Somebody outside who has the changes of a view up to ``position``.
+
+    ``full``: all rows at the position come first. ``offered``: where the batch ends that was handed out last.
+    ``warehouse``, ``folder`` and ``schema`` tell the history to which the position belongs, and ``token`` how often it
+    was begun anew. ``sink``: where changes are delivered to, a secret in it by reference; None for who pulls.
+    """
+
+    id: int
+    name: str
+    view: str
+    warehouse: str
+    folder: str
+    schema: Schema
+    token: str
+    position: Csn
+    full: bool
+    offered: Csn | None
+    sink: str | None
+    added: datetime
+    moved: datetime | None
+    problem: str | None
+
+
 def folded(name: str) -> str:
     """Names that differ only in case name the same relation, as in Spark."""
     return name.lower()

@@ -51,13 +51,14 @@ def parse_period(text: str) -> Period | None:
 @dataclass(frozen=True, slots=True)
 class Keep:
     """What the user gave up. ``prune_before`` and ``compress_before`` are csns named for this one time; ``needed`` are
-    tables of which only what views need has to be here."""
+    tables of which only what views need has to be here; ``overtake`` are subscribers that hold nothing this time."""
 
     retention: Words = None
     detail: Words = None
     prune_before: Csn | None = None
     compress_before: Csn | None = None
     needed: frozenset[str] = frozenset()
+    overtake: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,11 @@ class Asked:
 
 
 def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
-    words = _words(relation, keep.retention, RETENTION)
-    return _asked(snapshot, catalog, keep.prune_before, words, "retention")
+    return _asked(snapshot, catalog, keep.prune_before, RETENTION, _words(relation, keep.retention, RETENTION))
 
 
 def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
-    words = _words(relation, keep.detail, DETAIL)
-    return _asked(snapshot, catalog, keep.compress_before, words, "detail")
+    return _asked(snapshot, catalog, keep.compress_before, DETAIL, _words(relation, keep.detail, DETAIL))
 
 
 def check_words(words: Words) -> None:
@@ -95,7 +94,8 @@ def _words(relation: Relation, given: Words, name: str) -> str | None:
     return by_name.get(relation.name.lower(), by_name.get(DEFAULT))
 
 
-def _asked(snapshot: Snapshot, catalog: Catalog, named: Csn | None, words: str | None, what: str) -> Asked | None:
+def _asked(snapshot: Snapshot, catalog: Catalog, named: Csn | None, name: str, words: str | None) -> Asked | None:
+    what = name.rpartition(".")[2]
     if named is not None:
         return Asked(min(named, snapshot.moment.csn), f"before csn {named}, as asked", True)
     period = parse_period(words) if words is not None else None

@@ -13,8 +13,7 @@ from sqlglot import exp
 
 from rollview.algebra.expressions import column
 from rollview.core.names import same
-from rollview.matching.express import NotStored
-from rollview.matching.flat import Flat, Place
+from rollview.matching.flat import Flat, NotStored, Place
 from rollview.matching.match import Overlap
 
 _ONE_SPELLING = ("tinyint", "smallint", "int", "bigint", "string", "date")

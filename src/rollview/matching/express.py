@@ -7,15 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from rollview.matching.flat import NotStored
 from rollview.matching.normal import Normal
-
-
-class NotStored(Exception):
-    """The view does not store a column that the expression needs."""
-
-    def __init__(self, column: exp.Column) -> None:
-        super().__init__(f"it does not store {column.name}")
-        self.column = column
 
 
 @dataclass(frozen=True, slots=True)

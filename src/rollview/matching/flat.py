@@ -7,7 +7,8 @@ so that two queries can be compared condition by condition. What is not of this 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from sqlglot import exp
@@ -18,6 +19,14 @@ from rollview.algebra.operators.aggregate import Aggregate
 from rollview.algebra.operators.block import Block
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.summary import find_aggregate
+
+
+class NotStored(Exception):
+    """A view does not store a column that an expression needs."""
+
+    def __init__(self, column: exp.Column) -> None:
+        super().__init__(f"it does not store {column.name}")
+        self.column = column
 
 
 class NotFlat(Exception):
@@ -39,6 +48,17 @@ class Groups:
     keys: tuple[exp.Expr, ...]
     calls: tuple[exp.Expr, ...]
     having: tuple[exp.Expr, ...]
+    inputs: Mapping[str, exp.Expr] = field(default_factory=dict)
+    """What is grouped, by the names under which the calls see it."""
+
+    def rewritten(self, write: Callable[[exp.Expr], exp.Expr]) -> Groups:
+        """The same over other columns; ``inputs`` that cannot be written over them are left out."""
+        inputs: dict[str, exp.Expr] = {}
+        for name, value in self.inputs.items():
+            with suppress(NotStored):
+                inputs[name] = write(value)
+        keys, calls, having = (tuple(map(write, part)) for part in (self.keys, self.calls, self.having))
+        return Groups(keys, calls, having, inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +81,7 @@ class Flat:
 
         groups = self.groups
         if groups is not None:
-            groups = Groups(*(tuple(map(home, part)) for part in (groups.keys, groups.calls, groups.having)))
+            groups = groups.rewritten(home)
         return Flat(
             tuple(Place(aliases[place.alias], place.leaf) for place in self.places),
             tuple(map(home, self.where)),
@@ -91,6 +111,7 @@ def flatten(rel: Operator, expand: Expand = lambda name: None) -> Flat:
         tuple(values[key] for key in aggregate.keys),
         tuple(values[call.name] for call in aggregate.aggregates),
         tuple(map(over_groups, having)),
+        below.outputs,
     )
     return replace(below, outputs={output.name: over_groups(output.expression) for output in outputs}, groups=groups)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from rollview.algebra.accumulators import ROWS
+from rollview.algebra.accumulators import value_over
 from rollview.algebra.expressions import cast, column, identifiers, number
 from rollview.algebra.kinds import FLOATING, kinds_of_expression
 from rollview.algebra.operators.leaf import Leaf
@@ -110,10 +110,12 @@ class _Calls:
         assert summary is not None
         if place is not None:
             value = list(summary.accumulated.values.values())[place]
-        elif isinstance(call, exp.Count) and isinstance(call.this, exp.Star):
-            value = column(None, ROWS)
         else:
-            return None
+            over_input = self._over_input(call)
+            found = None if over_input is None else value_over(summary.accumulated, summary.types, over_input)
+            if found is None:
+                return None
+            value = found
         types = dict(summary.sums)
 
         def total(node: exp.Expr) -> exp.Expr:
@@ -126,6 +128,19 @@ class _Calls:
             return cast(exp.Coalesce(this=exp.Sum(this=kept), expressions=[zero]), types[node.name])
 
         return exp.Paren(this=value.copy().transform(total))
+
+    def _over_input(self, call: exp.Expr) -> exp.Expr | None:
+        """The call over the columns that the view groups; None if it does not group what the call is of."""
+        groups, final = self._overlap.flat.groups, self._overlap.final
+        assert groups is not None
+        inputs = [(column(None, name), final.of(value)) for name, value in groups.inputs.items()]
+
+        def seen(node: exp.Expr) -> exp.Expr:
+            wanted = final.of(node)
+            return next((name.copy() for name, value in inputs if value == wanted), node)
+
+        written = call.copy().transform(seen)
+        return None if any(one.table for one in written.find_all(exp.Column)) else written
 
     def _shown(self, call: exp.Expr) -> exp.Expr | None:
         place, groups = self._place(call), self._overlap.flat.groups

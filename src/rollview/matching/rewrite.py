@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from rollview.algebra.expressions import all_of, named, select, table
-from rollview.matching.express import NotStored
-from rollview.matching.flat import Flat
+from rollview.matching.flat import Flat, NotStored
 from rollview.matching.grouped import from_groups
 from rollview.matching.match import Answering, NoMatch, Overlap, overlaps
 from rollview.matching.rows import from_rows

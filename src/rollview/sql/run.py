@@ -20,7 +20,7 @@ from rollview.sql.views import create_view, drop_view
 from rollview.tables import Transaction, is_dml, run_ddl
 
 if TYPE_CHECKING:
-    pass
+    from pyspark.sql import DataFrame
 
 
 def run_statements(
@@ -94,11 +94,17 @@ def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> 
         created = create_view(place, declare(tree))
         return StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
     if isinstance(tree, exp.Query):
-        return StatementResult("query", render(tree), rows=ask(place, tree, allow_unsafe=allow_unsafe).rows)
+        return StatementResult("query", render(tree), rows=_rows(place, tree, allow_unsafe))
     if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
         return _drop_view(place, tree)
     place.recover()
-    return run_ddl(place.spark, place.data, place.catalog, tree, allow_unsafe=allow_unsafe)
+    return run_ddl(place.spark, place.data, place.catalog, tree, lambda query: _rows(place, query, allow_unsafe))
+
+
+def _rows(place: Workplace, query: exp.Query, allow_unsafe: bool) -> DataFrame:
+    rows = ask(place, query, allow_unsafe=allow_unsafe).rows
+    assert rows is not None
+    return rows
 
 
 def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:
