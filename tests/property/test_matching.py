@@ -14,7 +14,7 @@ from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.pieces import TablePiece
 from rollview.algebra.view import Mode, ViewPlan
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.matching import Answering, NoMatch, NotFlat, Rewritten, flatten, rewritings
+from rollview.matching import Answering, NoMatch, NotFlat, RewrittenQuery, flatten, rewritings
 from tests.property.asked import Asked, Pairs
 from tests.property.duck import Duck, canonical, in_duckdb, quoted
 from tests.property.histories import random_history
@@ -54,7 +54,7 @@ def rows(duck: Duck, text: str) -> Counter[tuple[object, ...]]:
     return Counter(canonical(row) for row in duck.run(text))
 
 
-def over_tables(rewritten: Rewritten) -> str:
+def over_tables(rewritten: RewrittenQuery) -> str:
     query = rewritten.query
     for table in query.find_all(type(query.args["from_"].this)):
         if table.name in {known.name for known in KEYED}:
@@ -86,7 +86,7 @@ def answered(seed: int) -> int:
     return len(found)
 
 
-def matched(duck: Duck, plan: ViewPlan, query: Asked) -> tuple[Asked, ViewPlan, Rewritten] | None:
+def matched(duck: Duck, plan: ViewPlan, query: Asked) -> tuple[Asked, ViewPlan, RewrittenQuery] | None:
     wanted = duck.compile("q", query.text)
     if wanted.outline.rel is None:
         return None

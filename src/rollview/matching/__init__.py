@@ -6,6 +6,6 @@ tables.
 
 from rollview.matching.flat import Flat, NotFlat, flatten
 from rollview.matching.match import Answering, NoMatch
-from rollview.matching.rewrite import Rewritten, rewrite, rewritings, written
+from rollview.matching.rewrite import RewrittenQuery, rewrite, rewritings, written
 
-__all__ = ["Answering", "Flat", "NoMatch", "NotFlat", "Rewritten", "flatten", "rewrite", "rewritings", "written"]
+__all__ = ["Answering", "Flat", "NoMatch", "NotFlat", "RewrittenQuery", "flatten", "rewrite", "rewritings", "written"]

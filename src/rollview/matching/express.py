@@ -12,7 +12,7 @@ from rollview.matching.normal import Normal
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredValues:
     """Expressions that can be read off a view, by their normal form there; columns of other places stay as they are."""
 
     known: Mapping[exp.Expr, exp.Expr]
@@ -21,7 +21,7 @@ class Stored:
     """Aliases of places that are read beside the view."""
 
     @classmethod
-    def of(cls, held: Iterable[tuple[exp.Expr, exp.Column]], normal: Normal, free: frozenset[str]) -> Stored:
+    def of(cls, held: Iterable[tuple[exp.Expr, exp.Column]], normal: Normal, free: frozenset[str]) -> StoredValues:
         return cls({normal.of(expression): place for expression, place in held}, normal, free)
 
     def write(

@@ -16,7 +16,7 @@ from rollview.algebra.expressions import cast, column, identifiers, number
 from rollview.algebra.kinds import FLOATING, kinds_of_expression
 from rollview.algebra.operators.leaf import Leaf
 from rollview.matching.back import Held, with_fetched
-from rollview.matching.express import Stored
+from rollview.matching.express import StoredValues
 from rollview.matching.flat import Flat, Groups, Place
 from rollview.matching.match import NoMatch, Overlap
 
@@ -57,7 +57,7 @@ def _over(overlap: Overlap, alias: str, held: Held, free: frozenset[str]) -> Fla
     query, groups, ours = overlap.query, overlap.query.groups, overlap.flat.groups
     assert groups is not None
     assert ours is not None
-    below, above = (Stored.of(held, normal, free) for normal in (overlap.own, overlap.final))
+    below, above = (StoredValues.of(held, normal, free) for normal in (overlap.own, overlap.final))
     same = not free and {overlap.final.of(key) for key in ours.keys} <= {overlap.final.of(key) for key in groups.keys}
     if overlap.view.summary is None and ours.having and not (same and _asks_as_much(overlap)):
         raise NoMatch("its HAVING leaves out groups that are asked for")
@@ -87,7 +87,7 @@ def _asks_as_much(overlap: Overlap) -> bool:
 class _Calls:
     """Aggregate calls of the query, over what the view keeps of its groups. ``same``: its groups are the query's."""
 
-    def __init__(self, overlap: Overlap, alias: str, keys: Stored, same: bool) -> None:
+    def __init__(self, overlap: Overlap, alias: str, keys: StoredValues, same: bool) -> None:
         self._overlap, self._alias, self._keys, self._same = overlap, alias, keys, same
 
     def write(self, call: exp.Expr) -> exp.Expr:

@@ -18,7 +18,7 @@ GROUPS_SUFFIX = "@groups"
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewrittenQuery:
     """A query that reads stored views; ``how``: for each of them in words."""
 
     flat: Flat
@@ -33,13 +33,13 @@ class Rewritten:
         return written(self.flat)
 
 
-def rewritings(query: Flat, view: Answering, number: int = 0) -> Iterator[Rewritten]:
+def rewritings(query: Flat, view: Answering, number: int = 0) -> Iterator[RewrittenQuery]:
     """Every way in which the view answers a part of the query; raises ``NoMatch`` with the reason if there is none."""
     alias, refused = f"v{number}", None
     for overlap in overlaps(query, view):
         try:
             flat = from_rows(overlap, alias) if view.flat.groups is None else from_groups(overlap, alias)
-            yield Rewritten(flat, {view.name: _how(overlap, flat)})
+            yield RewrittenQuery(flat, {view.name: _how(overlap, flat)})
             return
         except (NotStored, NoMatch) as refusal:
             refused = refused or NoMatch(str(refusal))
@@ -58,9 +58,9 @@ def _how(overlap: Overlap, flat: Flat) -> str:
     return ", ".join(said) or "as it is"
 
 
-def rewrite(query: Flat, views: Sequence[Answering]) -> tuple[Rewritten, dict[str, str]]:
+def rewrite(query: Flat, views: Sequence[Answering]) -> tuple[RewrittenQuery, dict[str, str]]:
     """The query over the first of the views that answers it, then others for what is left; and why others do not."""
-    made, reasons = Rewritten(query, {}), dict[str, str]()
+    made, reasons = RewrittenQuery(query, {}), dict[str, str]()
     for number, view in enumerate(views):
         try:
             found = next(rewritings(made.flat, view, number), None)
@@ -68,7 +68,7 @@ def rewrite(query: Flat, views: Sequence[Answering]) -> tuple[Rewritten, dict[st
             reasons[view.name] = str(refusal)
             continue
         if found is not None:
-            made = Rewritten(found.flat, {**made.how, **found.how})
+            made = RewrittenQuery(found.flat, {**made.how, **found.how})
     return made, reasons
 
 

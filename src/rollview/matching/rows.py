@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rollview.algebra.expressions import column
 from rollview.matching.back import Held, with_fetched
-from rollview.matching.express import Stored
+from rollview.matching.express import StoredValues
 from rollview.matching.flat import Flat, Place
 from rollview.matching.match import Overlap
 
@@ -22,7 +22,7 @@ def from_rows(overlap: Overlap, alias: str) -> Flat:
 
 def _over(overlap: Overlap, alias: str, held: Held, free: frozenset[str]) -> Flat:
     query = overlap.query
-    below, above = (Stored.of(held, normal, free) for normal in (overlap.own, overlap.final))
+    below, above = (StoredValues.of(held, normal, free) for normal in (overlap.own, overlap.final))
     groups = None if query.groups is None else query.groups.rewritten(above.write)
     return Flat(
         (Place(alias, overlap.view.leaf), *overlap.others),

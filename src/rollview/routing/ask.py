@@ -21,7 +21,7 @@ from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer
-from rollview.routing.cost import Way
+from rollview.routing.cost import WayToRead
 from rollview.routing.question import Question
 from rollview.routing.residual import ResidualReader
 from rollview.routing.route import Route, Wish, route
@@ -46,7 +46,7 @@ def ask(
     tree = _query(query)
     found = _route(place, tree, as_of, max_staleness, rewrite)
     reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
-    again = frozenset(one.relation for one in found.readings if one.way is Way.RECOMPUTED)
+    again = frozenset(one.relation for one in found.readings if one.way is WayToRead.RECOMPUTED)
 
     def read(name: str) -> DataFrame:
         relation = reader.snapshot.get(name).name

@@ -26,7 +26,7 @@ ROWS_PER_CHANGE = 4.0
 """Following a change costs about as much as reading so many rows."""
 
 
-class Way(StrEnum):
+class WayToRead(StrEnum):
     ROWS = "rows"
     EXTENT = "extent"
     WITH_DELTA = "extent ± delta"
@@ -35,11 +35,11 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RelationCost:
     """One relation at one csn: how, and for how long."""
 
     relation: str
-    way: Way
+    way: WayToRead
     seconds: float
 
 
@@ -49,7 +49,7 @@ class Costs:
     root: Path
     changes_of: ChangesOf
 
-    def reading(self, name: str, at: Csn) -> Reading:
+    def reading(self, name: str, at: Csn) -> RelationCost:
         """The cheapest way. Raises ``OutOfReach``."""
         relation = self.snapshot.get(name)
         mark = high_water_mark(self.snapshot, relation)
@@ -59,18 +59,18 @@ class Costs:
         stale, again = self._residual(relation, mark, at), self._recomputed(relation, at)
         return min((one for one in (stale, again) if one is not None), key=lambda one: one.seconds)
 
-    def all(self, names: Sequence[str], at: Csn) -> tuple[Reading, ...] | None:
+    def all(self, names: Sequence[str], at: Csn) -> tuple[RelationCost, ...] | None:
         """None if one of them cannot be read there."""
         try:
             return tuple(self.reading(name, at) for name in names)
         except OutOfReach:
             return None
 
-    def _stored(self, relation: Relation, at: Csn) -> Reading:
+    def _stored(self, relation: Relation, at: Csn) -> RelationCost:
         rows, changes = self._size(relation, at)
         is_view = relation.kind is RelationKind.VIEW
-        way = Way.ROWS if not is_view else Way.WITH_DELTA if changes else Way.EXTENT
-        return Reading(relation.name, way, PLANNING_SECONDS + (rows + 2 * changes) / ROWS_PER_SECOND)
+        way = WayToRead.ROWS if not is_view else WayToRead.WITH_DELTA if changes else WayToRead.EXTENT
+        return RelationCost(relation.name, way, PLANNING_SECONDS + (rows + 2 * changes) / ROWS_PER_SECOND)
 
     def _size(self, relation: Relation, at: Csn) -> tuple[int, int]:
         hidden = plan_of(self.snapshot, relation).hidden if relation.kind is RelationKind.VIEW else None
@@ -78,7 +78,7 @@ class Costs:
         way = Interval(min(stored.snapshot_csn, at), max(stored.snapshot_csn, at))
         return stored.pins[stored.snapshot_part].rows, sum(file.rows for file in delta_files(stored, way))
 
-    def _residual(self, relation: Relation, mark: Csn, at: Csn) -> Reading | None:
+    def _residual(self, relation: Relation, mark: Csn, at: Csn) -> RelationCost | None:
         plan = plan_of(self.snapshot, relation)
         check_reachable(self.snapshot, relation, mark)
         tables = self.snapshot.tables_below(relation)
@@ -91,12 +91,12 @@ class Costs:
             return None
         states = sum(self._size(self.snapshot.get(table), mark)[0] for table in tables) if _reads_states(plan) else 0
         seconds = PLANNING_SECONDS * 4 + (ROWS_PER_CHANGE * changes + states) / ROWS_PER_SECOND
-        return Reading(relation.name, Way.WITH_RESIDUAL, stored.seconds + seconds)
+        return RelationCost(relation.name, WayToRead.WITH_RESIDUAL, stored.seconds + seconds)
 
-    def _recomputed(self, relation: Relation, at: Csn) -> Reading:
+    def _recomputed(self, relation: Relation, at: Csn) -> RelationCost:
         tables = self.snapshot.tables_below(relation)
         readings = [self.reading(table, at) for table in tables]
-        return Reading(relation.name, Way.RECOMPUTED, JOB_SECONDS + 2 * sum(one.seconds for one in readings))
+        return RelationCost(relation.name, WayToRead.RECOMPUTED, JOB_SECONDS + 2 * sum(one.seconds for one in readings))
 
 
 def _reads_states(plan: ViewPlan) -> bool:

@@ -14,13 +14,13 @@ from rollview.catalog import Catalog, Part, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.states import Rewrite
 from rollview.errors import OutOfReach, UsageError
-from rollview.matching import Answering, NoMatch, Rewritten, rewrite, rewritings
+from rollview.matching import Answering, NoMatch, RewrittenQuery, rewrite, rewritings
 from rollview.matching.rewrite import GROUPS_SUFFIX
 from rollview.publish.workplace import Workplace
 from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.results import Considered
-from rollview.routing.cost import JOB_SECONDS, Costs, Reading
+from rollview.routing.cost import JOB_SECONDS, Costs, RelationCost
 from rollview.routing.question import NotCompared, Question, question
 from rollview.routing.staleness import Staleness, oldest_allowed
 from rollview.routing.views import answering, expanding
@@ -36,8 +36,8 @@ class Route:
     csn: Csn
     newest: Csn
     asked: Question | None
-    rewritten: Rewritten | None
-    readings: tuple[Reading, ...]
+    rewritten: RewrittenQuery | None
+    readings: tuple[RelationCost, ...]
     considered: tuple[Considered, ...]
     read_tables: frozenset[str] = frozenset()
     """All tables that the answer rests on."""
