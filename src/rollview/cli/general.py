@@ -171,6 +171,25 @@ def refresh(
     run.output.show(Profile(answer.csn, answer.views) if profile else answer)
 
 
+@command(app, "propagate")
+def propagate(
+    run: Invocation,
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", "-s", help="Only these views: v, +v with what it reads, v+ with what reads it."),
+    ] = None,
+    to: Annotated[str, typer.Option("--to", help="Propagate up to this csn or time.")] = "latest",
+) -> None:
+    """Make the changes of views only; what they show stays as it is until 'refresh' or 'view roll' applies them.
+
+    Example: rollview propagate --select revenue_by_state
+    """
+    point = run.point(to).at
+    with run.warehouse() as warehouse, run.working("Propagating") as working:
+        answer = warehouse.propagate(tuple(select or ()), to=point, on_progress=working.tell)
+    run.output.show(answer)
+
+
 @command(app, "status")
 def status(run: Invocation) -> None:
     """Show the views: csn, high-water mark, staleness, policy, last refresh. Starts no Spark."""

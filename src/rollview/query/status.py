@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from rollview.catalog import Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
 from rollview.core.states import ViewState
+from rollview.publish.workplace import Workplace
 from rollview.query.pace import pace
 from rollview.relations.valid_time import valid_time
 from rollview.results import (
@@ -28,19 +27,15 @@ from rollview.results import (
 )
 
 
-def warehouse_status(catalog: Catalog, root: Path) -> Status:
-    snapshot = catalog.snapshot()
-    valid = {name: valid_time(catalog, root, snapshot, name) for name in snapshot.relations}
+def warehouse_status(place: Workplace) -> Status:
+    catalog, snapshot = place.catalog, place.snapshot()
     steps = catalog.last_steps()
     lacking = missing(catalog.quarantine())
     return Status(
         snapshot.moment.csn,
         snapshot.moment.time,
-        tuple(replace(_table(snapshot, table), valid=valid[table.name]) for table in snapshot.tables()),
-        tuple(
-            replace(_view(catalog, snapshot, view, steps.get(view.name), lacking), valid=valid[view.name])
-            for view in snapshot.views()
-        ),
+        tuple(_table(place, snapshot, table) for table in snapshot.tables()),
+        tuple(_view(place, snapshot, view, steps.get(view.name), lacking) for view in snapshot.views()),
         sources(catalog),
         held(catalog),
         CatalogRows(*catalog.row_counts()),
@@ -119,20 +114,21 @@ def _held(part: HeldPart, limit: str | None, now: datetime) -> HeldTransaction:
     return HeldTransaction(part.global_id, part.source, part.missing, part.since, seconds, overdue, part.decision)
 
 
-def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
+def _table(place: Workplace, snapshot: Snapshot, table: Relation) -> TableStatus:
     state, delta = table.pins[Part.STATE], table.pins.get(Part.DELTA)
     return TableStatus(
         table.name,
         state.rows if state.is_kept else None,
         state.through,
         delta.through if delta is not None else snapshot.moment.csn,
+        valid_time(place.catalog, place.data, snapshot, table.name),
     )
 
 
 def _view(
-    catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None, lacking: Mapping[str, int]
+    place: Workplace, snapshot: Snapshot, view: Relation, step: Step | None, lacking: Mapping[str, int]
 ) -> ViewStatus:
-    extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
+    catalog, extent, delta = place.catalog, view.pins[Part.EXTENT], view.pins[Part.DELTA]
     missed = _missed_commits(
         catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn))
     )
@@ -143,7 +139,7 @@ def _view(
         high_water_mark=delta.through,
         staleness_commits=len(missed),
         staleness_seconds=max(0.0, (datetime.now(UTC) - min(missed.values())).total_seconds()) if missed else 0.0,
-        policy=_policy(view),
+        policy=place.policies.of(snapshot, view),
         rows=extent.rows,
         last_refresh=step.finished if step is not None else None,
         last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
@@ -152,6 +148,7 @@ def _view(
         commits_per_second_in=how_fast.came if how_fast else None,
         commits_per_second_done=how_fast.done if how_fast else None,
         catches_up_in_seconds=how_fast.catches_up_in if how_fast else None,
+        valid=valid_time(catalog, place.data, snapshot, view.name),
     )
 
 
@@ -182,10 +179,6 @@ def missing(kept: Iterable[Quarantined]) -> dict[str, int]:
     for (relation, _), count in sums.items():
         lacking[relation] += max(0, count)
     return dict(+lacking)
-
-
-def _policy(view: Relation) -> str:
-    return view.definition.properties.get("rollview.policy", "dpda") if view.definition is not None else "dpda"
 
 
 def _missed_commits(catalog: Catalog, snapshot: Snapshot, view: Relation, interval: Interval) -> dict[int, datetime]:

@@ -14,6 +14,7 @@ from rollview.core.order import Order
 from rollview.core.raised import unforeseen
 from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
+from rollview.publish.following import Following
 from rollview.results import Captured, Refreshed
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, ViewGroup, paced
@@ -38,12 +39,14 @@ class Crew:
         fold: Callable[[], None],
         schedule: Words,
         interval: float,
+        following: Following | None = None,
     ) -> None:
         self._catalog = catalog
         self._root = root
         self._order = order
         self._refresh = refresh
         self._fold = fold
+        self._following = following
         self._turns = Turns(catalog, schedule, every(interval))
 
     def due_sources(self) -> Sequence[Group]:
@@ -70,7 +73,7 @@ class Crew:
 
     def capture(self, names: Group) -> Captured:
         try:
-            done = run_group(self._catalog, self._root, names, self._order, 0.0)
+            done = run_group(self._catalog, self._root, names, self._order, 0.0, self._following)
             return Captured(self._catalog.snapshot().moment.csn, done)
         finally:
             self._turns.captured(names)
