@@ -59,6 +59,9 @@ warehouse: .rollview
 # continuous or manual; one for all, or by name.
 # schedule: {default: every 10 seconds, bank: continuous}
 
+# When it propagates views besides refreshing them, in the same words.
+# propagate: {default: manual, revenue: continuous}
+
 # When views are propagated and applied: snapshot (recomputed when asked), immediate (both in the commit), ipda
 # (propagated in the commit, applied later) or dpda (both later). One for all, by name, or for all views over some
 # tables. A view's own property rollview.policy wins.

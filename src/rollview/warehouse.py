@@ -268,14 +268,20 @@ class Warehouse:
         return capture.decide(self._place, global_id, choice)
 
     def run(
-        self, interval: float, stop: threading.Event, rounds: int | None = None, schedule: Words = None
+        self,
+        interval: float,
+        stop: threading.Event,
+        rounds: int | None = None,
+        schedule: Words = None,
+        propagate: Words = None,
     ) -> Iterator[results.Captured | results.Refreshed | RollviewError]:
         """Capture and refresh as each source and view asks until ``stop`` is set; what was done, and what went wrong.
 
-        ``schedule``: their cadences in words, for one or by name; ``interval``: seconds, for those that have none.
+        ``schedule``: their cadences in words, for one or by name; ``propagate``: those of views that are propagated by
+        themselves as well; ``interval``: seconds, for those that have none.
         ``rounds``: everything so many times, whatever its cadence.
         """
-        return scheduling.run_until(self._place, interval, stop, rounds, schedule)
+        return scheduling.run_until(self._place, interval, stop, rounds, schedule, propagate)
 
     def resnapshot(
         self, name: str, *, widen: bool = False, settings: SourceSettings | None = None

@@ -67,7 +67,7 @@ def checked_name(name: str, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Altered:
+class AlteredView:
     """``ALTER MATERIALIZED VIEW name SET TBLPROPERTIES (…)``."""
 
     name: str
@@ -78,7 +78,7 @@ def is_view_change(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Alter) and tree.args.get("kind") == "MATERIALIZED VIEW"
 
 
-def altered(tree: exp.Expr) -> Altered:
+def altered(tree: exp.Expr) -> AlteredView:
     name, actions = relation_name(tree.this, "view"), tree.args.get("actions") or []
     given = [item for action in actions if isinstance(action, exp.AlterSet) for item in _set_by(action)]
     if len(actions) != 1 or not given or tree.args.get("exists"):
@@ -86,7 +86,7 @@ def altered(tree: exp.Expr) -> Altered:
             f"ALTER MATERIALIZED VIEW '{name}': only SET TBLPROPERTIES is supported.",
             hint="To change its query, write CREATE OR REPLACE MATERIALIZED VIEW.",
         )
-    return Altered(name, {item.this.name: item.args["value"].name for item in given})
+    return AlteredView(name, {item.this.name: item.args["value"].name for item in given})
 
 
 def _set_by(action: exp.AlterSet) -> list[exp.Property]:

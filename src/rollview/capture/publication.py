@@ -23,7 +23,7 @@ from rollview.catalog import Catalog, CatalogWriter, ChangeCount, Lease, NewUnit
 from rollview.core.interval import Csn, Interval
 from rollview.core.raised import unforeseen
 from rollview.errors import BadValue, LostLease, RollviewError, Unreadable
-from rollview.publish.following import Followers, Following, NobodyFollows, Upcoming, as_published
+from rollview.publish.following import Following, NobodyFollows, Taken, Upcoming, as_published
 from rollview.publish.step import Along, LoggedVersion, NewVersion, RunningStep, Shown, recorded
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.boundary import as_error
@@ -135,28 +135,26 @@ class _Publishing:
         self._count(ready.settled)
         _close_spools(entries)
 
-    def _take(self, tables: Sequence[str], stack: ExitStack) -> _Taken:
+    def _take(self, tables: tuple[str, ...], stack: ExitStack) -> Taken:
         """Views that others hold are not waited for long, and what is wrong with views is not the source's concern."""
         try:
-            followers = self._following.followers(self._catalog.snapshot(), tables, strict=False)
-            if not followers.views:
-                return _Taken(tables)
-            things = (*_leases(tables), *followers.leases)
-            return _Taken(tables, followers, stack.enter_context(self._catalog.lease(*things, wait=_PATIENCE)))
+            taken = Taken(tables, self._following.followers(self._catalog.snapshot(), tables, strict=False))
+            if not taken.followers.views:
+                return taken
+            return replace(taken, lease=stack.enter_context(self._catalog.lease(*taken.all, wait=_PATIENCE)))
         except RollviewError as error:
             _log.warning("no view follows the capture of %s: %s", ", ".join(tables), error.message)
-            return _Taken(tables)
+            return Taken(tables)
 
     def _prepare(
-        self, taken: _Taken, names: Mapping[Remote, str], entries: Sequence[Entry], stack: ExitStack
-    ) -> tuple[_Ready, Lease]:
+        self, taken: Taken, names: Mapping[Remote, str], entries: Sequence[Entry], stack: ExitStack
+    ) -> tuple[_LoggedEntries, Lease]:
         """What views have to compute is done before the clock is held; once more if another got the csn meanwhile."""
         ready = None
         try:
             if taken.lease is not None:
                 ready = self._logged(taken, taken.lease, names, entries)
-            things = ("commit",) if taken.lease is not None else ("commit", *_leases(taken.tables))
-            lease = stack.enter_context(self._catalog.lease(*things))
+            lease = stack.enter_context(self._catalog.lease(*taken.remaining))
             if ready is None or ready.interval.after != self._catalog.snapshot().moment.csn:
                 left, ready = ready, None
                 if left is not None:
@@ -168,19 +166,21 @@ class _Publishing:
             raise
         return ready, lease
 
-    def _logged(self, taken: _Taken, lease: Lease, names: Mapping[Remote, str], entries: Sequence[Entry]) -> _Ready:
+    def _logged(
+        self, taken: Taken, lease: Lease, names: Mapping[Remote, str], entries: Sequence[Entry]
+    ) -> _LoggedEntries:
         snapshot = self._catalog.snapshot()
         relations = {remote: snapshot.get(name) for remote, name in names.items()}
         sifted = [self._sifted(entry, relations) for entry in entries]
         settled = _settled(self._root, relations, sifted, snapshot.moment.csn + 1)
         interval = Interval(snapshot.moment.csn, snapshot.moment.csn + len(settled.entries))
         if not settled.entries:
-            return _Ready(settled, sifted, interval)
+            return _LoggedEntries(settled, sifted, interval)
         step, new, logged = self._write(lease, settled, interval)
-        ready = _Ready(settled, sifted, interval, step, new, logged)
+        ready = _LoggedEntries(settled, sifted, interval, step, new, logged)
         return replace(ready, along=self._along(taken, lease, snapshot, ready))
 
-    def _along(self, taken: _Taken, lease: Lease, snapshot: Snapshot, ready: _Ready) -> Along:
+    def _along(self, taken: Taken, lease: Lease, snapshot: Snapshot, ready: _LoggedEntries) -> Along:
         if taken.lease is None:
             return Along()
         shown = as_published(snapshot, ready.interval.through, ready.shown)
@@ -237,7 +237,7 @@ class _Publishing:
             step.computed()
             return step, new, step.log(new, {"csn": str(interval.through)})
 
-    def _show(self, taken: _Taken, lease: Lease, ready: _Ready, ends: Ends) -> None:
+    def _show(self, taken: Taken, lease: Lease, ready: _LoggedEntries, ends: Ends) -> None:
         if ready.step is None:
             self._advance(ends, ready.entries)
             return
@@ -271,16 +271,7 @@ class _Publishing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
-    """The tables of a publication, what follows it, and the lease on both; None if nothing follows."""
-
-    tables: Sequence[str]
-    followers: Followers = Followers()
-    lease: Lease | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
+class _LoggedEntries:
     """Entries that are logged, to get the csns of the interval. Without a ``step`` they change nothing."""
 
     settled: Settled
@@ -307,10 +298,6 @@ class _Ready:
         self.along.give_up()
         if self.step is not None:
             self.step.give_up()
-
-
-def _leases(tables: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"relation:{name}" for name in tables)
 
 
 def _settled(root: Path, relations: Mapping[Remote, Relation], entries: Sequence[Entry], csn: Csn) -> Settled:

@@ -118,12 +118,13 @@ def run_(
     """Capture the sources and refresh the views, each as it asks, until SIGTERM or Ctrl-C.
 
     What says nothing else has its turn every --interval seconds. 'schedule' in rollview.yaml and the view property
-    'rollview.schedule' say: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual. What has begun
-    is finished before it stops. What fails is told, and tried again after longer and longer. Several may run at once.
+    'rollview.schedule' say: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual; 'propagate' and
+    'rollview.propagate' say it of propagation alone. What has begun is finished before it stops. What fails is told,
+    and tried again after longer and longer. Several may run at once.
     """
-    cadences = run.project().config.schedule
+    told = run.project().config
     with run.warehouse() as warehouse, schedule.stopping() as stop:
-        for event in warehouse.run(interval, stop, rounds or None, cadences):
+        for event in warehouse.run(interval, stop, rounds or None, told.schedule, told.propagate):
             show_event(run, event)
             sys.stdout.flush()
 

@@ -25,9 +25,28 @@ class Followers:
     views: tuple[str, ...] = ()
     needed: frozenset[str] = frozenset()
 
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The tables of a commit, what follows it, and the lease on both; None if nothing follows it now."""
+
+    tables: tuple[str, ...]
+    followers: Followers = Followers()
+    lease: Lease | None = None
+
     @property
-    def leases(self) -> tuple[str, ...]:
-        return tuple(f"relation:{view}" for view in self.views)
+    def remaining(self) -> tuple[str, ...]:
+        """What is still to be leased when the clock is to be held."""
+        return ("commit",) if self.lease is not None else ("commit", *_leases(self.tables))
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """What is to be leased before the views compute anything."""
+        return (*_leases(self.tables), *_leases(self.followers.views))
+
+
+def _leases(relations: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"relation:{name}" for name in relations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from rollview.relations.plans import plan_of
 from rollview.relations.points import Point, recorded_by, resolve
 from rollview.results import Maintained, Progress, Refreshed, Rolled
 from rollview.schedule.cadence import Words
-from rollview.schedule.crew import Crew, run_rounds
+from rollview.schedule.crew import Crew, OwnPropagation, run_rounds
 from rollview.schedule.daemon import Event, work
 from rollview.schedule.refresh import Refresh, refresh, roll
 from rollview.schedule.selection import going_on, select_relations, select_views, views_below
@@ -100,7 +100,12 @@ def maintain_relations(
 
 
 def run_until(
-    place: Workplace, interval: float, stop: threading.Event, rounds: int | None, schedule: Words
+    place: Workplace,
+    interval: float,
+    stop: threading.Event,
+    rounds: int | None,
+    schedule: Words,
+    propagate: Words = None,
 ) -> Iterator[Event]:
     """Capture and refresh as each source and view asks until ``stop`` is set, or everything so many times."""
     place.recover()
@@ -111,7 +116,12 @@ def run_until(
     def fold() -> None:
         _fold_captured(place)
 
-    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, schedule, interval, place.following)
+    def propagate_some(names: Sequence[str], seconds: float | None) -> Refreshed:
+        return refresh_views(place, names, apply=False, seconds=seconds)
+
+    ahead = OwnPropagation(propagate_some, propagate, place.policies)
+    about = (schedule, interval, place.following, ahead)
+    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, *about)
     return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
 

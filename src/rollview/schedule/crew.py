@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rollview.core.raised import unforeseen
 from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
 from rollview.publish.following import Following
+from rollview.relations.policies import Policies
 from rollview.results import Captured, Refreshed
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, ViewGroup, paced
@@ -29,6 +31,19 @@ RefreshSome = Callable[[Sequence[str], float | None], Refreshed]
 """Refreshes these views, for so many seconds if a number is given."""
 
 
+def _nothing(names: Sequence[str], seconds: float | None) -> Refreshed:
+    return Refreshed(0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPropagation:
+    """When views are propagated by themselves, and how."""
+
+    run: RefreshSome = _nothing
+    words: Words = None
+    policies: Policies = field(default_factory=Policies)
+
+
 class Crew:
     def __init__(
         self,
@@ -40,6 +55,7 @@ class Crew:
         schedule: Words,
         interval: float,
         following: Following | None = None,
+        propagation: OwnPropagation | None = None,
     ) -> None:
         self._catalog = catalog
         self._root = root
@@ -47,7 +63,9 @@ class Crew:
         self._refresh = refresh
         self._fold = fold
         self._following = following
-        self._turns = Turns(catalog, schedule, every(interval))
+        self._propagation = propagation or OwnPropagation()
+        about = (self._propagation.words, self._propagation.policies)
+        self._turns = Turns(catalog, schedule, every(interval), *about)
 
     def due_sources(self) -> Sequence[Group]:
         return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
@@ -62,7 +80,9 @@ class Crew:
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
             groups.setdefault(own, []).append(view.name)
-        return [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        found = [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        taken = {name for names in found for name in names}
+        return [*found, *((name,) for name in self._turns.propagations() if name not in taken)]
 
     def sources(self) -> Sequence[Group]:
         records = self._catalog.sources()
@@ -79,12 +99,21 @@ class Crew:
             self._turns.captured(names)
 
     def refresh(self, names: ViewGroup) -> Refreshed:
-        """For a while: what is not done then has its next turn at once, after the others."""
+        """For a while: what is not done then has its next turn at once, after the others. A view that only has to be
+        propagated by now is not applied."""
+        if not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations()):
+            return self._propagated(names)
         newest = self._catalog.snapshot().moment.csn
         done = self._refreshed(names, _SLICE)
         now = self._catalog.snapshot()
         self._turns.unfinished(name for name in names if now.get(name).pins[Part.EXTENT].through < newest)
         return done
+
+    def _propagated(self, names: ViewGroup) -> Refreshed:
+        try:
+            return self._propagation.run(names, _SLICE)
+        finally:
+            self._turns.propagated(names)
 
     def refresh_all(self, names: Sequence[str]) -> Refreshed:
         return self._refreshed(names, None)

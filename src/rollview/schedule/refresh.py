@@ -158,12 +158,12 @@ def _propagate(
 
 
 def _snapshot(work: Refresh, lease: Lease, name: str, csn: Csn, *, asked: bool, apply: bool) -> None:
-    """A view that is recomputed when it is asked for, and not because another reads it. Where one does, the difference
-    becomes its delta, so that the other can follow."""
+    """A view that is recomputed when it is asked for, and not because another reads it. Where one does, or a
+    subscriber, the difference becomes its delta, so that those can follow."""
     snapshot = work.catalog.snapshot()
     if not asked:
         return
-    if snapshot.readers(name):
+    if snapshot.readers(name) or any(one.view == name for one in work.catalog.subscribers()):
         _propagate(work, lease, name, csn, mode=RefreshMode.RECOMPUTE, applied_next=apply)
         return
     at = plan_recompute(snapshot, name, csn) if apply else None

@@ -8,9 +8,9 @@ other; they never conflict because of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from rollview.catalog import Catalog, ChangeCount, Lease, Moment, Part, Relation
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.errors import Busy, Conflict, ConstraintViolated, EnvironmentFault, Retryable
-from rollview.publish.following import Followers, Following, Upcoming, as_published
+from rollview.publish.following import Followers, Following, Taken, Upcoming, as_published
 from rollview.publish.places import Places
 from rollview.publish.step import Along, LoggedVersion, NewVersion, Publishing, Shown, publish_transaction
 from rollview.tables.conflicts import check_conflict
@@ -60,7 +60,7 @@ class PendingCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _LoggedCommit:
     """A transaction that is logged at a csn, with the views that it takes along."""
 
     csn: Csn
@@ -96,49 +96,37 @@ def _commit(work: PendingCommit) -> Committed:
         return _finish(work, taken, lease, ready)
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """What follows the transaction, and the lease on it and on the tables; None if nothing follows it now."""
-
-    followers: Followers
-    lease: Lease | None
-
-    def check(self, work: PendingCommit, now: Snapshot) -> None:
-        if self.lease is None and self.followers.views:
-            return
-        if work.following.followers(now, tuple(work.staged), strict=True) != self.followers:
-            raise _OtherViews
-
-
-def _take(work: PendingCommit, stack: ExitStack) -> _Taken:
+def _take(work: PendingCommit, stack: ExitStack) -> Taken:
     """Views that need not follow at once are not waited for long: they fall behind."""
-    followers = work.following.followers(work.catalog.snapshot(), tuple(work.staged), strict=True)
-    if not followers.views:
-        return _Taken(followers, None)
-    things = (*_leases(work.staged), *followers.leases)
-    if followers.needed:
-        return _Taken(followers, stack.enter_context(work.catalog.lease(*things)))
+    tables = tuple(work.staged)
+    taken = Taken(tables, work.following.followers(work.catalog.snapshot(), tables, strict=True))
+    if not taken.followers.views:
+        return taken
+    if taken.followers.needed:
+        return replace(taken, lease=stack.enter_context(work.catalog.lease(*taken.all)))
     try:
-        return _Taken(followers, stack.enter_context(work.catalog.lease(*things, wait=_PATIENCE)))
+        return replace(taken, lease=stack.enter_context(work.catalog.lease(*taken.all, wait=_PATIENCE)))
     except Busy:
-        return _Taken(followers, None)
+        return taken
 
 
-def _leases(tables: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"relation:{name}" for name in tables)
+def _check_followers(work: PendingCommit, taken: Taken, now: Snapshot) -> None:
+    if taken.lease is None and taken.followers.views:
+        return
+    if work.following.followers(now, taken.tables, strict=True) != taken.followers:
+        raise _OtherViews
 
 
-def _prepare(work: PendingCommit, taken: _Taken, stack: ExitStack) -> tuple[_Ready, Lease]:
+def _prepare(work: PendingCommit, taken: Taken, stack: ExitStack) -> tuple[_LoggedCommit, Lease]:
     """What views have to compute is done before the clock is held. Who changes what they read holds them, so all is as
     it was once the clock is held, unless somebody else got the csn: then it is done once more."""
     own, ready = taken.lease, None
     try:
         if own is not None:
             ready = _ready(work, own, taken.followers, work.catalog.snapshot())
-        things = ("commit",) if own is not None else ("commit", *_leases(work.staged))
-        lease = stack.enter_context(work.catalog.lease(*things))
+        lease = stack.enter_context(work.catalog.lease(*taken.remaining))
         now = work.catalog.snapshot()
-        taken.check(work, now)
+        _check_followers(work, taken, now)
         if ready is None or ready.csn != now.moment.csn + 1:
             left, ready = ready, None
             if left is not None:
@@ -152,14 +140,14 @@ def _prepare(work: PendingCommit, taken: _Taken, stack: ExitStack) -> tuple[_Rea
     return ready, lease
 
 
-def _ready(work: PendingCommit, lease: Lease, followers: Followers, now: Snapshot) -> _Ready:
+def _ready(work: PendingCommit, lease: Lease, followers: Followers, now: Snapshot) -> _LoggedCommit:
     written = _settled(work, now)
     reach("commit.computed")
     _check(work, now, written)
     reach("commit.checked")
     logged, csn = _log(work, written), now.moment.csn + 1
     along = work.following.along(_upcoming(now, csn, written, logged), followers, lease) if written else Along()
-    return _Ready(csn, written, logged, along)
+    return _LoggedCommit(csn, written, logged, along)
 
 
 def _upcoming(now: Snapshot, csn: Csn, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> Upcoming:
@@ -172,7 +160,7 @@ def _shown(csn: Csn, written: Sequence[Written], logged: Sequence[LoggedVersion]
     return tuple(Shown(new, pin.after, csn) for pin, new in zip(pins, logged, strict=True))
 
 
-def _finish(work: PendingCommit, taken: _Taken, lease: Lease, ready: _Ready) -> Committed:
+def _finish(work: PendingCommit, taken: Taken, lease: Lease, ready: _LoggedCommit) -> Committed:
     if not ready.written:
         work.places.give_up()
         return Committed(work.began.moment.csn, work.began.moment.time, ())
@@ -239,7 +227,7 @@ def _log(work: PendingCommit, written: Sequence[Written]) -> tuple[LoggedVersion
     return work.places.steps[0].log(new, {"csn": str(written[0].staged.csn)})
 
 
-def _publish(work: PendingCommit, taken: _Taken, lease: Lease, ready: _Ready) -> Moment:
+def _publish(work: PendingCommit, taken: Taken, lease: Lease, ready: _LoggedCommit) -> Moment:
     written, csn = ready.written, ready.csn
     changes = [(w.relation.name, w.effect.inserted, w.effect.deleted, w.effect.updated) for w in written]
     unit = {"source": "local", "position": str(csn), "transaction": str(uuid4()), "source_time": datetime.now(UTC)}
@@ -251,10 +239,10 @@ def _publish(work: PendingCommit, taken: _Taken, lease: Lease, ready: _Ready) ->
     return moment
 
 
-def _check_still(work: PendingCommit, taken: _Taken, publishing: Publishing) -> None:
+def _check_still(work: PendingCommit, taken: Taken, publishing: Publishing) -> None:
     """A view may come, or get another policy, while the clock is held: here no more."""
     try:
-        taken.check(work, publishing.writer.snapshot())
+        _check_followers(work, taken, publishing.writer.snapshot())
     except _OtherViews:
         raise _other_views() from None
 
