@@ -249,7 +249,7 @@ class ViewStatus(Result):
 
 @dataclass(frozen=True, slots=True)
 class SourceFinding(Result):
-    """What a source lacks, and the statement that mends it; ``blocks`` if it cannot be captured so."""
+    """What a source lacks, and the statement that repairs it; ``blocks`` if it cannot be captured so."""
 
     what: str
     mend: str | None
@@ -499,3 +499,20 @@ class Acknowledged(Result):
     name: str
     position: Csn
     moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberDelivered(Result):
+    """Batches and rows that were delivered, or the problem that kept them."""
+
+    name: str
+    position: Csn
+    batches: int
+    rows: int
+    problem: str | None = None
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered(Result):
+    subscribers: tuple[SubscriberDelivered, ...]

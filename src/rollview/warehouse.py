@@ -208,13 +208,15 @@ class Warehouse:
         detail: str | Mapping[str, str] | None = None,
         prune_before: Point | None = None,
         compress_before: Point | None = None,
+        overtake: Sequence[str] = (),
         grace: timedelta = timedelta(hours=1),
         on_progress: OnProgress | None = None,
     ) -> results.Maintained:
         """Do what saves space, or only say so. Without a setting or a csn, every csn stays in reach.
 
         ``retention`` and ``detail``: how long changes are kept, and kept commit by commit (``30 days``, ``1000
-        commits``). ``grace``: how long a file that is out of use may still be read by somebody.
+        commits``). ``overtake``: subscribers that hold nothing back this time, and may be out of reach after it.
+        ``grace``: how long a file that is out of use may still be read by somebody.
         """
         return scheduling.maintain_relations(
             self._place,
@@ -224,6 +226,7 @@ class Warehouse:
             detail=detail,
             prune_before=prune_before,
             compress_before=compress_before,
+            overtake=overtake,
             grace=grace,
             on_progress=on_progress,
         )
@@ -302,9 +305,11 @@ class Warehouse:
         """Hand out the changes of a view, and keep them until they are acknowledged.
 
         ``from_``: ``start`` is all rows at the oldest csn in reach, then changes; a csn, changes after it; ``now``,
-        later changes.
+        later changes. ``to``: a folder, or the URL of a server, with a secret as ``env:NAME`` or ``file:PATH``; without
+        it the subscriber pulls.
         """
-        return subscribers.add(self._place, name, view, from_, to)
+        sink = None if to is None else subscribers.anchored(to, Path.cwd())
+        return subscribers.add(self._place, name, view, from_, sink)
 
     def subscribers(self, name: str | None = None) -> tuple[results.SubscriberStatus, ...]:
         """Where each subscriber stands, or the named one."""
@@ -331,6 +336,10 @@ class Warehouse:
         ``full``: all rows at that csn, which come first after ``start`` and ``resync_subscriber``.
         """
         return subscribers.acknowledge(self._place, name, csn, full=full)
+
+    def deliver(self, names: Sequence[str] = ()) -> results.Delivered:
+        """Bring changes to the subscribers that have an address; one that fails stops no other."""
+        return subscribers.deliver(self._place, names)
 
     def resync_subscriber(self, name: str) -> results.SubscriberStatus:
         """Begin anew: all rows of the view at one csn come next, then changes."""

@@ -15,11 +15,11 @@ from sqlglot import exp
 
 from rollview.algebra import zeroes
 from rollview.algebra.accumulators import NotLinear
-from rollview.algebra.adding import order_of_adding
 from rollview.algebra.build import Sources, build
 from rollview.algebra.clock import check_words
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
+from rollview.algebra.float_sums import order_dependent_sum
 from rollview.algebra.functions import check_determined
 from rollview.algebra.group_keys import grouped_by_maps
 from rollview.algebra.notes import notes_of
@@ -214,7 +214,7 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
     except NotLinear as refusal:
         not_linear = str(refusal)
     at_top = outline.rel, top[0] if top else None, facts.get("input", {})
-    again = order_of_adding(*at_top, kept=summary is not None) or grouped_by_maps(*at_top)
+    again = order_dependent_sum(*at_top, kept=summary is not None) or grouped_by_maps(*at_top)
     if again is not None:
         return plan(replace(outline, rel=None, whole_because=again), facts)
     mode = Mode.INCREMENTAL if summary is None else Mode.SUMMARY

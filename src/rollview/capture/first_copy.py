@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from rollview.capture.in_place import COPIED, READINGS, told
+from rollview.capture.in_place import COPIED, READINGS, reading_of
 from rollview.capture.restrict import restriction
 from rollview.catalog import (
     Catalog,
@@ -226,7 +226,9 @@ def _publish(
             writer.sources.advance(record.name, None, copy.position, copy.memory, **times)
             writer.sources.set_state(record.name, SourceState.ACTIVE)
             if COPIED in copy.memory:
-                readings = {one.relation.name: told(state_folder(root, one.relation), *one.read) for one in copied}
+                readings = {
+                    one.relation.name: reading_of(state_folder(root, one.relation), *one.read) for one in copied
+                }
                 writer.sources.set_health(record.name, {READINGS: readings})
 
 

@@ -20,7 +20,7 @@ from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core import durable
 from rollview.core.order import Order
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
 from rollview.core.states import SourceState
 from rollview.errors import RollviewError
 from rollview.evolve.plan import LayoutPlan
@@ -45,7 +45,7 @@ def run_capture(
         try:
             done += run_group(catalog, root, group, plan.order, _PATIENCE, following)
         except Exception as error:
-            done += [_told(catalog, name, unforeseen(error)) for name in group]
+            done += [_told(catalog, name, unexpected_error(error)) for name in group]
     return tuple(done)
 
 
@@ -170,7 +170,7 @@ def _captured(
         with durable.disk(root):
             found: Mapping[str, Captured | LayoutChange] = sequencer.run()
     except Exception as caught:
-        found = dict.fromkeys(records, unforeseen(caught))
+        found = dict.fromkeys(records, unexpected_error(caught))
     found = {**found, **sequencer.stopped}
     return {
         stream.name: _noted(
@@ -201,7 +201,7 @@ def _noted(
         note(catalog, record, outcome, lease)
         return _Done(outcome, reached.units, reached.rows)
     notes: tuple[str, ...] = ()
-    # It has just answered; if it does not tell how it fares, it is asked again the next time.
+    # It has just answered; if it does not tell its health, it is asked again the next time.
     with suppress(RollviewError), named(record.name, reached.position):
         notes = note_health(catalog, record, source, readings(catalog, root, record, source, reached.position))
         source.tidy(record.memory)

@@ -357,6 +357,16 @@ def _(answer: answers.Pulled, to: TextOutput) -> None:
     to.note(f"{what} csn {answer.through}. When they are stored: {ack}")
 
 
+@_renders(results.Delivered)
+def _(answer: results.Delivered, to: TextOutput) -> None:
+    if not answer.subscribers:
+        to.say("No subscriber has an address.")
+        return
+    headings = ("subscriber", "position", "batches", "rows", "problem")
+    rows = [(one.name, one.position, one.batches, one.rows, one.problem or "") for one in answer.subscribers]
+    to.table(headings, rows, ("position", "batches", "rows"))
+
+
 @_renders(results.Acknowledged)
 def _(answer: results.Acknowledged, to: TextOutput) -> None:
     verb = "is now" if answer.moved else "stays"

@@ -12,7 +12,7 @@ from rollview.capture.plan import Group, plan_capture
 from rollview.capture.run import run_group
 from rollview.catalog import Catalog, Part
 from rollview.core.order import Order
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
 from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
 from rollview.publish.following import Following
@@ -136,7 +136,7 @@ def run_rounds(crew: Crew, interval: float, stop: threading.Event, rounds: int) 
         try:
             yield from _round(crew)
         except Exception as error:
-            yield unforeseen(error)
+            yield unexpected_error(error)
 
 
 def _round(crew: Crew) -> Iterator[Event]:
@@ -151,4 +151,4 @@ def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:
     try:
         return task()
     except Exception as error:
-        return unforeseen(error)
+        return unexpected_error(error)

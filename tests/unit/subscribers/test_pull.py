@@ -17,19 +17,6 @@ from rollview.core.schema import Constraints
 from rollview.results import SubscriberState
 
 
-@pytest.fixture(scope="module")
-def pattern(tmp_path_factory: pytest.TempPathFactory) -> Small:
-    """Twelve commits, each followed by a refresh. Copied, never changed."""
-    made = Small.founded(tmp_path_factory.mktemp("pattern") / "w")
-    grow(made, 12)
-    return made
-
-
-@pytest.fixture
-def grown(pattern: Small, tmp_path: Path) -> Small:
-    return pattern.copied(tmp_path / "w")
-
-
 @pytest.fixture
 def small(tmp_path: Path) -> Small:
     return Small.founded(tmp_path / "w")
