@@ -21,7 +21,7 @@ from rollview.capture.recorded_source import tables_of
 from rollview.capture.settled import Remote, Settled, SettledEntry, comes_alone, settle
 from rollview.catalog import Catalog, CatalogWriter, ChangeCount, Lease, NewUnit, Part, Relation, Snapshot, UnitPart
 from rollview.core.interval import Csn, Interval
-from rollview.core.raised import kind_and_line
+from rollview.core.raised import unexpected_error
 from rollview.errors import BadValue, LostLease, RollviewError, Unreadable
 from rollview.publish.following import Following, NobodyFollows, Taken, Upcoming, as_published
 from rollview.publish.step import Along, LoggedVersion, NewVersion, RunningStep, Shown, recorded
@@ -189,7 +189,7 @@ class _Publishing:
         except LostLease:
             raise
         except Exception as error:
-            message = kind_and_line(error).message
+            message = unexpected_error(error).message
             return Along(behind=dict.fromkeys(taken.followers.views, message))
 
     def _count(self, settled: Settled) -> None:
