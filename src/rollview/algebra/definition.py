@@ -15,7 +15,7 @@ from rollview.algebra.words import in_place
 from rollview.core.names import fault_in_name
 from rollview.errors import InvalidName, SqlError, Unsupported
 
-PROPERTIES = ("refresh_mode", "schedule", "propagate", "group", "retention", "detail", "policy")
+PROPERTIES = ("refresh_mode", "schedule", "propagate", "group", "retention", "detail", "ties", "policy")
 _OURS = "rollview."
 _OPTIONS = (exp.MaterializedProperty, exp.SchemaCommentProperty, exp.Property)
 
@@ -123,10 +123,10 @@ def _check_options(tree: exp.Expr, name: str) -> None:
                 f"CREATE MATERIALIZED VIEW '{name}': the option '{render(item)}' is not supported.",
                 hint="rollview decides how a view is stored.",
             )
-    check_properties(name, _properties(tree))
+    refuse_unknown(name, _properties(tree))
 
 
-def check_properties(name: str, properties: Iterable[str]) -> None:
+def refuse_unknown(name: str, properties: Iterable[str]) -> None:
     """Refuse a property that looks like ours and is not."""
     for key in properties:
         if key.startswith(_OURS) and key.removeprefix(_OURS) not in PROPERTIES:

@@ -14,12 +14,12 @@ from rollview import engine, publish, relations
 from rollview.catalog import Catalog, Snapshot
 from rollview.core import references
 from rollview.core.order import Order
-from rollview.publish.following import Following
 from rollview.relations.policies import Policies
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rollview.publish.following import Following
     from rollview.relations.reader import Reader
 
 RECOVER_SECONDS = 60.0

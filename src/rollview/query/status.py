@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from rollview.catalog import Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
+from rollview.catalog import (
+    NOTHING_MISSED,
+    Catalog,
+    HeldPart,
+    Part,
+    Quarantined,
+    Relation,
+    Snapshot,
+    SourceRecord,
+    Step,
+)
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
-from rollview.core.states import ViewState
-from rollview.publish.workplace import Workplace
-from rollview.query.pace import pace
-from rollview.relations.valid_time import valid_time
+from rollview.core.states import Policy, ViewState
+from rollview.query.pace import LATELY, pace
+from rollview.relations.policies import Policies
+from rollview.relations.validity import Validity
 from rollview.results import (
     CatalogRows,
     HeldTransaction,
@@ -27,15 +38,22 @@ from rollview.results import (
 )
 
 
-def warehouse_status(place: Workplace) -> Status:
-    catalog, snapshot = place.catalog, place.snapshot()
+def warehouse_status(catalog: Catalog, policies: Policies) -> Status:
+    snapshot = catalog.snapshot()
+    valid = {name: Validity(catalog, snapshot, relation).told() for name, relation in snapshot.relations.items()}
     steps = catalog.last_steps()
     lacking = missing(catalog.quarantine())
     return Status(
         snapshot.moment.csn,
         snapshot.moment.time,
-        tuple(_table(place, snapshot, table) for table in snapshot.tables()),
-        tuple(_view(place, snapshot, view, steps.get(view.name), lacking) for view in snapshot.views()),
+        tuple(replace(_table(snapshot, table), valid=valid[table.name]) for table in snapshot.tables()),
+        tuple(
+            replace(
+                _view(catalog, snapshot, view, policies.of(snapshot, view), steps.get(view.name), lacking),
+                valid=valid[view.name],
+            )
+            for view in snapshot.views()
+        ),
         sources(catalog),
         held(catalog),
         CatalogRows(*catalog.row_counts()),
@@ -114,32 +132,36 @@ def _held(part: HeldPart, limit: str | None, now: datetime) -> HeldTransaction:
     return HeldTransaction(part.global_id, part.source, part.missing, part.since, seconds, overdue, part.decision)
 
 
-def _table(place: Workplace, snapshot: Snapshot, table: Relation) -> TableStatus:
+def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
     state, delta = table.pins[Part.STATE], table.pins.get(Part.DELTA)
     return TableStatus(
         table.name,
         state.rows if state.is_kept else None,
         state.through,
         delta.through if delta is not None else snapshot.moment.csn,
-        valid_time(place.catalog, place.data, snapshot, table.name),
     )
 
 
 def _view(
-    place: Workplace, snapshot: Snapshot, view: Relation, step: Step | None, lacking: Mapping[str, int]
+    catalog: Catalog,
+    snapshot: Snapshot,
+    view: Relation,
+    policy: Policy,
+    step: Step | None,
+    lacking: Mapping[str, int],
 ) -> ViewStatus:
-    catalog, extent, delta = place.catalog, view.pins[Part.EXTENT], view.pins[Part.DELTA]
-    missed = _missed_commits(
-        catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn))
-    )
-    how_fast = pace(tuple(missed.values()), catalog.steps(view.name, 40), datetime.now(UTC)) if missed else None
+    extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
+    now = datetime.now(UTC)
+    lacks = Interval(extent.through, max(extent.through, snapshot.moment.csn))
+    missed = catalog.missed(snapshot.tables_below(view), lacks, now - LATELY) if lacks else NOTHING_MISSED
+    how_fast = pace(missed, catalog.steps(view.name, 40)) if missed.commits else None
     return ViewStatus(
         name=view.name,
         csn=extent.through,
         high_water_mark=delta.through,
-        staleness_commits=len(missed),
-        staleness_seconds=max(0.0, (datetime.now(UTC) - min(missed.values())).total_seconds()) if missed else 0.0,
-        policy=place.policies.of(snapshot, view),
+        staleness_commits=missed.commits,
+        staleness_seconds=max(0.0, (now - missed.oldest).total_seconds()) if missed.oldest else 0.0,
+        policy=policy,
         rows=extent.rows,
         last_refresh=step.finished if step is not None else None,
         last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
@@ -148,7 +170,6 @@ def _view(
         commits_per_second_in=how_fast.came if how_fast else None,
         commits_per_second_done=how_fast.done if how_fast else None,
         catches_up_in_seconds=how_fast.catches_up_in if how_fast else None,
-        valid=valid_time(catalog, place.data, snapshot, view.name),
     )
 
 
@@ -179,12 +200,3 @@ def missing(kept: Iterable[Quarantined]) -> dict[str, int]:
     for (relation, _), count in sums.items():
         lacking[relation] += max(0, count)
     return dict(+lacking)
-
-
-def _missed_commits(catalog: Catalog, snapshot: Snapshot, view: Relation, interval: Interval) -> dict[int, datetime]:
-    """Commits to the base tables below the view that its extent does not show yet, with their times."""
-    if not interval:
-        return {}
-    tables = snapshot.tables_below(view)
-    entries = catalog.ledger(interval)
-    return {e.csn: e.ledger_time for e in entries if any(change.relation in tables for change in e.changes)}

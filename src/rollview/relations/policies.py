@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rollview.catalog import Relation, RelationKind, Snapshot
-from rollview.core.states import Policy
+from rollview.core.states import Policy, ViewState
 from rollview.errors import UsageError
 
 POLICY = "rollview.policy"
@@ -82,3 +82,9 @@ def check_legal(snapshot: Snapshot, policies: Policies, name: str, policy: Polic
             view=view.name,
             read_by=reader.name,
         )
+
+
+def is_stopped(snapshot: Snapshot, name: str) -> bool:
+    """Whether the view cannot follow until somebody refreshes or replaces it."""
+    view = snapshot.get(name)
+    return view.problem is not None or view.state is ViewState.SCHEMA_CHANGED

@@ -1,34 +1,29 @@
 """Views that are propagated, and applied, in the commit of what they read.
 
 Law: a commit at csn t brings every view of policy ``immediate`` or ``ipda`` above its tables to t: first what such a
-view reads, then its own delta, then, for ``immediate``, its extent. All of it is computed from the catalog as the
-commit will leave it. A view that fails stops alone, with what reads it; a needed one stops the commit.
+view reads, then its own delta, then, for ``immediate``, its extent. Which views those are, the catalog alone tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rollview.apply import plan_apply
-from rollview.apply.run import log_apply
-from rollview.catalog import Catalog, ChangeCount, Lease, Part, RelationKind, Snapshot
-from rollview.core.interval import Interval
-from rollview.core.states import Policy, ViewState
-from rollview.engine import session
-from rollview.engine.meter import Meter
-from rollview.errors import LostLease, NotFollowed, RollviewError
-from rollview.propagate import PropagateStep, plan_propagate
-from rollview.propagate.run import log_propagate
-from rollview.publish.following import Followers, Upcoming, as_published
-from rollview.publish.step import Along, OpenStep
+from rollview.catalog import Lease, RelationKind, Snapshot
+from rollview.core.lazy import lazy_module
+from rollview.core.states import Policy
+from rollview.publish.following import Followers, Upcoming
+from rollview.publish.step import Along
 from rollview.publish.workplace import Workplace
-from rollview.relations.ahead import Ahead
-from rollview.relations.policies import check_reads
-from rollview.relations.reader import Reader
-from rollview.schedule.commands import refresh_views
-from rollview.schedule.refresh import past_steps
+from rollview.relations.policies import check_reads, is_stopped
+
+if TYPE_CHECKING:
+    from rollview.schedule import bring, commands
+else:
+    # A commit that no view follows computes nothing.
+    bring = lazy_module("rollview.schedule.bring")
+    commands = lazy_module("rollview.schedule.commands")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +41,16 @@ class ViewsInCommits:
             check_reads(snapshot, policies, view.name, policies.of(snapshot, view), view.depends_on)
         immediate = {n for n in chosen if policies.of(snapshot, snapshot.get(n)) is Policy.IMMEDIATE}
         needed = immediate.union(*(_views_below(snapshot, name) for name in immediate)) if strict else set()
-        going = {name for name in chosen if name in needed or not _is_stopped(snapshot, name)}
+        going = {name for name in chosen if name in needed or not is_stopped(snapshot, name)}
         all_ = going.union(*(_views_below(snapshot, name) for name in going))
         ordered = tuple(view.name for view in snapshot.views() if view.name in all_)
         return Followers(ordered, frozenset(needed))
 
     def catch_up(self, name: str, policy: Policy) -> None:
-        refresh_views(self.place, [name], apply=policy is Policy.IMMEDIATE)
+        commands.refresh_views(self.place, [name], apply=policy is Policy.IMMEDIATE)
 
     def along(self, upcoming: Upcoming, followers: Followers, lease: Lease) -> Along:
-        bringing = _Bringing(self.place, upcoming, lease, upcoming.snapshot)
+        bringing = bring.Bringing(self.place, upcoming, lease, upcoming.snapshot)
         try:
             for name in followers.views:
                 bringing.bring(name, needed=name in followers.needed)
@@ -65,88 +60,5 @@ class ViewsInCommits:
         return bringing.along
 
 
-@dataclass(slots=True)
-class _Bringing:
-    """``snapshot``: the catalog as it will be, as far as views are brought along."""
-
-    place: Workplace
-    upcoming: Upcoming
-    lease: Lease
-    snapshot: Snapshot
-    opened: list[OpenStep] = field(default_factory=list)
-    behind: dict[str, str | None] = field(default_factory=dict)
-
-    @property
-    def along(self) -> Along:
-        return Along(tuple(self.opened), dict(self.behind))
-
-    def bring(self, name: str, *, needed: bool) -> None:
-        if self.behind.keys() & set(self.snapshot.get(name).depends_on):
-            self.behind[name] = None
-            return
-        before = self.snapshot, len(self.opened)
-        try:
-            if needed and _is_stopped(self.snapshot, name):
-                raise NotFollowed(name, self.snapshot.get(name).problem or "it is stopped")
-            self._propagate_and_apply(name)
-        except LostLease:
-            raise
-        except RollviewError as error:
-            if needed:
-                raise error if isinstance(error, NotFollowed) else NotFollowed(name, error.message) from error
-            self._leave(name, error, *before)
-
-    def _leave(self, name: str, error: RollviewError, snapshot: Snapshot, opened: int) -> None:
-        for step in self.opened[opened:]:
-            step.running.give_up()
-        del self.opened[opened:]
-        self.snapshot, self.behind[name] = snapshot, error.message
-
-    def _propagate_and_apply(self, name: str) -> None:
-        meter, ahead = Meter(), None
-        applied = self.place.policies.of(self.snapshot, self.snapshot.get(name)) is Policy.IMMEDIATE
-        while (step := self._next(name, applied)) is not None:
-            ahead = self._propagate(step, meter)
-        csn = self.snapshot.moment.csn
-        if applied and self.snapshot.get(name).pins[Part.EXTENT].through < csn:
-            for one in plan_apply(self.snapshot, self.place.data, [name], csn):
-                reader = self._reader(meter)
-                self._add(log_apply(reader, self.place.catalog, self.lease, one, meter, ahead))
-
-    def _next(self, name: str, applied: bool) -> PropagateStep | None:
-        changes, past = (
-            partial(_changes, self.place.catalog, self.upcoming),
-            partial(past_steps, self.place.catalog, name),
-        )
-        csn = self.snapshot.moment.csn
-        return plan_propagate(self.snapshot, self.place.data, name, csn, changes, past, applied_next=applied)
-
-    def _propagate(self, step: PropagateStep, meter: Meter) -> Ahead | None:
-        reader = self._reader(meter, small=step.shuffles_little)
-        done, opened = log_propagate(reader, self.place.catalog, self.lease, step, meter)
-        self._add(opened)
-        return done.ahead
-
-    def _add(self, opened: OpenStep) -> None:
-        self.opened.append(opened)
-        coarse = [(opened.relation, stretch) for stretch in opened.coarse]
-        self.snapshot = as_published(self.snapshot, self.snapshot.moment.csn, opened.shown, coarse)
-
-    def _reader(self, meter: Meter, *, small: bool = False) -> Reader:
-        spark = session.for_small_work(self.place.spark) if small else self.place.spark
-        return Reader(spark, self.place.data, self.snapshot, meter)
-
-
-def _changes(catalog: Catalog, upcoming: Upcoming, name: str, interval: Interval) -> tuple[ChangeCount, ...]:
-    """Of the ledger, and of what is about to be in it."""
-    own = tuple(one for one in upcoming.changes if one.relation == name and one.csn in interval)
-    return (*catalog.changes(name, interval), *own)
-
-
 def _views_below(snapshot: Snapshot, name: str) -> set[str]:
     return {lower.name for lower in snapshot.below(name) if lower.kind is RelationKind.VIEW}
-
-
-def _is_stopped(snapshot: Snapshot, name: str) -> bool:
-    view = snapshot.get(name)
-    return view.problem is not None or view.state is ViewState.SCHEMA_CHANGED

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rollview.algebra.definition import Declared, check_properties
+from sqlglot import exp
+
+from rollview.algebra.definition import declare, refuse_unknown
 from rollview.algebra.unsafe import refuse_unsafe
 from rollview.capture.requests import cover
 from rollview.catalog import Definition, Relation, Snapshot
 from rollview.core.states import Policy
 from rollview.engine.meter import Meter
 from rollview.errors import InUse
+from rollview.maintain.settings import check_properties
 from rollview.propagate import RefreshMode, check_strict, plan_create, refresh_mode, run_create
 from rollview.propagate.begin import check_begin
 from rollview.publish.step import drop, dropped
@@ -24,8 +27,11 @@ from rollview.relations.policies import check_legal, check_reads
 from rollview.results import ViewCreated, ViewSet
 
 
-def create_view(place: Workplace, declared: Declared) -> ViewCreated:
+def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
+    """``text``: CREATE MATERIALIZED VIEW, as it is written or parsed."""
+    declared = declare(text)
     refuse_unsafe(declared.query)
+    check_properties(declared.properties)
     place.recover()
     notes = cover(place.catalog, place.data, declared)
     with place.catalog.lease("definitions", f"relation:{declared.name}") as lease:
@@ -43,7 +49,8 @@ def create_view(place: Workplace, declared: Declared) -> ViewCreated:
 
 def set_view(place: Workplace, name: str, properties: Mapping[str, str]) -> ViewSet:
     """Properties of a view that is there; nothing is rebuilt. An empty value removes one."""
-    check_properties(name, properties)
+    refuse_unknown(name, properties)
+    check_properties({key: value for key, value in properties.items() if value})
     place.recover()
     policy = _policy_with(place, place.snapshot(), name, properties)
     if policy is Policy.IMMEDIATE:
