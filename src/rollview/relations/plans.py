@@ -10,7 +10,7 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.states import states_read
-from rollview.algebra.view import Propagation, ViewPlan, outline, plan
+from rollview.algebra.view import SETTLED, TOLD_APART_BY, Propagation, ViewPlan, outline, plan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
@@ -51,8 +51,9 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
 
 @lru_cache(maxsize=1024)
 def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
-    declared = Declared(name, columns, None, {}, query, False)
-    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), json.loads(facts))
+    told = json.loads(facts)
+    declared = Declared(name, columns, None, {}, told.get(SETTLED, query), False)
+    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), told)
 
 
 @lru_cache(maxsize=1024)
@@ -80,7 +81,8 @@ def reads_rows_of(snapshot: Snapshot, view: Relation) -> frozenset[str]:
 
 
 def known_as(relation: Relation) -> Known:
-    return Known(relation.name, relation.schema, relation.constraints)
+    told = relation.definition.facts.get(TOLD_APART_BY, ()) if relation.definition is not None else ()
+    return Known(relation.name, relation.schema, relation.constraints, tuple(tuple(key) for key in told))
 
 
 def _known_to(view: Relation, relation: Relation) -> Known:
