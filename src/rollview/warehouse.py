@@ -263,8 +263,9 @@ class Warehouse:
 
     def run(
         self, interval: float, stop: threading.Event, rounds: int | None = None, schedule: Words = None
-    ) -> Iterator[results.Captured | results.Refreshed | RollviewError]:
-        """Capture and refresh as each source and view asks until ``stop`` is set; what was done, and what went wrong.
+    ) -> Iterator[results.Captured | results.Refreshed | results.Delivered | RollviewError]:
+        """Capture, refresh and deliver as each source and view asks until ``stop`` is set; what was done, and what went
+        wrong.
 
         ``schedule``: their cadences in words, for one or by name; ``interval``: seconds, for those that have none.
         ``rounds``: everything so many times, whatever its cadence.
