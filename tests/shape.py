@@ -1,7 +1,8 @@
 """The shape of the code in figures: ``make shape``.
 
 Lines per room, the largest files and functions, cycles of imports (those inside functions and for type checking too),
-imports inside functions and which of them give no reason, functions of one shape, and class names that exist twice.
+imports inside functions and which of them give no reason, modules that are loaded when they are first used, functions
+of one shape, and class names that exist twice.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "rollview"
 LARGEST = 8
+INSIDE = 25
+"""There are fewer imports inside functions than that."""
 LEAST = 45
 """Nodes of a function's tree from which on two of one shape are told."""
 
@@ -49,6 +53,7 @@ class Place:
     size: int
 
 
+@cache
 def modules(source: Path) -> dict[str, Module]:
     found = {}
     for path in sorted(source.rglob("*.py")):
@@ -110,6 +115,12 @@ def imports_inside(known: dict[str, Module]) -> list[tuple[str, bool]]:
                     at = f"{module.name}:{node.lineno}: {ast.unparse(node)}"
                     found[at] = _has_reason(module.lines, node.lineno - 1)
     return list(found.items())
+
+
+def loaded_late(known: dict[str, Module]) -> int:
+    """Calls of ``lazy_module``."""
+    calls = (node for module in known.values() for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+    return sum(isinstance(call.func, ast.Name) and call.func.id == "lazy_module" for call in calls)
 
 
 def _has_reason(lines: tuple[str, ...], at: int) -> bool:
@@ -178,6 +189,7 @@ def report(known: dict[str, Module]) -> Iterable[str]:
     bare = [at for at, reason in inside if not reason]
     yield f"imports inside functions: {len(inside)}, without a reason: {len(bare)}"
     yield from (f"  {at}" for at in bare)
+    yield f"modules loaded when first used: {loaded_late(known)}"
     same = twins(known)
     yield f"functions of one shape: {len(same)}"
     yield from (f"  {', '.join(places)}" for places in same)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rollview.core import references
 from rollview.core.durations import duration
+from rollview.core.lazy import lazy_module
 from rollview.core.order import Order
 from rollview.core.ownership import is_trusted
 from rollview.errors import AlreadyExists, NotFound, UsageError
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     import yaml
     from pydantic import ValidationError
 
-    from rollview.warehouse import Warehouse
+    from rollview import warehouse
+else:
+    warehouse = lazy_module("rollview.warehouse")
 
 FILE = "rollview.yaml"
 SAFE = "ROLLVIEW_SAFE_PROJECTS"
@@ -200,19 +203,15 @@ class Project:
         """The SQL of the views that the project's folder has, whether or not they are created."""
         return tuple(path.read_text(encoding="utf-8") for path in sorted((self.folder / VIEWS).rglob("*.sql")))
 
-    def open(self) -> Warehouse:
-        from rollview.warehouse import Warehouse
-
+    def open(self) -> warehouse.Warehouse:
         for source in (self.config.sources or {}).values():
             references.note_variables(source.address, *map(_spelled, (source.options or {}).values()))
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
-        return Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
+        return warehouse.Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
 
     def recover(self, *, accept_catalog: bool = False, accept_clock: bool = False) -> CatalogRecovery:
-        from rollview.warehouse import Warehouse
-
         accepted = {"accept_catalog": accept_catalog, "accept_clock": accept_clock}
-        return Warehouse.recover(self.root, self.catalog_url(), **accepted)
+        return warehouse.Warehouse.recover(self.root, self.catalog_url(), **accepted)
 
 
 def find_project(start: Path | None = None) -> Project:
@@ -225,6 +224,7 @@ def find_project(start: Path | None = None) -> Project:
 
 
 def load_project(folder: Path) -> Project:
+    # Most of the time of a command that reads nothing else.
     import yaml
 
     _refuse_strangers(folder)
@@ -263,13 +263,11 @@ def _place_in(fault: yaml.YAMLError) -> str:
 
 def start_project(folder: Path, catalog: str | None = None) -> ProjectStarted:
     """Make the folder a project with an empty warehouse. ``catalog``: a URL, or a reference to one."""
-    from rollview.warehouse import Warehouse
-
     file = folder / FILE
     project = Project(folder, Config(version=1, catalog=_without_secret(catalog)))
     if file.exists():
         project = _without_warehouse(folder, catalog)
-    Warehouse.create(project.root, catalog_url=project.catalog_url()).close()
+    warehouse.Warehouse.create(project.root, catalog_url=project.catalog_url()).close()
     (folder / VIEWS).mkdir(parents=True, exist_ok=True)
     if not file.exists():
         file.write_text(_settings(catalog), encoding="utf-8")
@@ -314,9 +312,9 @@ def _ignore_warehouse(path: Path) -> None:
 
 
 def _validate(data: Any, file: Path) -> Config:
+    # Settings are plain dataclasses, and get pydantic's rules only here, where a file is read.
     from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
-    # with_config gives the plain dataclass pydantic's rules only here, where pydantic is needed at all
     adapter = TypeAdapter(with_config(ConfigDict(extra="forbid"))(Config))
     try:
         return adapter.validate_python(data)

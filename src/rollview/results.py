@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, StrEnum
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rollview.core.interval import Csn, Interval
+from rollview.core.states import SourceState, ViewMode, ViewState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +83,7 @@ class ViewCreated(Result):
     name: str
     csn: Csn
     rows: int
-    mode: str
+    mode: ViewMode
     replaced: bool
     notes: tuple[str, ...] = ()
 
@@ -112,7 +113,7 @@ class ViewRefreshed(Result):
 
     name: str
     interval: Interval
-    mode: str
+    mode: ViewMode
     reason: str
     delta_rows: int
     rows: int
@@ -165,7 +166,7 @@ class ExplainedOperator(Result):
 @dataclass(frozen=True, slots=True)
 class Explanation(Result):
     name: str
-    mode: str
+    mode: ViewMode
     operators: tuple[ExplainedOperator, ...]
     terms: tuple[ExplainedTerm, ...]
     sql: str
@@ -186,6 +187,21 @@ class Verification(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ValidTime(Result):
+    """For how long the rows that are shown are what the relation is: at every csn from ``first`` to ``through``, and at
+    every moment from ``since`` to before ``until``, told by commit times.
+
+    ``until``: the next commit that may change them, else now, which for a captured table is what its source is known to
+    have passed. ``since``: None where nothing was ever committed. Both are None if no moment is exactly these csns.
+    """
+
+    first: Csn
+    through: Csn
+    since: datetime | None
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class TableStatus(Result):
     """``rows``: None where none are kept, only changes."""
 
@@ -193,13 +209,14 @@ class TableStatus(Result):
     rows: int | None
     state_csn: Csn
     through: Csn
+    valid: ValidTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ViewStatus(Result):
     """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
 
-    ``state``: ok, stopped (told in ``problem``), schema_changed, or degraded where something is in quarantine.
+    ``state``: ok, stopped (``problem`` says why), schema_changed, or degraded where something is in quarantine.
     Of a view that is behind: how many commits came per second in the last minute, how many its last steps did per
     second of work, and when it will have caught up if both go on; None where nobody can say.
     """
@@ -214,15 +231,16 @@ class ViewStatus(Result):
     last_refresh: datetime | None
     last_mode: str | None
     problem: str | None
-    state: str = "ok"
+    state: ViewState = ViewState.OK
     commits_per_second_in: float | None = None
     commits_per_second_done: float | None = None
     catches_up_in_seconds: float | None = None
+    valid: ValidTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFinding(Result):
-    """What a source lacks, and the statement that mends it; ``blocks`` if it cannot be captured so."""
+    """What a source lacks, and the statement that repairs it; ``blocks`` if it cannot be captured so."""
 
     what: str
     mend: str | None
@@ -351,7 +369,7 @@ class SourceStatus(Result):
     name: str
     kind: str
     address: str
-    state: str
+    state: SourceState
     position: str | None
     read: datetime | None
     tables: tuple[str, ...]
@@ -436,3 +454,56 @@ class CatalogRecovery(Result):
     unreadable: tuple[str, ...] = ()
     unknown_folders: tuple[str, ...] = ()
     accepted_time: datetime | None = None
+
+
+class SubscriberState(StrEnum):
+    OK = "ok"
+    ROWS_FIRST = "rows_first"
+    """All rows at its position come next."""
+    FAILING = "failing"
+    """What it is delivered to refused or did not answer."""
+    OUT_OF_REACH = "out_of_reach"
+    """It cannot go on from its position: it has to begin anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberStatus(Result):
+    """``behind``: csns from its position to the view's high-water mark. ``to``: where changes are delivered; None for
+    who pulls. ``problem`` says why it fails or is out of reach."""
+
+    name: str
+    view: str
+    position: Csn
+    high_water_mark: Csn
+    behind: int
+    to: str | None
+    state: SubscriberState
+    problem: str | None
+    added: datetime
+    moved: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged(Result):
+    """``moved``: whether the position is another than before."""
+
+    name: str
+    position: Csn
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberDelivered(Result):
+    """Batches and rows that were delivered, or the problem that kept them."""
+
+    name: str
+    position: Csn
+    batches: int
+    rows: int
+    problem: str | None = None
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered(Result):
+    subscribers: tuple[SubscriberDelivered, ...]

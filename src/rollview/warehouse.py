@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from rollview import capture, publish, query, relations, results, sql
+from rollview import capture, publish, query, relations, results, sql, subscribers
 from rollview import schedule as scheduling
 from rollview.algebra.definition import declare
 from rollview.catalog import Catalog, Snapshot, SourcePosition
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rollview.relations.points import Point
     from rollview.schedule.cadence import Words
     from rollview.sources.settings import SourceSettings
+    from rollview.subscribers.batch import ChangeBatch
     from rollview.tables import Transaction
 
 CATALOG_FILE = "catalog.db"
@@ -198,13 +199,15 @@ class Warehouse:
         detail: str | Mapping[str, str] | None = None,
         prune_before: Point | None = None,
         compress_before: Point | None = None,
+        overtake: Sequence[str] = (),
         grace: timedelta = timedelta(hours=1),
         on_progress: OnProgress | None = None,
     ) -> results.Maintained:
         """Do what saves space, or only say so. Without a setting or a csn, every csn stays in reach.
 
         ``retention`` and ``detail``: how long changes are kept, and kept commit by commit (``30 days``, ``1000
-        commits``). ``grace``: how long a file that is out of use may still be read by somebody.
+        commits``). ``overtake``: subscribers that hold nothing back this time, and may be out of reach after it.
+        ``grace``: how long a file that is out of use may still be read by somebody.
         """
         return scheduling.maintain_relations(
             self._place,
@@ -214,6 +217,7 @@ class Warehouse:
             detail=detail,
             prune_before=prune_before,
             compress_before=compress_before,
+            overtake=overtake,
             grace=grace,
             on_progress=on_progress,
         )
@@ -278,6 +282,58 @@ class Warehouse:
         """Drop the source's tables and whatever capture put into the source; with ``forget`` leave the source alone."""
         capture.remove_source(self._place, name, forget=forget)
 
+    # Subscribers
+
+    def add_subscriber(
+        self, name: str, view: str, from_: Csn | Literal["start", "now"] = "start", to: str | None = None
+    ) -> results.SubscriberStatus:
+        """Hand out the changes of a view, and keep them until they are acknowledged.
+
+        ``from_``: ``start`` is all rows at the oldest csn in reach, then changes; a csn, changes after it; ``now``,
+        later changes. ``to``: a folder, or the URL of a server, with a secret as ``env:NAME`` or ``file:PATH``; without
+        it the subscriber pulls.
+        """
+        sink = None if to is None else subscribers.anchored(to, Path.cwd())
+        return subscribers.add(self._place, name, view, from_, sink)
+
+    def subscribers(self, name: str | None = None) -> tuple[results.SubscriberStatus, ...]:
+        """Where each subscriber stands, or the named one."""
+        return subscribers.status(self.catalog, name)
+
+    def batches(
+        self, name: str, stored: Csn | None = None, wait: float = 0.0, most_rows: int = 10_000
+    ) -> Iterator[ChangeBatch]:
+        """The subscriber's batches, one after another, until none comes within ``wait`` seconds.
+
+        A batch is acknowledged when the next one is asked for, so store its rows and its ``through`` together first.
+        ``stored``: the csn that was stored last; it is acknowledged before the first batch. A batch ends after the
+        commit with which it has ``most_rows`` rows.
+        """
+        return subscribers.batches(self._place, name, stored, wait, most_rows)
+
+    def pull(self, name: str, wait: float = 0.0, most_rows: int = 10_000) -> ChangeBatch | None:
+        """The subscriber's next batch; the same one again until it is acknowledged. None if none comes in time."""
+        return subscribers.pull(self._place, name, wait, most_rows)
+
+    def ack(self, name: str, csn: Csn, *, full: bool = False) -> results.Acknowledged:
+        """The subscriber has stored everything up to the csn; idempotent, and an earlier csn changes nothing.
+
+        ``full``: all rows at that csn, which come first after ``start`` and ``resync_subscriber``.
+        """
+        return subscribers.acknowledge(self._place, name, csn, full=full)
+
+    def deliver(self, names: Sequence[str] = ()) -> results.Delivered:
+        """Bring changes to the subscribers that have an address; one that fails stops no other."""
+        return subscribers.deliver(self._place, names)
+
+    def resync_subscriber(self, name: str) -> results.SubscriberStatus:
+        """Begin anew: all rows of the view at one csn come next, then changes."""
+        return subscribers.resync(self._place, name)
+
+    def remove_subscriber(self, name: str) -> None:
+        """It holds nothing back any more; what it was given stays where it is."""
+        subscribers.remove(self._place, name)
+
     # Questions
 
     def read(self, name: str, as_of: Point | None = None) -> DataFrame:
@@ -298,7 +354,11 @@ class Warehouse:
 
     def status(self) -> results.Status:
         """Where every table, view and source stands."""
-        return query.warehouse_status(self.catalog)
+        return query.warehouse_status(self.catalog, self._place.data)
+
+    def valid_time(self, name: str) -> results.ValidTime:
+        """For how long the rows that are published are what the table or view is, told by commit times."""
+        return relations.valid_time(self.catalog, self._place.data, self.snapshot(), name)
 
     def resolve(self, point: Point, *names: str) -> Csn:
         """The csn that a point means. ``latest`` is the newest, or as far as all of the named relations are complete; a

@@ -12,6 +12,7 @@ import pytest
 
 from rollview import Warehouse
 from tests.anywhere.others import check_with_others
+from tests.anywhere.tell import UNCOMPILED
 from tests.servers.spark import cluster, connect_server
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,8 @@ with_servers = pytest.mark.skipif(
 
 def configured(folder: Path, **spark: str) -> None:
     Warehouse.create(folder / "w").close()
-    lines = ["version: 1", "warehouse: w", "spark:", *(f"  {key.replace('__', '.')}: {spark[key]}" for key in spark)]
+    settings = {**{key.replace("__", "."): value for key, value in spark.items()}, **UNCOMPILED}
+    lines = ["version: 1", "warehouse: w", "spark:", *(f"  {key}: {value}" for key, value in settings.items())]
     (folder / "rollview.yaml").write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -54,7 +56,7 @@ def test_a_session_that_the_user_gives_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_spark_connect_by_its_address_and_by_a_session_of_the_users(tmp_path: Path) -> None:
-    with connect_server(tmp_path) as address:
+    with connect_server(tmp_path, UNCOMPILED) as address:
         configured(tmp_path, remote=address, spark__sql__shuffle__partitions="3")
         tell("configured", tmp_path)
         tell("beside", tmp_path, [address])

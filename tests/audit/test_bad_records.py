@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import sqlite3
@@ -15,15 +16,24 @@ from typing import Any
 import pytest
 
 from rollview.core.durations import duration
-from rollview.errors import EngineFailed, EnvironmentFault, LostPosition, RollviewError, SourceDown, Unreadable
+from rollview.errors import (
+    EngineFailed,
+    EnvironmentFault,
+    LostPosition,
+    RollviewError,
+    SchemaChanged,
+    SourceDown,
+    Unreadable,
+)
 from rollview.results import Captured, Refreshed, SourceCaptured
 from rollview.schedule.daemon import Event, Group, work
 from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.boundary import guarded, named
 from rollview.sources.debezium.source import DebeziumSource
 from rollview.sources.delta.source import DeltaSource
-from rollview.sources.protocol import Lender, Opening, Watched
+from rollview.sources.protocol import LayoutChange, Lender, Opening, Watched
 from rollview.warehouse import Warehouse
+from tests.shape import SOURCE, modules
 from tests.sources.debezium_harness import DebeziumHarness
 from tests.sources.delta_harness import DeltaHarness
 from tests.sources.files_harness import FilesHarness
@@ -253,6 +263,23 @@ def test_whatever_a_driver_raises_is_an_error_of_its_source(error: BaseException
             call()
         assert "hunter2" not in caught.value.message
         assert caught.value.__cause__ is None or caught.value is error
+
+
+def test_a_changed_table_leaves_the_boundary_as_a_value() -> None:
+    change = LayoutChange("far", "t", "no key", gone=("a",), unsure=("b",))
+    assert isinstance(change.refused(), SchemaChanged)
+    assert guarded("far", Raising(change.refused())).read("1", 1) == change  # type: ignore[arg-type]
+
+
+def test_the_exception_of_a_changed_table_is_caught_in_one_place() -> None:
+    known = modules(SOURCE).values()
+    catches = [
+        module.name
+        for module in known
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler) and node.type and "SchemaChanged" in ast.unparse(node.type)
+    ]
+    assert catches == ["rollview.sources.boundary"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)])

@@ -70,6 +70,23 @@ def test_files_that_were_vacuumed_are_a_lost_position(lake: Path, empty_warehous
     assert stored(empty_warehouse, "t") == Counter({(2, "b"): 1})
 
 
+def test_versions_before_one_that_cannot_be_read_are_captured(lake: Path, empty_warehouse: Warehouse) -> None:
+    write_deltalake(lake / "t", rows((1, "a")))
+    empty_warehouse.add_source("s", settings(lake))
+    write_deltalake(lake / "t", rows((2, "b")), mode="append")
+    write_deltalake(lake / "t", rows((3, "c")), mode="append")
+    shutil.copytree(lake, lake.parent / "kept")
+    write_deltalake(lake / "t", rows((4, "d")), mode="overwrite")
+    DeltaTable(lake / "t").vacuum(0, dry_run=False, enforce_retention_duration=False)
+    # The files of the two versions are there again; those that the last one wrote are not.
+    shutil.copytree(lake.parent / "kept" / "t", lake / "t", dirs_exist_ok=True)
+    for added in DeltaTable(lake / "t").file_uris():
+        Path(added).unlink()
+    empty_warehouse.capture()
+    assert empty_warehouse.sources()[0].state == "lost_position"
+    assert stored(empty_warehouse, "t") == Counter({(1, "a"): 1, (2, "b"): 1, (3, "c"): 1})
+
+
 def test_a_table_made_anew_is_a_lost_position(lake: Path, empty_warehouse: Warehouse) -> None:
     write_deltalake(lake / "t", rows((1, "a")))
     empty_warehouse.add_source("s", settings(lake))

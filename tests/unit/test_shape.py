@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,8 @@ def beside():
     "lower/third.py": """
 import house.upper.first
 
+numbers = lazy_module("decimal")
+
 def tell(rows):
     \"\"\"The same with other words.\"\"\"
     seen = []
@@ -77,7 +81,7 @@ def test_lines_are_counted_by_room_and_function(house: dict[str, Module]) -> Non
         "house.lower": lines["lower/second.py"] + lines["lower/third.py"],
     }
     first, *_ = shape.largest_functions(house)
-    assert (first.name, first.at, first.size) == ("tell", "house.lower.third:4", 7)
+    assert (first.name, first.at, first.size) == ("tell", "house.lower.third:6", 7)
 
 
 def test_a_cycle_is_found_through_functions_and_types(house: dict[str, Module]) -> None:
@@ -96,7 +100,7 @@ def test_a_reason_stands_beside_an_import_or_above_it_and_its_neighbours(house: 
 
 
 def test_functions_of_one_shape_differ_in_words_alone(house: dict[str, Module]) -> None:
-    assert shape.twins(house) == [["house.lower.third:4 tell", "house.upper.first:6 ask"]]
+    assert shape.twins(house) == [["house.lower.third:6 tell", "house.upper.first:6 ask"]]
 
 
 def test_class_names_that_exist_twice(house: dict[str, Module]) -> None:
@@ -106,11 +110,12 @@ def test_class_names_that_exist_twice(house: dict[str, Module]) -> None:
 def test_the_report_has_every_figure(house: dict[str, Module]) -> None:
     told = [line for line in shape.report(house) if not line.startswith(" ")]
     assert told == [
-        "lines: 43 in 6 files",
+        "lines: 45 in 6 files",
         "largest files:",
         "largest functions:",
         "cycles of imports: 1",
         "imports inside functions: 4, without a reason: 1",
+        "modules loaded when first used: 1",
         "functions of one shape: 1",
         "class names that exist twice: 1",
     ]
@@ -121,3 +126,16 @@ def test_no_cycle_of_imports_and_no_two_classes_of_one_name() -> None:
     assert len(known) > 100
     assert shape.cycles(known) == []
     assert shape.classes_twice(known) == {}
+
+
+def test_imports_inside_functions_are_few_and_have_reasons() -> None:
+    inside = shape.imports_inside(shape.modules(shape.SOURCE))
+    assert [at for at, has_reason in inside if not has_reason] == []
+    assert len(inside) < shape.INSIDE
+
+
+def test_importing_rollview_and_its_command_line_loads_no_library_of_the_rooms() -> None:
+    heavy = ("pyspark", "pyarrow", "numpy", "sqlalchemy", "sqlglot", "yaml", "pydantic", "rich", "rollview.catalog")
+    program = f"import sys, rollview, rollview.cli.main; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

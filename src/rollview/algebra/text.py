@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.tokenizer_core import TokenType
 
 from rollview.algebra.dialect import VerbatimSpark
 from rollview.errors import SqlError
@@ -32,17 +33,23 @@ def parse_statements(text: str) -> tuple[exp.Expr, ...]:
     return tuple(tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon))
 
 
+def tokens_of(text: str) -> list[tuple[bool, int, int]]:
+    """Of each token: whether it is a semicolon, where it begins, and where it ends."""
+    try:
+        tokens = DIALECT().tokenize(text)
+    except TokenError as error:
+        raise _syntax_error(error) from error
+    return [(token.token_type is TokenType.SEMICOLON, token.start, token.end + 1) for token in tokens]
+
+
 def _refuse_continued_comments(text: str) -> None:
     """To Spark a comment whose line ends in a backslash goes on in the next line; to the parser it ends there, and what
     the author hides in it would be read by one and not by the other."""
     if _CONTINUED not in text:
         return
-    try:
-        tokens = DIALECT().tokenize(text)
-    except TokenError as error:
-        raise _syntax_error(error) from error
-    begins = [0, *(token.end + 1 for token in tokens)]
-    ends = [*(token.start for token in tokens), len(text)]
+    tokens = tokens_of(text)
+    begins = [0, *(end for _, _, end in tokens)]
+    ends = [*(begin for _, begin, _ in tokens), len(text)]
     for begin, end in zip(begins, ends, strict=True):
         if _CONTINUED in text[begin:end]:
             line = text.count("\n", 0, text.index(_CONTINUED, begin)) + 1

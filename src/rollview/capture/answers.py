@@ -30,7 +30,7 @@ def check_source(place: Workplace, name: str, settings: SourceSettings | None) -
     """Without settings: a source that is known."""
     settings = settings and settings.anchored(Path.cwd())
     found = requests.check(name, settings) if settings else requests.check_recorded(place.catalog, name)
-    findings = tuple(SourceFinding(one.what, one.mend, one.blocks) for one in found)
+    findings = tuple(SourceFinding(one.what, one.repair, one.blocks) for one in found)
     return SourceChecked(name, not any(one.blocks for one in findings), findings)
 
 

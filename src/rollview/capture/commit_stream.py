@@ -14,9 +14,8 @@ from typing import Any
 
 from rollview.capture.restrict import restricted, restrictions
 from rollview.catalog import Snapshot, SourceRecord
-from rollview.errors import Corrupt, SchemaChanged
-from rollview.evolve.plan import LayoutChange
-from rollview.sources.protocol import Source, UnitOfWork
+from rollview.errors import Corrupt
+from rollview.sources.protocol import LayoutChange, Source, UnitOfWork
 from rollview.sources.settings import GlobalSettings, SourceSettings
 from rollview.sources.values import as_rows
 
@@ -100,10 +99,9 @@ class CommitStream:
 
     def read(self, reached: Reached, limit: int) -> Reading | LayoutChange:
         """What comes after what was reached; or that a table is not what it was, if nothing comes before that."""
-        try:
-            batch = self.source.read(reached.position, limit)
-        except SchemaChanged as error:
-            return LayoutChange.told_by(error)
+        batch = self.source.read(reached.position, limit)
+        if isinstance(batch, LayoutChange):
+            return batch
         arrived = tuple(self._timed(reached, self._fresh(reached, batch.units)))
         last = arrived[-1].effective if arrived else reached.known
         passed = _later(batch.known, last) if batch.complete else last

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rollview.capture.commit_stream import CommitStream
 from rollview.capture.first_copy import OnProgress, pieces, run_first_copy
-from rollview.capture.health import WIDENING, note, noting
+from rollview.capture.health import note, noting
 from rollview.capture.in_place import READINGS, forward
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.restrict import restriction
@@ -24,6 +24,7 @@ from rollview.capture.sequencer import CaptureProgress, Sequencer
 from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, Relation, SourceRecord
 from rollview.core.faults import reach
+from rollview.core.states import SourceState
 from rollview.errors import NotFound, RollviewError
 from rollview.evolve.plan import change_from
 from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
@@ -176,7 +177,7 @@ def widening(catalog: Catalog, record: SourceRecord, settings: SourceSettings | 
                 restriction(after.table(table.name), table.schema)
     with catalog.write() as writer:
         writer.sources.set_settings(record.name, after.to_json())
-        writer.sources.set_state(record.name, WIDENING)
+        writer.sources.set_state(record.name, SourceState.WIDENING)
     return catalog.source(record.name)
 
 

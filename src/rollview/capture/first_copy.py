@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from rollview.capture.in_place import COPIED, READINGS, told
+from rollview.capture.in_place import COPIED, READINGS, reading_of
 from rollview.capture.restrict import restriction
 from rollview.catalog import (
     Catalog,
@@ -34,6 +34,7 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.lent import UnlinkableError
 from rollview.core.names import fault_in_name, same
 from rollview.core.schema import Schema
+from rollview.core.states import SourceState
 from rollview.errors import AlreadyExists, BadValue, InvalidName, UsageError
 from rollview.evolve.run import begin_layout
 from rollview.publish.step import NewVersion, RunningStep, recorded
@@ -223,9 +224,11 @@ def _publish(
                 writer.sources.quarantine(record.name, relations[bad.table], copy.position, bad)
             times = {"known": copy.time, "latest": copy.time}
             writer.sources.advance(record.name, None, copy.position, copy.memory, **times)
-            writer.sources.set_state(record.name, "active")
+            writer.sources.set_state(record.name, SourceState.ACTIVE)
             if COPIED in copy.memory:
-                readings = {one.relation.name: told(state_folder(root, one.relation), *one.read) for one in copied}
+                readings = {
+                    one.relation.name: reading_of(state_folder(root, one.relation), *one.read) for one in copied
+                }
                 writer.sources.set_health(record.name, {READINGS: readings})
 
 

@@ -1,4 +1,4 @@
-"""How a source fares, as the catalog tells it.
+"""The health of a source, as the catalog records it.
 
 Law: a source that fails hurts nobody else: its state says why, its tables stay at their last good csn, and it is tried
 again after longer and longer.
@@ -16,24 +16,21 @@ from typing import Any
 from rollview.capture.in_place import READINGS, forward
 from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core.backoff import delay
+from rollview.core.states import SourceState
 from rollview.errors import LostLease, RollviewError, SourceStopped, UsageError
 from rollview.sources.protocol import Health, Source, Watched
 from rollview.sources.settings import SourceSettings
-
-COPYING, WIDENING, REMOVING = "copying", "widening", "removing"
-
-ACTIVE = "active"
 
 _SIGN_OF_LIFE = timedelta(seconds=5)
 
 
 def is_copying(record: SourceRecord) -> bool:
     """Whether its first copy is still to be made. Only the position tells that for certain: it comes with the copy."""
-    return record.position is None and record.state != REMOVING
+    return record.position is None and record.state is not SourceState.REMOVING
 
 
 def refuse_removing(record: SourceRecord) -> None:
-    if record.state == REMOVING:
+    if record.state is SourceState.REMOVING:
         raise UsageError(f"Source '{record.name}' is being removed.", hint=f"rollview source remove {record.name}")
 
 
@@ -65,18 +62,18 @@ def _note(catalog: Catalog, record: SourceRecord, error: RollviewError | None, l
             writer.sources.set_state(record.name, _state(now, error), error.message)
             health = {**now.health, "failures": failures, "retry_at": retry_at.isoformat()}
             writer.sources.set_health(record.name, health)
-    elif record.state != ACTIVE or record.problem is not None:
+    elif record.state is not SourceState.ACTIVE or record.problem is not None:
         with catalog.write(lease) as writer:
-            writer.sources.set_state(record.name, ACTIVE)
+            writer.sources.set_state(record.name, SourceState.ACTIVE)
 
 
-def _state(record: SourceRecord, error: RollviewError) -> str:
+def _state(record: SourceRecord, error: RollviewError) -> SourceState:
     if is_copying(record):
-        return COPYING
-    if isinstance(error, SourceStopped) and record.state != WIDENING:
-        return error.code
-    state = ACTIVE if record.state == COPYING else record.state
-    return "retrying" if error.retryable and state == ACTIVE else state
+        return SourceState.COPYING
+    if isinstance(error, SourceStopped) and record.state is not SourceState.WIDENING:
+        return SourceState(error.code)
+    state = SourceState.ACTIVE if record.state is SourceState.COPYING else record.state
+    return SourceState.RETRYING if error.retryable and state is SourceState.ACTIVE else state
 
 
 def readings(catalog: Catalog, root: Path, record: SourceRecord, source: Source, position: str) -> Mapping[str, object]:

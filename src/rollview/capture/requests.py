@@ -13,7 +13,7 @@ from pathlib import Path
 from rollview.algebra.definition import Declared
 from rollview.capture.copies import Copied, copy, copy_again, widening
 from rollview.capture.first_copy import OnProgress, check_tables
-from rollview.capture.health import COPYING, REMOVING, WIDENING, is_copying, refuse_removing
+from rollview.capture.health import is_copying, refuse_removing
 from rollview.capture.in_place import READINGS
 from rollview.capture.in_place import move_on as move_on_state
 from rollview.capture.plan import lease_name
@@ -21,8 +21,9 @@ from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress
 from rollview.catalog import Catalog, Choice, HeldPart, Lease, Part, SourceRecord, this_process
 from rollview.core.faults import reach
+from rollview.core.states import SourceState
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
-from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
+from rollview.evolve.needs import explain_missing_columns, grown, has_rows, reads_needed, whole
 from rollview.publish.step import drop, dropped
 from rollview.sources.kinds import new_memory, open_new
 from rollview.sources.protocol import Finding
@@ -90,7 +91,7 @@ def _copied_rows(catalog: Catalog, record: SourceRecord) -> Copied:
 
 def _is_copied(record: SourceRecord) -> bool:
     """Whether it can be read on from its first copy."""
-    return not is_copying(record) and record.state != REMOVING
+    return not is_copying(record) and record.state is not SourceState.REMOVING
 
 
 def resnapshot(
@@ -104,11 +105,11 @@ def resnapshot(
     with catalog.lease(lease_name(name)) as lease:
         record = catalog.source(name)
         if not _is_copied(record):
-            state = REMOVING if record.state == REMOVING else COPYING
+            state = record.state if record.state is SourceState.REMOVING else SourceState.COPYING
             raise UsageError(f"Source '{record.name}' is {state}.", hint="Finish that first: rollview capture.")
         if widen:
             record = widening(catalog, record, settings)
-        return copy_again(catalog, root, record, lease, widen=record.state == WIDENING, as_it_is=not widen)
+        return copy_again(catalog, root, record, lease, widen=record.state is SourceState.WIDENING, as_it_is=not widen)
 
 
 def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
@@ -116,7 +117,7 @@ def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
     notes: list[str] = []
     for record in catalog.sources():
         settings = SourceSettings.from_json(record.settings)
-        tell_missing(record.name, settings, view, catalog.snapshot())
+        explain_missing_columns(record.name, settings, view, catalog.snapshot())
         if reads_needed(settings, view) and _is_copied(record):
             with catalog.lease(lease_name(record.name)) as lease:
                 notes += _covered(catalog, root, catalog.source(record.name), view, lease)
@@ -127,7 +128,7 @@ def _covered(catalog: Catalog, root: Path, record: SourceRecord, view: Declared,
     before = SourceSettings.from_json(record.settings)
     with closing(open_recorded(catalog, replace(record, settings=whole(before).to_json()))) as source:
         after = grown(before, source.tables(), [view], catalog.snapshot(), is_there=True)
-    if after == before and record.state != WIDENING and has_rows(after, view, catalog.snapshot()):
+    if after == before and record.state is not SourceState.WIDENING and has_rows(after, view, catalog.snapshot()):
         return ()
     return copy_again(catalog, root, widening(catalog, record, after), lease, widen=True).notes
 
@@ -156,7 +157,7 @@ def move_on(catalog: Catalog, root: Path, name: str) -> bool:
         return False
     with catalog.lease(lease_name(record.name)), closing(open_recorded(catalog, record)) as source:
         # What is held of a source that is widening is not what its settings say.
-        is_held = catalog.source(record.name).state != WIDENING
+        is_held = catalog.source(record.name).state is not SourceState.WIDENING
         return is_held and move_on_state(catalog, root, source, record, name)
 
 
@@ -166,7 +167,7 @@ def remove(catalog: Catalog, name: str, *, forget: bool = False) -> None:
         record = catalog.source(name)
         _refuse_readers(catalog, record)
         with catalog.write(lease) as writer:
-            writer.sources.set_state(record.name, REMOVING)
+            writer.sources.set_state(record.name, SourceState.REMOVING)
         reach("remove.begun")
         if not forget:
             with closing(open_recorded(catalog, record, lease)) as source:
@@ -194,12 +195,12 @@ def _record(catalog: Catalog, name: str, settings: SourceSettings, declared: Seq
 
 
 def _not_ready(name: str, findings: list[Finding]) -> UsageError:
-    mends = [finding.mend for finding in findings if finding.mend]
+    repairs = [finding.repair for finding in findings if finding.repair]
     return UsageError(
         f"Source '{name}' cannot be captured yet: {'; '.join(finding.what for finding in findings)}.",
-        hint=f"At the source run: {' '.join(mends)}" if mends else "Mend that first; nothing was changed.",
+        hint=f"At the source run: {' '.join(repairs)}" if repairs else "Repair that first; nothing was changed.",
         source=name,
-        mend=mends,
+        mend=repairs,
     )
 
 

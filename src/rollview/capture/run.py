@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rollview.capture.commit_stream import CommitStream, Reached
 from rollview.capture.copies import captured_copy, copy_again
-from rollview.capture.health import WIDENING, is_copying, note, note_health, readings, refuse_removing
+from rollview.capture.health import is_copying, note, note_health, readings, refuse_removing
 from rollview.capture.plan import CapturePlan, Group, lease_name
 from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress, Sequencer
@@ -20,13 +20,14 @@ from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core import durable
 from rollview.core.order import Order
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
+from rollview.core.states import SourceState
 from rollview.errors import RollviewError
-from rollview.evolve.plan import LayoutChange, LayoutPlan
+from rollview.evolve.plan import LayoutPlan
 from rollview.evolve.run import run_change
 from rollview.results import SourceCaptured
 from rollview.sources.boundary import as_error, named
-from rollview.sources.protocol import Source
+from rollview.sources.protocol import LayoutChange, Source
 
 Captured = CaptureProgress | RollviewError
 
@@ -40,7 +41,7 @@ def run_capture(catalog: Catalog, root: Path, plan: CapturePlan) -> tuple[Source
         try:
             done += run_group(catalog, root, group, plan.order, _PATIENCE)
         except Exception as error:
-            done += [_told(catalog, name, unforeseen(error)) for name in group]
+            done += [_told(catalog, name, unexpected_error(error)) for name in group]
     return tuple(done)
 
 
@@ -132,7 +133,7 @@ def _opened(
     refuse_removing(record)
     if is_copying(record):
         return captured_copy(catalog, root, record, lease)
-    if record.state == WIDENING:
+    if record.state is SourceState.WIDENING:
         return copy_again(catalog, root, record, lease, widen=True)
     space = stack.enter_context(spool_space(catalog, root, record))
     source = stack.enter_context(closing(open_recorded(catalog, record, lease, space)))
@@ -151,7 +152,7 @@ def _captured(
         with durable.disk(root):
             found: Mapping[str, Captured | LayoutChange] = sequencer.run()
     except Exception as caught:
-        found = dict.fromkeys(records, unforeseen(caught))
+        found = dict.fromkeys(records, unexpected_error(caught))
     found = {**found, **sequencer.stopped}
     return {
         stream.name: _noted(
@@ -182,7 +183,7 @@ def _noted(
         note(catalog, record, outcome, lease)
         return _Done(outcome, reached.units, reached.rows)
     notes: tuple[str, ...] = ()
-    # It has just answered; if it does not tell how it fares, it is asked again the next time.
+    # It has just answered; if it does not tell its health, it is asked again the next time.
     with suppress(RollviewError), named(record.name, reached.position):
         notes = note_health(catalog, record, source, readings(catalog, root, record, source, reached.position))
         source.tidy(record.memory)

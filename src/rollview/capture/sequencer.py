@@ -21,9 +21,8 @@ from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.errors import RollviewError, SourceStopped
-from rollview.evolve.plan import LayoutChange
 from rollview.sources.boundary import as_error
-from rollview.sources.protocol import UnitOfWork
+from rollview.sources.protocol import LayoutChange, UnitOfWork
 
 ROWS_AT_ONCE = 250_000
 _MOST_ROWS = 10_000_000

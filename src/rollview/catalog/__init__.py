@@ -7,9 +7,7 @@ from rollview.catalog.catalog import Catalog
 from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
 from rollview.catalog.values import (
-    DEGRADED,
     NOT_KEPT,
-    SCHEMA_CHANGED,
     CapturedTable,
     Change,
     ChangeCount,
@@ -33,14 +31,13 @@ from rollview.catalog.values import (
     Step,
     StepKind,
     StepStatus,
+    SubscriberRecord,
     UnitPart,
 )
 from rollview.catalog.writer import CatalogWriter
 
 __all__ = [
-    "DEGRADED",
     "NOT_KEPT",
-    "SCHEMA_CHANGED",
     "CapturedTable",
     "Catalog",
     "CatalogWriter",
@@ -68,6 +65,7 @@ __all__ = [
     "Step",
     "StepKind",
     "StepStatus",
+    "SubscriberRecord",
     "UnitPart",
     "this_process",
 ]

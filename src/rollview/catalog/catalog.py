@@ -6,13 +6,13 @@ Law: what is not in the catalog does not exist. Readers see one moment; writers 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from rollview.catalog import address, leases, migrate, moments, reading, sources
+from rollview.catalog import address, leases, migrate, moments, reading, sources, subscribers
 from rollview.catalog.clock import UptimeClock
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
@@ -23,6 +23,7 @@ from rollview.catalog.values import (
     Identity,
     LeaseInfo,
     LedgerEntry,
+    Moment,
     Quarantined,
     Snapshot,
     SourcePosition,
@@ -30,6 +31,7 @@ from rollview.catalog.values import (
     Step,
     StepKind,
     StepStatus,
+    SubscriberRecord,
 )
 from rollview.catalog.writer import CatalogWriter
 from rollview.core.interval import Csn, Interval
@@ -128,6 +130,16 @@ class Catalog:
         with self._database.read() as connection:
             return moments.read_csn_recorded_by(connection, moment)
 
+    def last_changes(self, relations: Collection[str], at: Csn) -> tuple[Moment, ...]:
+        """The last change of each of the relations up to a csn, with the time at which it counts as committed."""
+        with self._database.read() as connection:
+            return moments.read_last_changes(connection, relations, at)
+
+    def next_changes(self, relations: Collection[str], after: Csn) -> tuple[Moment, ...]:
+        """The first change of each of the relations after a csn."""
+        with self._database.read() as connection:
+            return moments.read_next_changes(connection, relations, after)
+
     def positions(self, csn: Csn) -> tuple[SourcePosition, ...]:
         """The TxnID vector of a csn: how far it covers each source."""
         with self._database.read() as connection:
@@ -202,6 +214,19 @@ class Catalog:
         """Global transactions that go without their missing parts, because somebody decided so."""
         with self._database.read() as connection:
             return sources.read_released(connection)
+
+    def subscribers(self) -> tuple[SubscriberRecord, ...]:
+        with self._database.read() as connection:
+            return subscribers.read_subscribers(connection)
+
+    def subscriber(self, name: str) -> SubscriberRecord:
+        with self._database.read() as connection:
+            return subscribers.get_subscriber(connection, name)
+
+    def commit_times(self, interval: Interval) -> Mapping[Csn, datetime]:
+        """When the commits of the interval count as committed."""
+        with self._database.read() as connection:
+            return reading.read_commit_times(connection, interval)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
         """What is held now, and by whom."""

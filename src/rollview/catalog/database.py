@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakSet
 
 import sqlalchemy as sa
@@ -21,7 +21,14 @@ from rollview import errors
 from rollview.catalog import clock
 from rollview.catalog.address import Address
 from rollview.catalog.clock import LastSeen, UptimeClock, no_uptime, system_uptime
+from rollview.core.lazy import lazy_module
 from rollview.core.tls import postgres_tls, with_advice
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+else:
+    postgresql = lazy_module("sqlalchemy.dialects.postgresql")
+    sqlite = lazy_module("sqlalchemy.dialects.sqlite")
 
 WallClock = Callable[[], datetime]
 IsolationLevel = Literal["REPEATABLE READ", "READ COMMITTED"]
@@ -157,14 +164,7 @@ def _engine(address: Address, *, alone: bool = False) -> sa.Engine:
 
 
 def _insert(is_sqlite: bool, table: sa.Table) -> Any:
-    # Loading a dialect costs time that the other one should not pay.
-    if is_sqlite:
-        from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-
-        return sqlite_insert(table)
-    from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-
-    return postgresql_insert(table)
+    return sqlite.insert(table) if is_sqlite else postgresql.insert(table)
 
 
 def _to_json(value: Any) -> str:

@@ -16,7 +16,7 @@ from rollview import errors
 from rollview.catalog import tables as t
 from rollview.catalog.reading import read_moment, read_snapshot
 from rollview.catalog.sources import read_sources
-from rollview.catalog.values import Snapshot, SourcePosition, SourceRecord
+from rollview.catalog.values import Moment, Snapshot, SourcePosition, SourceRecord, folded
 from rollview.core.interval import Csn
 
 LOCAL = "local"
@@ -46,6 +46,26 @@ def read_positions(connection: sa.Connection, csn: Csn) -> tuple[SourcePosition,
     if not 0 <= csn <= newest:
         raise errors.OutOfReach(f"There is no csn {csn}: the newest is {newest}.", csn=csn, newest=newest)
     return tuple(_position(connection, source.name, csn) for source in read_sources(connection))
+
+
+def read_last_changes(connection: sa.Connection, names: Collection[str], at: Csn) -> tuple[Moment, ...]:
+    """Of each relation that has changed by then, its last change: the csn, and when that counts as committed."""
+    return _changes_at(connection, names, sa.func.max(t.change.c.csn), t.change.c.csn <= at)
+
+
+def read_next_changes(connection: sa.Connection, names: Collection[str], after: Csn) -> tuple[Moment, ...]:
+    """Of each relation that has changed since then, its first change."""
+    return _changes_at(connection, names, sa.func.min(t.change.c.csn), t.change.c.csn > after)
+
+
+def _changes_at(
+    connection: sa.Connection, names: Collection[str], which: sa.Function[Csn], when: sa.ColumnElement[bool]
+) -> tuple[Moment, ...]:
+    ids = sa.select(t.relation.c.id).where(t.relation.c.folded.in_([folded(name) for name in names]))
+    chosen = sa.select(which).where(t.change.c.relation_id.in_(ids), when).group_by(t.change.c.relation_id)
+    committed = sa.func.coalesce(t.ledger.c.effective, t.ledger.c.ledger_time, type_=t.Instant)
+    query = sa.select(t.ledger.c.csn, committed.label("time")).where(t.ledger.c.csn.in_(chosen))
+    return tuple(Moment(row.csn, row.time) for row in connection.execute(query))
 
 
 def _check_zone(moment: datetime) -> None:

@@ -29,6 +29,7 @@ from rollview.catalog.values import (
 )
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Constraints, Schema
+from rollview.core.states import ViewState, one_of
 
 REFRESHING = ("propagate", "apply", "recompute")
 
@@ -99,6 +100,12 @@ def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int
     )
 
 
+def read_commit_times(connection: sa.Connection, interval: Interval) -> Mapping[Csn, datetime]:
+    inside = (t.ledger.c.csn > interval.after) & (t.ledger.c.csn <= interval.through)
+    query = sa.select(t.ledger.c.csn, t.ledger.c.effective).where(inside)
+    return {row.csn: row.effective for row in connection.execute(query)}
+
+
 def read_changes(connection: sa.Connection, relation_id: int, interval: Interval) -> tuple[ChangeCount, ...]:
     of_relation = _CHANGES.where(t.change.c.relation_id == relation_id)
     return _counts(connection, of_relation.where(t.change.c.csn > interval.after, t.change.c.csn <= interval.through))
@@ -167,7 +174,7 @@ def _parts(connection: sa.Connection, first: Csn, last: Csn) -> Mapping[Csn, lis
 def _pins(connection: sa.Connection) -> Mapping[int, dict[Part, Pin]]:
     pins: dict[int, dict[Part, Pin]] = defaultdict(dict)
     for row in connection.execute(_PINS):
-        part = Part(row.part)
+        part = one_of(Part, row.part, "a part of a table or view")
         pins[row.relation_id][part] = Pin(part, row.version, row.after, row.through, row.rows)
     return pins
 
@@ -198,7 +205,7 @@ def _relation(
     return Relation(
         id=row.id,
         name=row.name,
-        kind=RelationKind(row.kind),
+        kind=one_of(RelationKind, row.kind, f"the kind of '{row.name}'"),
         schema=Schema.from_json(row.columns),
         constraints=Constraints.from_json(row.constraints),
         definition=_definition(row.definition),
@@ -209,7 +216,7 @@ def _relation(
         coarse=tuple(Interval(after, through) for after, through in row.coarse),
         problem=row.problem,
         source=row.source,
-        state=row.state,
+        state=None if row.state is None else one_of(ViewState, row.state, f"the state of view '{row.name}'"),
         layouts=layouts,
         replaced=tuple(row.replaced or ()),
     )

@@ -22,6 +22,7 @@ from rollview.core import names
 from rollview.core.bad_row import BadRow
 from rollview.core.interval import Csn
 from rollview.core.schema import Constraints, Schema
+from rollview.core.states import SourceState, one_of
 
 _SOURCES = sa.select(t.source).order_by(t.source.c.id)
 _TABLES = (
@@ -88,7 +89,7 @@ class SourceWriter:
         if any(folded(source.name) == folded(name) for source in read_sources(self._connection)):
             raise errors.AlreadyExists("source", name)
         about = {"name": name, "folded": folded(name), "kind": kind, "settings": dict(settings)}
-        self._connection.execute(t.source.insert().values(**about, state="copying", memory=dict(memory)))
+        self._connection.execute(t.source.insert().values(**about, state=SourceState.COPYING, memory=dict(memory)))
 
     def attach(self, name: str, relation: str, remote: str) -> None:
         """The relation's rows come from the source from now on."""
@@ -128,7 +129,7 @@ class SourceWriter:
                 source=name,
             )
 
-    def set_state(self, name: str, state: str, problem: str | None = None) -> None:
+    def set_state(self, name: str, state: SourceState, problem: str | None = None) -> None:
         self._update(name, state=state, problem=problem)
 
     def activate_layouts(self, csn: Csn) -> None:
@@ -193,7 +194,7 @@ def _source(row: sa.Row[Any], tables: list[CapturedTable]) -> SourceRecord:
         name=row.name,
         kind=row.kind,
         settings=row.settings,
-        state=row.state,
+        state=one_of(SourceState, row.state, f"the state of source '{row.name}'"),
         position=row.position,
         memory=row.memory,
         problem=row.problem,

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from rollview import errors
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Constraints, Schema
+from rollview.core.states import SourceState, ViewState
 
 StepKind = Literal[
     "propagate",
@@ -34,10 +35,6 @@ StepKind = Literal[
     "release",
     "spool",
 ]
-SCHEMA_CHANGED = "schema_changed"
-DEGRADED = "degraded"
-"""States of a view."""
-
 StepStatus = Literal["running", "abandoned", "done", "undone", "failed"]
 
 
@@ -101,9 +98,9 @@ class Relation:
     """A base table or a view. It cannot be read strictly inside a ``coarse`` interval; a ``problem`` stops it.
 
     ``source``: the name of the source that a table is captured from; None for a local one. ``layouts``: all that it has
-    had, the oldest first. ``state``: ``schema_changed`` for a view whose columns are gone at a source, ``degraded`` for
-    one that lacks what is in quarantine. ``replaced``: csns at which a table of which no rows were kept got new ones:
-    its delta does not tell what changed there, and its rows can be told from the last of them on.
+    had, the oldest first. ``state``: what stops a view beyond a ``problem``. ``replaced``: csns at which a table of
+    which no rows were kept got new ones: its delta does not tell what changed there, and its rows can be read from the
+    last of them on.
     """
 
     id: int
@@ -119,7 +116,7 @@ class Relation:
     coarse: tuple[Interval, ...]
     problem: str | None
     source: str | None = None
-    state: str | None = None
+    state: ViewState | None = None
     layouts: tuple[Layout, ...] = ()
     replaced: tuple[Csn, ...] = ()
 
@@ -129,8 +126,13 @@ class Relation:
         return Part.STATE not in self.pins or self.pins[Part.STATE].is_kept
 
     @property
-    def told_from(self) -> Csn:
-        """What came before cannot be told from the rows that are here."""
+    def shown(self) -> Pin | None:
+        """The pin of the rows that a reader sees: a view's extent, a table's state."""
+        return self.pins.get(Part.EXTENT) or self.pins.get(Part.STATE)
+
+    @property
+    def readable_from(self) -> Csn:
+        """The csn of the last full copy: rows before it cannot be read."""
         return max(self.replaced, default=0)
 
     def schema_at(self, csn: Csn) -> Schema:
@@ -239,7 +241,7 @@ class Quarantined:
 class SourceRecord:
     """An outside database. Every unit of work up to ``position`` is in the ledger, and none after it.
 
-    ``state`` is copying, active or removing, or the code of the error that stopped it, told in ``problem``.
+    ``problem`` says why it is in a ``state`` other than active.
     ``memory`` is what its kind has to know at that position; ``settings`` hold references to secrets, never secrets.
     ``health`` is what was last seen of it: how far behind it is, and when it is tried again.
     ``known``: everything that it committed by then is in the ledger; ``latest``: when its newest unit of work counts as
@@ -250,7 +252,7 @@ class SourceRecord:
     name: str
     kind: str
     settings: Mapping[str, Any]
-    state: str
+    state: SourceState
     position: str | None
     memory: Mapping[str, Any]
     problem: str | None
@@ -319,6 +321,31 @@ class LeaseInfo:
     token: int
     acquired: datetime
     expires: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberRecord:
+    """Somebody outside who has the changes of a view up to ``position``.
+
+    ``full``: all rows at the position come first. ``offered``: where the batch ends that was handed out last.
+    ``warehouse``, ``folder`` and ``schema`` tell the history to which the position belongs, and ``token`` how often it
+    was begun anew. ``sink``: where changes are delivered to, a secret in it by reference; None for who pulls.
+    """
+
+    id: int
+    name: str
+    view: str
+    warehouse: str
+    folder: str
+    schema: Schema
+    token: str
+    position: Csn
+    full: bool
+    offered: Csn | None
+    sink: str | None
+    added: datetime
+    moved: datetime | None
+    problem: str | None
 
 
 def folded(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rollview import schedule
 from rollview.cli.answers import Ledger
 from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
@@ -17,6 +18,7 @@ from rollview.cli.shell import run_shell
 from rollview.cli.statements import run_statements, split_statements
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError, UsageError
+from rollview.project import start_project
 from rollview.results import Captured, Profile, Refreshed
 
 if TYPE_CHECKING:
@@ -46,8 +48,6 @@ def init(
 
     Example: rollview init shop && cd shop
     """
-    from rollview.project import start_project
-
     base = run.project_dir or Path()
     run.output.show(start_project((base / folder).resolve(), catalog))
 
@@ -121,11 +121,9 @@ def run_(
     'rollview.schedule' say: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual. What has begun
     is finished before it stops. What fails is told, and tried again after longer and longer. Several may run at once.
     """
-    from rollview.schedule.daemon import stopping
-
-    schedule = run.project().config.schedule
-    with run.warehouse() as warehouse, stopping() as stop:
-        for event in warehouse.run(interval, stop, rounds or None, schedule):
+    cadences = run.project().config.schedule
+    with run.warehouse() as warehouse, schedule.stopping() as stop:
+        for event in warehouse.run(interval, stop, rounds or None, cadences):
             show_event(run, event)
             sys.stdout.flush()
 

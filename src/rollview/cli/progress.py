@@ -8,10 +8,13 @@ from __future__ import annotations
 import sys
 import threading
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rollview.cli.output import CommandOutput, Form
 from rollview.results import Progress
+
+if TYPE_CHECKING:
+    from rollview.cli.spinner import Spinner
 
 PATIENCE = 1.0
 
@@ -21,7 +24,7 @@ class Working:
 
     def __init__(self, output: CommandOutput, form: Form, doing: str) -> None:
         self._output = output
-        self._spinner = _Spinner() if form is Form.TEXT and sys.stderr.isatty() else None
+        self._spinner = _spinner() if form is Form.TEXT and sys.stderr.isatty() else None
         self._doing = doing
         self._speaking = False
         self._lock = threading.Lock()
@@ -64,18 +67,8 @@ class Working:
             self._output.progress(f"{self._doing} …")
 
 
-class _Spinner:
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.status import Status
+def _spinner() -> Spinner:
+    # Loaded for people only: rich takes a tenth of a second.
+    from rollview.cli.spinner import Spinner
 
-        self._status = Status("", console=Console(stderr=True))
-
-    def show(self, doing: str) -> None:
-        from rich.text import Text
-
-        self._status.update(Text(f"{doing} …"))
-        self._status.start()
-
-    def stop(self) -> None:
-        self._status.stop()
+    return Spinner()

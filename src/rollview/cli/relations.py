@@ -17,4 +17,5 @@ def show_relation(warehouse: Warehouse, name: str, kind: Kind) -> RelationDetail
     if relation.kind != kind:
         hint = f"'{relation.name}' is a {relation.kind}: see 'rollview {relation.kind} show'."
         raise NotFound(kind, name, hint=hint)
-    return describe(snapshot, relation, str(warehouse.root / "data" / relation.folder))
+    folder = str(warehouse.root / "data" / relation.folder)
+    return describe(snapshot, relation, folder, warehouse.valid_time(relation.name))

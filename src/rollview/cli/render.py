@@ -11,6 +11,7 @@ from typing import Any
 from rollview import results
 from rollview.cli import answers
 from rollview.cli.text import TextOutput
+from rollview.core.states import ViewMode, ViewState
 from rollview.project import ProjectStarted
 from rollview.results import Result
 
@@ -80,7 +81,7 @@ def _(answer: results.Refreshed, to: TextOutput) -> None:
     right = ("delta rows", "rows", "jobs", "read", "written", "seconds")
     to.table(headings, [_refreshed(view) for view in answer.views], right)
     for view in answer.views:
-        if view.mode == "whole":
+        if view.mode is ViewMode.WHOLE:
             to.note(f"{view.name}: {view.reason}")
 
 
@@ -204,7 +205,7 @@ def _(answer: results.Status, to: TextOutput) -> None:
     if not answer.views:
         to.say("No views yet.")
         return
-    headings = ("view", "csn", "high-water mark", "stale by", "policy", "last refresh", "rows", "problem")
+    headings = ("view", "csn", "high-water mark", "valid", "stale by", "policy", "last refresh", "rows", "problem")
     to.table(headings, [_view_status(view) for view in answer.views], ("csn", "high-water mark", "rows"))
 
 
@@ -213,8 +214,9 @@ def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:
     last = f"{_time(view.last_refresh)} {view.last_mode or ''}".strip() if view.last_refresh else "never"
     shown = f"{stale}{_catches_up(view)}" if view.staleness_commits else "fresh"
     problem = view.problem or ""
-    told = problem if view.state in ("ok", "stopped") else f"{view.state}: {problem}"
-    return (view.name, view.csn, view.high_water_mark, shown, view.policy, last, view.rows, told)
+    told = problem if view.state in (ViewState.OK, ViewState.STOPPED) else f"{view.state}: {problem}"
+    valid = "" if view.valid is None else f"{view.valid.first}–{view.valid.through}"
+    return (view.name, view.csn, view.high_water_mark, valid, shown, view.policy, last, view.rows, told)
 
 
 def _catches_up(view: results.ViewStatus) -> str:
@@ -315,6 +317,56 @@ def _source_line(source: results.SourceStatus) -> tuple[Any, ...]:
     return (source.name, source.kind, source.state, source.position or "–", read, tables, told)
 
 
+@_renders(results.SubscriberStatus)
+def _(answer: results.SubscriberStatus, to: TextOutput) -> None:
+    facts = {"subscriber": answer.name, "view": answer.view, "to": answer.to or "who pulls"}
+    facts |= {"position": str(answer.position), "behind": f"{answer.behind} csns", "state": answer.state}
+    facts |= {"moved": _time(answer.moved) if answer.moved else "never", "problem": answer.problem or "none"}
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        to.say(f"{name.ljust(width)}   {value}")
+
+
+@_renders(answers.SubscriberList)
+def _(answer: answers.SubscriberList, to: TextOutput) -> None:
+    if not answer.subscribers:
+        to.say("No subscribers yet.")
+        return
+    rows = [
+        (one.name, one.view, one.position, one.behind, one.to or "who pulls", one.state, one.problem or "")
+        for one in answer.subscribers
+    ]
+    to.table(("subscriber", "view", "position", "behind", "to", "state", "problem"), rows, ("position", "behind"))
+
+
+@_renders(answers.Pulled)
+def _(answer: answers.Pulled, to: TextOutput) -> None:
+    if answer.rows is None:
+        to.note(f"Nothing changed in view '{answer.view}' after csn {answer.after}.")
+        return
+    render(answer.rows, to)
+    what = f"All rows of view '{answer.view}' at" if answer.full else f"Changes of view '{answer.view}' through"
+    full = " --full" if answer.full else ""
+    ack = f"rollview subscriber ack {answer.subscriber} {answer.through}{full}"
+    to.note(f"{what} csn {answer.through}. When they are stored: {ack}")
+
+
+@_renders(results.Delivered)
+def _(answer: results.Delivered, to: TextOutput) -> None:
+    if not answer.subscribers:
+        to.say("No subscriber has an address.")
+        return
+    headings = ("subscriber", "position", "batches", "rows", "problem")
+    rows = [(one.name, one.position, one.batches, one.rows, one.problem or "") for one in answer.subscribers]
+    to.table(headings, rows, ("position", "batches", "rows"))
+
+
+@_renders(results.Acknowledged)
+def _(answer: results.Acknowledged, to: TextOutput) -> None:
+    verb = "is now" if answer.moved else "stays"
+    to.say(f"Subscriber '{answer.name}' {verb} at csn {answer.position}.")
+
+
 def _open(source: results.SourceStatus) -> str:
     return f"{source.oldest_open}, open for {_duration(source.open_seconds or 0)}"
 
@@ -400,10 +452,18 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
     to.say(f"\nfolder   {answer.folder}")
     to.say(f"reads    {', '.join(relation.depends_on) or '–'}")
     to.say(f"read by  {', '.join(answer.read_by) or '–'}")
+    to.say(f"valid    {_valid(answer.valid)}")
     if relation.problem:
         to.say(f"problem  {relation.problem}", style="red")
     if relation.definition:
         to.say(f"\n{relation.definition.query}")
+
+
+def _valid(valid: results.ValidTime) -> str:
+    csns = f"csn {valid.first}" if valid.first == valid.through else f"csn {valid.first} to {valid.through}"
+    since = f" since {_time(valid.since)}" if valid.since is not None else ""
+    until = f" until {_time(valid.until)}" if valid.until is not None else ""
+    return f"{csns},{since}{until}" if since or until else csns
 
 
 def _marks(column: str, relation: Any) -> str:
@@ -417,8 +477,8 @@ def _values(items: Any, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(getattr(item, name) for name in names) for item in items]
 
 
-def _how(mode: str) -> str:
-    return "by recomputing it whole" if mode == "whole" else "incrementally"
+def _how(mode: ViewMode) -> str:
+    return "by recomputing it whole" if mode is ViewMode.WHOLE else "incrementally"
 
 
 def _rows(count: int) -> str:

@@ -96,7 +96,8 @@ def _lines(shell: Shell, interactive: bool) -> Iterator[str]:
     if not interactive:
         yield from sys.stdin
         return
-    import readline  # noqa: F401  # gives the prompt its editing and history
+    # To load it changes how input() reads a terminal: it brings editing and history.
+    import readline  # noqa: F401
 
     while True:
         try:

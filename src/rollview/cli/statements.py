@@ -8,11 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rollview.cli.answers import StatementAnswer, StatementAnswers, fetch
+from rollview.core.lazy import lazy_module
 from rollview.errors import SqlError
 from rollview.results import StatementResult
 
 if TYPE_CHECKING:
+    from rollview.algebra import text as sql_text
     from rollview.warehouse import Warehouse
+else:
+    sql_text = lazy_module("rollview.algebra.text")
 
 
 def run_statements(
@@ -34,7 +38,7 @@ def split_statements(text: str) -> tuple[str, ...]:
 def is_complete(text: str) -> bool:
     """Whether the last statement has its semicolon, so that a shell need not wait for more."""
     try:
-        tokens = _tokens(text)
+        tokens = sql_text.tokens_of(text)
     except SqlError:
         return False
     return bool(tokens) and tokens[-1][0]
@@ -42,7 +46,7 @@ def is_complete(text: str) -> bool:
 
 def _spans(text: str) -> list[tuple[int, int]]:
     spans, start, pending = [], 0, False
-    for is_cut, begin, end in _tokens(text):
+    for is_cut, begin, end in sql_text.tokens_of(text):
         if is_cut:
             if pending:
                 spans.append((start, begin))
@@ -50,16 +54,3 @@ def _spans(text: str) -> list[tuple[int, int]]:
         else:
             pending = True
     return [*spans, (start, len(text))] if pending else spans
-
-
-def _tokens(text: str) -> list[tuple[bool, int, int]]:
-    """(is it a semicolon, first offset, offset behind) of each token."""
-    from sqlglot.dialects import Spark
-    from sqlglot.errors import TokenError
-    from sqlglot.tokenizer_core import TokenType
-
-    try:
-        tokens = Spark().tokenize(text)
-    except TokenError as cause:
-        raise SqlError(f"The SQL text cannot be read: {cause}") from None
-    return [(token.token_type is TokenType.SEMICOLON, token.start, token.end + 1) for token in tokens]

@@ -11,8 +11,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from rollview.core.lazy import lazy_module
+
 if TYPE_CHECKING:
+    import pyspark
     from pyspark.sql import DataFrame, SparkSession
+else:
+    pyspark = lazy_module("pyspark")
 
 _GLOBAL_VIEWS = "spark.sql.globalTempDatabase"
 
@@ -23,9 +28,7 @@ def is_connect(spark: SparkSession) -> bool:
 
 def is_java_running() -> bool:
     """Whether this process has its Java already, so that a session is made without a launch."""
-    from pyspark import SparkContext
-
-    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
+    return pyspark.SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def sees_local_links(spark: SparkSession) -> bool:
@@ -40,9 +43,7 @@ def fresh_beside(spark: SparkSession) -> SparkSession | None:
 
 def copy_beside(spark: SparkSession) -> SparkSession:
     """A session with the same settings, to be tuned further. Only of a classic one: Connect has no cheap copy."""
-    from pyspark.sql import SparkSession
-
-    return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    return pyspark.sql.SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
 
 
 @contextmanager

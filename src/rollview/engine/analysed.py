@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rollview.core.lazy import lazy_module
+
 if TYPE_CHECKING:
+    import pyspark
     from pyspark.sql import DataFrame
+else:
+    pyspark = lazy_module("pyspark")
 
 
 def file_index(data: DataFrame) -> Any:
@@ -24,6 +29,4 @@ class Analysed:
         self._datasets = jvm.org.apache.spark.sql.classic.Dataset
 
     def again(self) -> DataFrame:
-        from pyspark.sql import DataFrame
-
-        return DataFrame(self._datasets.ofRows(self._session._jsparkSession, self._plan), self._session)
+        return pyspark.sql.DataFrame(self._datasets.ofRows(self._session._jsparkSession, self._plan), self._session)

@@ -9,11 +9,17 @@ import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from rollview.core.lazy import lazy_module
 from rollview.core.urls import NotUnderstoodUrlError, Url, parse_url
 from rollview.errors import EnvironmentFault, UsageError
 
 if TYPE_CHECKING:
+    import pyspark
+    from pyspark import errors as spark_errors
     from pyspark.sql import SparkSession
+else:
+    pyspark = lazy_module("pyspark")
+    spark_errors = lazy_module("pyspark.errors")
 
 PORT = 15002
 PATIENCE = 10.0
@@ -23,17 +29,14 @@ def connect(url: str, conf: Mapping[str, str]) -> SparkSession:
     """A new session on the server, with the settings that are given."""
     server = _parsed(url)
     _check_listening(server)
-    from pyspark.errors import PySparkImportError, PySparkValueError
-    from pyspark.sql import SparkSession
-
     try:
-        session = SparkSession.builder.remote(url).create()
-    except PySparkImportError as cause:
+        session = pyspark.sql.SparkSession.builder.remote(url).create()
+    except spark_errors.PySparkImportError as cause:
         raise EnvironmentFault(
             "Spark Connect needs Python packages that are not installed.", hint="pip install 'rollview[connect]'"
         ) from cause
     # Its message quotes the address.
-    except PySparkValueError:
+    except spark_errors.PySparkValueError:
         raise _not_understood() from None
     for key, value in conf.items():
         if not session.conf.isModifiable(key):

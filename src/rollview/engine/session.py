@@ -15,12 +15,18 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from rollview.core.lazy import lazy_module
 from rollview.core.references import secret_variables
 from rollview.engine import abilities, archive, hidden, java, remote
 from rollview.errors import EnvironmentFault, UsageError
 
 if TYPE_CHECKING:
+    import pyspark
+    from pyspark import errors as spark_errors
     from pyspark.sql import SparkSession
+else:
+    pyspark = lazy_module("pyspark")
+    spark_errors = lazy_module("pyspark.errors")
 
 MEANING = {
     "spark.sql.session.timeZone": "UTC",
@@ -100,10 +106,7 @@ def start(conf: Mapping[str, str] | None = None, app: str = "rollview") -> Spark
 def _launched(conf: Mapping[str, str], app: str) -> SparkSession:
     secrets = hidden.secrets_in(conf)
     with _launch_environment(local=is_local(conf)) as found:
-        from pyspark.errors import PySparkRuntimeError
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder.appName(app)
+        builder = pyspark.sql.SparkSession.builder.appName(app)
         # To a Java that runs already they go over its own connection.
         by_file = {} if abilities.is_java_running() else secrets
         for key, value in plan_conf(found, conf).items():
@@ -111,7 +114,7 @@ def _launched(conf: Mapping[str, str], app: str) -> SparkSession:
         try:
             with hidden.told_by_file(by_file):
                 return builder.getOrCreate()
-        except PySparkRuntimeError as cause:
+        except spark_errors.PySparkRuntimeError as cause:
             raise _cannot_start(found) from cause
 
 
@@ -187,6 +190,7 @@ def _java_options(found: java.Java) -> Iterator[str]:
 
 def _quieten() -> None:
     """PySpark logs every failed query before it raises; the exception alone says it."""
+    # As all of PySpark: loaded when there is to be a session.
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):

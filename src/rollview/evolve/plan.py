@@ -14,37 +14,15 @@ from sqlglot import exp
 
 from rollview.algebra.text import parse_one
 from rollview.algebra.used import columns_used
-from rollview.catalog import SCHEMA_CHANGED, Relation, Snapshot, SourceRecord
+from rollview.catalog import Relation, Snapshot, SourceRecord
 from rollview.core.interval import Csn
 from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.errors import SchemaChanged, UsageError
+from rollview.core.states import ViewState
+from rollview.errors import UsageError
 from rollview.relations.plans import plan_of
-from rollview.sources.protocol import SourceTable
+from rollview.sources.protocol import LayoutChange, SourceTable
 from rollview.sources.settings import SourceSettings
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutChange:
-    """A table of a source, by the source's own name, is not what it was after the position that was read last.
-
-    ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now.
-    With neither the table cannot be read at all.
-    """
-
-    source: str
-    table: str
-    reason: str
-    gone: tuple[str, ...] = ()
-    unsure: tuple[str, ...] = ()
-
-    @classmethod
-    def told_by(cls, error: SchemaChanged) -> LayoutChange:
-        return cls(error.facts["source"], error.table, error.reason, error.gone, error.unsure)
-
-    def refused(self) -> SchemaChanged:
-        """As the error that stops the source, if nobody can follow the change."""
-        return SchemaChanged(self.source, self.table, self.reason, gone=self.gone, unsure=self.unsure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +109,11 @@ def stopped_by(snapshot: Snapshot, relation: Relation, gone: Iterable[str]) -> t
     lost = {name.lower() for name in gone}
     naming = [view for view in snapshot.readers(relation.name) if _used(snapshot, view, relation) & lost]
     stopped = [*naming, *(upper for view in naming for upper in snapshot.above(view.name))]
-    return tuple(sorted({view.name for view in stopped if view.state != SCHEMA_CHANGED}))
+    return tuple(sorted({view.name for view in stopped if view.state is not ViewState.SCHEMA_CHANGED}))
 
 
 def _used(snapshot: Snapshot, view: Relation, relation: Relation) -> frozenset[str]:
-    if view.state == SCHEMA_CHANGED:
+    if view.state is ViewState.SCHEMA_CHANGED:
         return frozenset()
     return columns_used(plan_of(snapshot, view).outline.resolved).get(relation.name.lower(), frozenset())
 

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from rollview.catalog import SCHEMA_CHANGED, Catalog, CatalogWriter, SourceRecord
+from rollview.catalog import Catalog, CatalogWriter, SourceRecord
 from rollview.core.interval import Csn
-from rollview.evolve.plan import LayoutChange, LayoutPlan, plan_change, plan_widening, relation_of
+from rollview.core.states import ViewState
+from rollview.evolve.plan import LayoutPlan, plan_change, plan_widening, relation_of
 from rollview.publish.own_copy import own_copy
 from rollview.relations.folders import delta_folder, state_folder
-from rollview.sources.protocol import SourceTable
+from rollview.sources.protocol import LayoutChange, SourceTable
 
 
 def run_change(catalog: Catalog, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
@@ -24,8 +25,9 @@ def run_change(catalog: Catalog, record: SourceRecord, change: LayoutChange) -> 
         plan = plan_change(writer.snapshot(), record, change)
         if plan is not None:
             _write(writer, plan)
+            reason = f"{change.refused().message} This view reads what is gone."
             for view in plan.stopped:
-                writer.set_state(view, SCHEMA_CHANGED, f"{change.refused().message} This view reads what is gone.")
+                writer.set_state(view, ViewState.SCHEMA_CHANGED, reason)
     return plan
 
 

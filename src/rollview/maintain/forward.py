@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from rollview import relations
 from rollview.catalog import Catalog, Lease, Part, Pin, Relation, Snapshot
 from rollview.core.interval import Interval
 from rollview.maintain.plan import Task
@@ -46,15 +47,13 @@ def run_fold_groups(
     catalog: Catalog, lease: Lease, root: Path, snapshot: Snapshot, task: Task, spark: GetSpark
 ) -> Rewritten:
     """A summary view's groups to the csn of its extent."""
-    from rollview.relations.reader import Reader
-
     relation, to = snapshot.get(task.relation), task.interval.through
     folder = stored(snapshot, root, relation).folder(Part.GROUPS)
     old = folder.files(relation.pins[Part.GROUPS].version)
     work = Rewriting(relation, Part.GROUPS, "fold", task.interval, old, to, to)
 
     def write(folder: DeltaFolder, places: Sequence[str]) -> Files:
-        return folder.stage(Reader(spark(), root, snapshot).groups(relation.name, to), places[0])
+        return folder.stage(relations.Reader(spark(), root, snapshot).groups(relation.name, to), places[0])
 
     return rewrite(catalog, lease, root, work, folder, write)
 

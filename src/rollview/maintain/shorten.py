@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from rollview.catalog import Catalog, Lease, Part, Relation, RelationKind
 from rollview.core.interval import Interval
+from rollview.core.lazy import lazy_module
 from rollview.core.names import CSN
 from rollview.core.schema import Schema
 from rollview.maintain.plan import Task
@@ -30,6 +31,12 @@ from rollview.types.signed_rows import net_counts, separate_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql import functions as sf
+
+    from rollview.store import multiset
+else:
+    sf = lazy_module("pyspark.sql.functions")
+    multiset = lazy_module("rollview.store.multiset")
 
 ByArrow = Callable[[pa.Table], pa.Table]
 BySpark = Callable[["DataFrame"], "DataFrame"]
@@ -89,13 +96,9 @@ def netted_table(rows: pa.Table, interval: Interval, *, copies: bool) -> pa.Tabl
 
 
 def _netted_frame(data: DataFrame, schema: Schema, interval: Interval, *, copies: bool) -> DataFrame:
-    from pyspark.sql import functions as sf
-
-    from rollview.store.multiset import net, separate
-
     inside = (sf.col(CSN) > interval.after) & (sf.col(CSN) <= interval.through)
-    netted = net(data.where(inside).drop(CSN), schema, apart=copies)
-    whole = separate(netted, schema) if copies else netted
+    netted = multiset.net(data.where(inside).drop(CSN), schema, apart=copies)
+    whole = multiset.separate(netted, schema) if copies else netted
     end = sf.lit(interval.through).cast("bigint")
     return whole.withColumn(CSN, end).unionAll(data.where(~inside))
 

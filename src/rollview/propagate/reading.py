@@ -11,25 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from rollview.algebra.resolve import ROWS_SUFFIX, Known
 from rollview.algebra.view import MISREAD, Outline, our_reading
+from rollview.core.lazy import lazy_module
 from rollview.engine.binding import run_query
 from rollview.engine.meaning import mean_the_same
 from rollview.store.folder import opaque
 
 if TYPE_CHECKING:
+    from pyspark import errors as spark_errors
     from pyspark.sql import DataFrame, SparkSession
+else:
+    spark_errors = lazy_module("pyspark.errors")
 
 READ_OTHERWISE = "Spark reads its text otherwise than rollview does, so it is computed from the text as it stands"
 
 
 def misread(made: Outline, author: DataFrame, tables: Mapping[str, DataFrame]) -> Mapping[str, Any] | None:
     """What to remember of a text that is read otherwise here; ``author``: the text, analysed over ``tables``."""
-    from pyspark.errors import AnalysisException
-
     if made.rel is None:
         return None
     try:
         same = mean_the_same(author, run_query(author.sparkSession, our_reading(made.resolved), tables))
-    except AnalysisException:
+    except spark_errors.AnalysisException:
         # Spark takes the author's text and does not take this: it is another one.
         same = False
     return None if same else {MISREAD: READ_OTHERWISE}

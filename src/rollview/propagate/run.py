@@ -22,7 +22,7 @@ from rollview.propagate.plan import PropagateStep
 from rollview.publish.step import NewVersion, RunningStep, recorded
 from rollview.relations.ahead import Ahead, ahead_of, delta_of
 from rollview.relations.plans import ClosedReferences, propagation_of
-from rollview.relations.prepared_query import standing_query
+from rollview.relations.prepared_query import prepare_query
 from rollview.relations.reader import Reader
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
@@ -126,9 +126,9 @@ def _propagation(reader: Reader, step: PropagateStep, closed: ClosedReferences, 
     plan = reader.plan(step.view)
     propagation = propagation_of(plan, step.circumstances(ahead=ahead, closed=closed))
     if step.shuffles_little:
-        standing = standing_query(reader, propagation, step.interval, step.view if plan.summary else None)
-        if standing is not None:
-            return standing
+        prepared = prepare_query(reader, propagation, step.interval, step.view if plan.summary else None)
+        if prepared is not None:
+            return prepared
     held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
     return reader.run(propagation, step.interval, held, small=step.small)
 

@@ -44,6 +44,7 @@ class Workplace:
         if self._session is None:
             for source in self.catalog.sources():
                 references.note_variables(source.settings["address"], *source.settings["options"].values())
+            references.note_variables(*(one.sink for one in self.catalog.subscribers() if one.sink is not None))
             start = engine.session
             self._session = start.adopt(self.given) if self.given is not None else start.start(self._conf)
         return self._session

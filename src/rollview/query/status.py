@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
-from rollview.catalog import DEGRADED, Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
+from rollview.catalog import Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
+from rollview.core.states import ViewState
 from rollview.query.pace import pace
+from rollview.relations.valid_time import valid_time
 from rollview.results import (
     CatalogRows,
     HeldTransaction,
@@ -24,15 +28,19 @@ from rollview.results import (
 )
 
 
-def warehouse_status(catalog: Catalog) -> Status:
+def warehouse_status(catalog: Catalog, root: Path) -> Status:
     snapshot = catalog.snapshot()
+    valid = {name: valid_time(catalog, root, snapshot, name) for name in snapshot.relations}
     steps = catalog.last_steps()
     lacking = missing(catalog.quarantine())
     return Status(
         snapshot.moment.csn,
         snapshot.moment.time,
-        tuple(_table(snapshot, table) for table in snapshot.tables()),
-        tuple(_view(catalog, snapshot, view, steps.get(view.name), lacking) for view in snapshot.views()),
+        tuple(replace(_table(snapshot, table), valid=valid[table.name]) for table in snapshot.tables()),
+        tuple(
+            replace(_view(catalog, snapshot, view, steps.get(view.name), lacking), valid=valid[view.name])
+            for view in snapshot.views()
+        ),
         sources(catalog),
         held(catalog),
         CatalogRows(*catalog.row_counts()),
@@ -147,10 +155,10 @@ def _view(
     )
 
 
-def _state(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str:
+def _state(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> ViewState:
     if view.state is not None or view.problem is not None:
-        return view.state or "stopped"
-    return "ok" if _lack(snapshot, view, lacking) is None else DEGRADED
+        return view.state or ViewState.STOPPED
+    return ViewState.OK if _lack(snapshot, view, lacking) is None else ViewState.DEGRADED
 
 
 def _lack(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str | None:

@@ -12,6 +12,14 @@ from rollview.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rollview.relations.points import resolve
     from rollview.relations.reader import Reader
+    from rollview.relations.valid_time import valid_time
 
-__all__ = ["Reader", "resolve"]
-__getattr__ = lazy_names(__name__, {"Reader": "rollview.relations.reader", "resolve": "rollview.relations.points"})
+__all__ = ["Reader", "resolve", "valid_time"]
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Reader": "rollview.relations.reader",
+        "resolve": "rollview.relations.points",
+        "valid_time": "rollview.relations.valid_time",
+    },
+)

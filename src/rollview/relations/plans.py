@@ -10,10 +10,11 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.states import states_read
-from rollview.algebra.view import Propagation, ViewPlan, outline, plan
-from rollview.catalog import SCHEMA_CHANGED, Part, Relation, RelationKind, Snapshot
+from rollview.algebra.view import SETTLED, TOLD_APART_BY, Propagation, ViewPlan, outline, plan
+from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
+from rollview.core.states import ViewState
 from rollview.errors import OutOfReach
 from rollview.store.writing import BOUND
 
@@ -50,8 +51,9 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
 
 @lru_cache(maxsize=1024)
 def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
-    declared = Declared(name, columns, None, {}, query, False)
-    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), json.loads(facts))
+    told = json.loads(facts)
+    declared = Declared(name, columns, None, {}, told.get(SETTLED, query), False)
+    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), told)
 
 
 @lru_cache(maxsize=1024)
@@ -79,14 +81,15 @@ def reads_rows_of(snapshot: Snapshot, view: Relation) -> frozenset[str]:
 
 
 def known_as(relation: Relation) -> Known:
-    return Known(relation.name, relation.schema, relation.constraints)
+    told = relation.definition.facts.get(TOLD_APART_BY, ()) if relation.definition is not None else ()
+    return Known(relation.name, relation.schema, relation.constraints, tuple(tuple(key) for key in told))
 
 
 def _known_to(view: Relation, relation: Relation) -> Known:
     """A column that a source gained later is not there for a view; for one that is stopped, the lost ones are."""
     if not relation.layouts:
         return known_as(relation)
-    if view.state == SCHEMA_CHANGED:
+    if view.state is ViewState.SCHEMA_CHANGED:
         return Known(relation.name, relation.schema_at(view.pins[Part.DELTA].through), relation.constraints)
     then = relation.schema_at(view.created)
     kept = tuple(column for column in then if column in relation.schema.columns)
@@ -103,7 +106,7 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
     if relation.kind is RelationKind.TABLE:
         pin = relation.pins.get(Part.DELTA)
         first = pin.after if pin is not None else relation.pins[Part.STATE].through
-        return Interval(max(first, relation.told_from), snapshot.moment.csn)
+        return Interval(max(first, relation.readable_from), snapshot.moment.csn)
     return Interval(relation.pins[Part.DELTA].after, relation.pins[Part.DELTA].through)
 
 

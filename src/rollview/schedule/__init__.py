@@ -13,6 +13,9 @@ if TYPE_CHECKING:
         roll_views,
         run_until,
     )
+    from rollview.schedule.daemon import stopping
 
-__all__ = ["maintain_relations", "refresh_views", "roll_views", "run_until"]
-__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "rollview.schedule.commands"))
+__all__ = ["maintain_relations", "refresh_views", "roll_views", "run_until", "stopping"]
+__getattr__ = lazy_names(
+    __name__, {**dict.fromkeys(__all__, "rollview.schedule.commands"), "stopping": "rollview.schedule.daemon"}
+)

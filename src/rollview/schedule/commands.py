@@ -77,6 +77,7 @@ def maintain_relations(
     detail: Setting,
     prune_before: Point | None,
     compress_before: Point | None,
+    overtake: Sequence[str],
     grace: timedelta,
     on_progress: OnProgress | None,
 ) -> Maintained:
@@ -86,7 +87,8 @@ def maintain_relations(
         place.recover()
     names = select_relations(place.snapshot(), select) if select else None
     prune, compress = (recorded_by(place.catalog, point) for point in (prune_before, compress_before))
-    keep = Keep(retention, detail, prune, compress, requests.needed(place.catalog))
+    overtaken = frozenset(place.catalog.subscriber(name).name for name in overtake)
+    keep = Keep(retention, detail, prune, compress, requests.needed(place.catalog), overtaken)
 
     def move_on(table: str) -> bool:
         return requests.move_on(place.catalog, place.data, table)

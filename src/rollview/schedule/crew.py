@@ -9,9 +9,10 @@ from pathlib import Path
 
 from rollview.capture.plan import Group, plan_capture
 from rollview.capture.run import run_group
-from rollview.catalog import SCHEMA_CHANGED, Catalog, Part
+from rollview.catalog import Catalog, Part
 from rollview.core.order import Order
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
+from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
 from rollview.results import Captured, Refreshed
 from rollview.schedule.cadence import Words, every
@@ -53,7 +54,7 @@ class Crew:
         snapshot, due = self._catalog.snapshot(), self._turns.views()
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
-            if view.state == SCHEMA_CHANGED:
+            if view.state is ViewState.SCHEMA_CHANGED:
                 continue
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
@@ -103,7 +104,7 @@ def run_rounds(crew: Crew, interval: float, stop: threading.Event, rounds: int) 
         try:
             yield from _round(crew)
         except Exception as error:
-            yield unforeseen(error)
+            yield unexpected_error(error)
 
 
 def _round(crew: Crew) -> Iterator[Event]:
@@ -118,4 +119,4 @@ def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:
     try:
         return task()
     except Exception as error:
-        return unforeseen(error)
+        return unexpected_error(error)

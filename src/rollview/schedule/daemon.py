@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from rollview.capture.plan import Group
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
 from rollview.errors import Busy, RollviewError
 from rollview.results import Captured, Refreshed
 
@@ -86,7 +86,7 @@ def work(crew: DueWork, stop: threading.Event) -> Iterator[Event]:
                 try:
                     under_way.begin()
                 except Exception as error:
-                    yield unforeseen(error)
+                    yield unexpected_error(error)
                     stop.wait(1.0)
             yield from under_way.finished(_TICK)
             if under_way.is_idle():
@@ -100,7 +100,7 @@ def _outcome(ended: Future[Captured] | Future[Refreshed]) -> Iterator[Event]:
     except Busy:
         return
     except Exception as error:
-        yield unforeseen(error)
+        yield unexpected_error(error)
 
 
 def paced(interval: float, stop: threading.Event, rounds: int) -> Iterator[int]:

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rollview.catalog import SCHEMA_CHANGED, Catalog, Part, Relation, Snapshot, SourceRecord
+from rollview.catalog import Catalog, Part, Relation, Snapshot, SourceRecord
 from rollview.core.backoff import delay
 from rollview.core.interval import Interval
+from rollview.core.states import SourceState, ViewState
 from rollview.errors import UsageError
 from rollview.schedule.cadence import PROPERTY, Cadence, Words, cadence_of
 
@@ -67,7 +68,7 @@ class Turns:
         own = source.settings.get("options", {}).get("schedule")
         cadence = self._cadence(source.name, own)
         last = max(source.read or _NEVER, self._seen.get(f"source:{source.name}", _NEVER))
-        due = None if source.state == "removing" else cadence.due(last, last)
+        due = None if source.state is SourceState.REMOVING else cadence.due(last, last)
         retry = source.health.get("retry_at")
         return due if due is None or retry is None else max(due, datetime.fromisoformat(retry))
 
@@ -86,7 +87,7 @@ class Turns:
         found = []
         for view in snapshot.views():
             through = view.pins[Part.EXTENT].through
-            if view.state == SCHEMA_CHANGED or through >= snapshot.moment.csn:
+            if view.state is ViewState.SCHEMA_CHANGED or through >= snapshot.moment.csn:
                 continue
             interval = Interval(through, snapshot.moment.csn)
             since = self.catalog.oldest_change(snapshot.tables_below(view), interval)

@@ -18,6 +18,7 @@ from rollview.apply import plan_apply, run_apply
 from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot, Step
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
+from rollview.core.states import ViewMode
 from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, RollviewError
@@ -243,7 +244,7 @@ def _interval(work: Refresh, name: str, before: Csn, csn: Csn) -> Interval:
 def _refreshed(work: Refresh, now: Snapshot, name: str, before: Csn, csn: Csn, rows: dict[str, int]) -> ViewRefreshed:
     step, usage = work.steps.get(name), work.meters.setdefault(name, Meter()).total()
     held = now.get(name).pins[Part.EXTENT].rows
-    mode = "whole" if step is not None and step.mode.value == "whole" else "incremental"
+    mode = step.mode.shown if step is not None else ViewMode.INCREMENTAL
     return ViewRefreshed(
         name=name,
         interval=_interval(work, name, before, csn),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rollview.catalog import SCHEMA_CHANGED, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Part, Relation, RelationKind, Snapshot
+from rollview.core.states import ViewState
 from rollview.errors import UsageError
 
 
@@ -22,7 +23,7 @@ def select_views(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]
 
 def going_on(snapshot: Snapshot, names: Sequence[str], *, asked: bool) -> tuple[str, ...]:
     """Those that a change at a source has not stopped; to ask for one of the others is an error."""
-    stopped = [name for name in names if snapshot.get(name).state == SCHEMA_CHANGED]
+    stopped = [name for name in names if snapshot.get(name).state is ViewState.SCHEMA_CHANGED]
     if stopped and asked:
         view = snapshot.get(stopped[0])
         raise UsageError(

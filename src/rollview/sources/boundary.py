@@ -1,7 +1,8 @@
 """The edge between a driver and everybody else.
 
 Law: whatever a driver raises is an error of its source, with a name: nothing that a source sends, and no mistake of a
-driver, reaches another source or ends a process. Errors that drivers tell in our own words pass as they are.
+driver, reaches another source or ends a process. Errors that drivers tell in our own words pass as they are; but that a
+table is not what it was is an answer to a reading, and leaves here as a value.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from errno import EDQUOT, ENOSPC
 from typing import Any
 
 from rollview.core.lent import Lent, UnlinkableError
-from rollview.core.raised import told
-from rollview.errors import EnvironmentFault, RollviewError, SourceDown, Unreadable
+from rollview.core.raised import kind_and_line
+from rollview.errors import EnvironmentFault, RollviewError, SchemaChanged, SourceDown, Unreadable
 from rollview.sources.protocol import (
     Batch,
     Finding,
     FirstCopy,
     Health,
+    LayoutChange,
     Lender,
     Rows,
     Source,
@@ -44,7 +46,7 @@ def as_error(source: str, error: BaseException, position: str | None = None) -> 
             return EnvironmentFault(f"Source '{source}' cannot be read: {reason}.", hint="Make room.", source=source)
         return SourceDown(source, reason)
     place = f"after position {position[:_LONGEST]}" if position else None
-    return Unreadable(source, f"the driver raised {told(error)}", place=place)
+    return Unreadable(source, f"the driver raised {kind_and_line(error)}", place=place)
 
 
 @contextmanager
@@ -108,9 +110,12 @@ class _Guarded:
 
         return guarded_rows
 
-    def read(self, after: str, limit: int) -> Batch:
+    def read(self, after: str, limit: int) -> Batch | LayoutChange:
         with named(self._name, after):
-            return self._source.read(after, limit)
+            try:
+                return self._source.read(after, limit)
+            except SchemaChanged as error:
+                return LayoutChange.of(error)
 
     def acknowledge(self, position: str) -> None:
         with named(self._name, position):

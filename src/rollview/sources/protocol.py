@@ -19,7 +19,7 @@ import pyarrow as pa
 from rollview.core.bad_row import BadRow
 from rollview.core.lent import Lent
 from rollview.core.schema import Constraints, Schema
-from rollview.errors import NotFound
+from rollview.errors import NotFound, SchemaChanged
 from rollview.sources.sections import Section
 from rollview.sources.settings import SourceSettings, TableSettings
 from rollview.sources.space import Space
@@ -120,6 +120,29 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class LayoutChange:
+    """A table of a source, by the source's own name, is not what it was after the position that was read last.
+
+    ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now.
+    With neither the table cannot be read at all.
+    """
+
+    source: str
+    table: str
+    reason: str
+    gone: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, error: SchemaChanged) -> LayoutChange:
+        return cls(error.facts["source"], error.table, error.reason, error.gone, error.unsure)
+
+    def refused(self) -> SchemaChanged:
+        """As the error that stops the source, if nobody can follow the change."""
+        return SchemaChanged(self.source, self.table, self.reason, gone=self.gone, unsure=self.unsure)
+
+
+@dataclass(frozen=True, slots=True)
 class FirstCopy:
     """The tables as they were at one position and time; ``rows`` yields those of a table in pieces, and puts aside into
     ``quarantined`` what has no representation, where that does not stop the source."""
@@ -136,10 +159,10 @@ class FirstCopy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as capture needs it, and the statement that mends it. Some only deserve a warning."""
+    """Something that is not as capture needs it, and the statement that repairs it. Some only deserve a warning."""
 
     what: str
-    mend: str | None = None
+    repair: str | None = None
     blocks: bool = True
 
 
@@ -184,8 +207,8 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a source fares: bytes of its log that were not read yet, bytes that it keeps for us, and what the server says
-    of that; ``alarm``: what somebody should look at. ``oldest_open``: the transaction that has been open for the
+    """How well a source is: bytes of its log that were not read yet, bytes that it keeps for us, and what the server
+    says of that; ``alarm``: what somebody should look at. ``oldest_open``: the transaction that has been open for the
     longest, or what else the source waits for before it can be read on; ``open_since``: since when, if it can tell."""
 
     behind_bytes: int | None = None
@@ -227,11 +250,13 @@ class Source(Protocol):
         """From here on the source keeps its changes for this attempt, beside what it keeps for the one that the memory
         names. What other attempts left is taken away first."""
 
-    def read(self, after: str, limit: int) -> Batch:
-        """The units of work after a position, about ``limit`` rows of them."""
+    def read(self, after: str, limit: int) -> Batch | LayoutChange:
+        """The units of work after a position, about ``limit`` rows of them; or that a table is not what it was, if
+        nothing comes before that. A driver raises SchemaChanged from wherever it finds that; whoever opens a source
+        gets the value (``boundary``)."""
 
     def acknowledge(self, position: str) -> None:
-        """Everything up to here is durable; may be said again."""
+        """Everything up to here is durable. Idempotent."""
 
     def order(self, position: str) -> int:
         """Grows along the source's log."""
@@ -244,7 +269,7 @@ class Source(Protocol):
         """Take away what all attempts left but the one of the memory."""
 
     def remove(self) -> None:
-        """Take away all that was put into the source; may be said again."""
+        """Take away all that was put into the source. Idempotent."""
 
     def close(self) -> None: ...
 

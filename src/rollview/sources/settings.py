@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,15 @@ _SPOOL_LIMIT = "50 GB"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
+
+
+class OnBadValue(StrEnum):
+    """What becomes of a row that has no representation."""
+
+    STOP = "stop"
+    """It stops the source."""
+    QUARANTINE = "quarantine"
+    """It is put aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,11 @@ class SourceSettings:
     global_transactions: GlobalSettings | None = None
 
     def __post_init__(self) -> None:
+        self._refuse_secrets()
+        self._refuse_options()
+        self._refuse_tables()
+
+    def _refuse_secrets(self) -> None:
         if holds_secret(self.address):
             raise UsageError(
                 "A password does not belong in a source's settings.",
@@ -114,22 +129,26 @@ class SourceSettings:
                     f"The secret '{option}' does not belong in a source's settings.",
                     hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
                 )
+
+    def _refuse_options(self) -> None:
         if self.timeout <= 0:
             raise UsageError(f"{TIMEOUT} is '{self.options[TIMEOUT]}'.", hint="Write for example '5 minutes'.")
-        if not self.tables:
-            raise UsageError("The source has no tables.", hint="Name at least one.")
-        if self.options.get(ON_BAD_VALUE, "stop") not in ("stop", "quarantine"):
+        if self.options.get(ON_BAD_VALUE, OnBadValue.STOP) not in list(OnBadValue):
             raise UsageError(f"{ON_BAD_VALUE} is '{self.options[ON_BAD_VALUE]}'.", hint="It is stop or quarantine.")
-        if self.kind in _WHOLE and any(table.needed or table.columns for table in self.tables):
-            raise UsageError(
-                f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
-                hint="Leave out columns and copy; rows can be said.",
-            )
         for option in (IN_PLACE, ALLOW_OUTSIDE):
             if self.options.get(option, "true") not in ("true", "false"):
                 raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
         duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
         size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
+
+    def _refuse_tables(self) -> None:
+        if not self.tables:
+            raise UsageError("The source has no tables.", hint="Name at least one.")
+        if self.kind in _WHOLE and any(table.needed or table.columns for table in self.tables):
+            raise UsageError(
+                f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
+                hint="Leave out columns and copy; rows can be said.",
+            )
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
             raise UsageError(f"Table '{marker}' of global transactions is not captured.", hint="Add it to the tables.")
@@ -142,7 +161,7 @@ class SourceSettings:
     @property
     def quarantines(self) -> bool:
         """Whether a row that has no representation is put aside rather than stopping the source."""
-        return self.options.get(ON_BAD_VALUE, "stop") == "quarantine"
+        return self.options.get(ON_BAD_VALUE) == OnBadValue.QUARANTINE
 
     @property
     def timeout(self) -> float:

@@ -26,8 +26,7 @@ def create_view(place: Workplace, declared: Declared) -> ViewCreated:
         view = plan_create(place.spark, reader.snapshot, declared)
         check_begin(reader.snapshot, view)
         rows = run_create(reader, place.catalog, lease, view, Meter())
-    mode = "whole" if view.plan.mode == "whole" else "incremental"
-    return ViewCreated(declared.name, view.at, rows, mode, view.replaces, (*notes, *view.notes))
+    return ViewCreated(declared.name, view.at, rows, view.plan.mode.shown, view.replaces, (*notes, *view.notes))
 
 
 def drop_view(place: Workplace, name: str) -> None:

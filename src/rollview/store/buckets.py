@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rollview.core.lazy import lazy_module
 from rollview.core.names import quoted
 from rollview.core.schema import Column, Schema
 from rollview.types.arrow import arrow_type, is_atomic, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import functions as sf
+else:
+    sf = lazy_module("pyspark.sql.functions")
 
 BUCKET = "_rv_bucket"
 
@@ -40,8 +44,6 @@ def bucket_sql(buckets: Buckets, schema: Schema) -> str:
 
 
 def bucket_expression(buckets: Buckets, schema: Schema) -> SparkColumn:
-    from pyspark.sql import functions as sf
-
     return sf.expr(bucket_sql(buckets, schema))
 
 

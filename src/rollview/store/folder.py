@@ -17,8 +17,10 @@ from uuid import uuid4
 import pyarrow as pa
 
 from rollview.core import durable
+from rollview.core.interval import Interval
+from rollview.core.lazy import lazy_module
 from rollview.core.lent import Lent
-from rollview.core.names import quoted
+from rollview.core.names import COUNT, CSN, quoted
 from rollview.core.phases import phase
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
@@ -30,6 +32,11 @@ from rollview.types.arrow import arrow_schema, arrow_type, spark_schema, spark_t
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import functions as sf
+    from pyspark.sql.pandas import types as spark_arrow
+else:
+    sf = lazy_module("pyspark.sql.functions")
+    spark_arrow = lazy_module("pyspark.sql.pandas.types")
 
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _FOLDER = re.compile(r"s-[0-9a-f]{32}")
@@ -153,13 +160,18 @@ class DeltaFolder:
         plain = arrow_schema(self.schema).names == list(self.schema.names)
         return data if plain else data.toDF(*self.schema.names)
 
-    def load(self, files: Iterable[DataFile]) -> pa.Table:
-        """The same rows in this process: only for files that are known to be small."""
+    def load(self, files: Iterable[DataFile], csns: Interval | None = None) -> pa.Table:
+        """The same rows in this process: only for files that are known to be small, or few ``csns`` of a delta."""
         physical = arrow_schema(self.schema)
         chosen = tuple(files)
         places = zip(safe_places(self.root, chosen), chosen, strict=True)
-        typed = [as_declared(parquet.load(place), physical, file.constants) for place, file in places]
+        typed = [as_declared(parquet.load(place, csns=csns), physical, file.constants) for place, file in places]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
+
+    def load_counts(self, file: DataFile, csns: Interval) -> pa.Table:
+        """Of one file of a delta only ``_count`` and ``_csn``, where they are in the interval."""
+        (place,) = safe_places(self.root, (file,))
+        return parquet.load(place, [COUNT, CSN], csns)
 
     def discard(self, folder: str) -> None:
         """Take staged files away that no version names."""
@@ -218,16 +230,12 @@ def _constant_sql(column: Column, constants: tuple[str, ...]) -> str:
 
 def frame(spark: SparkSession, rows: pa.Table, schema: Schema) -> DataFrame:
     """Few rows of this process as a DataFrame."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     typed = pa.schema(list(zip(schema.names, arrow_schema(schema).types, strict=True)))
-    return spark.createDataFrame(rows.cast(typed), from_arrow_schema(typed, prefer_timestamp_ntz=True))
+    return spark.createDataFrame(rows.cast(typed), spark_arrow.from_arrow_schema(typed, prefer_timestamp_ntz=True))
 
 
 def empty(spark: SparkSession, schema: Schema) -> DataFrame:
     """No rows, in a form that Spark's optimiser sees through."""
-    from pyspark.sql import functions as sf
-
     columns = [sf.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name) for c in schema]
     return spark.range(1).where(sf.lit(False)).select(*columns)
 
@@ -237,8 +245,6 @@ def opaque(spark: SparkSession, schema: Schema, name: str) -> DataFrame:
 
     Every column is an expression of its own, so that what reads one is never taken for what reads another.
     """
-    from pyspark.sql import functions as sf
-
     columns = (
         sf.raise_error(sf.lit(f"{name}.{c.name}")).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name)
         for c in schema

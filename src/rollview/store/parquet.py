@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rollview.core import durable, names
+from rollview.core.interval import Interval
+from rollview.core.lazy import lazy_module
 from rollview.core.names import quoted
 from rollview.core.schema import Schema
 from rollview.engine.failures import advice, said
@@ -27,7 +29,13 @@ from rollview.store.datafile import DataFile, inspect
 from rollview.types.arrow import arrow_schema, is_atomic, spark_type
 
 if TYPE_CHECKING:
+    from pyspark import errors as spark_errors
     from pyspark.sql import DataFrame, DataFrameWriter
+
+    from rollview.store import multiset
+else:
+    spark_errors = lazy_module("pyspark.errors")
+    multiset = lazy_module("rollview.store.multiset")
 
 _LOOKED_AT = 1000
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
@@ -44,15 +52,11 @@ def write(
     if isinstance(data, pa.Table):
         write_table(data, place, schema, buckets, sort)
         return
-    from pyspark.errors import PySparkException
-
-    from rollview.store.multiset import negative_multiplicity
-
     try:
         write_frame(data, place, schema, buckets, sort)
-    except PySparkException as error:
+    except spark_errors.PySparkException as error:
         failed = EngineFailed(f"Spark could not compute the rows: {said(error)}", hint=advice(error))
-        raise negative_multiplicity(error) or failed from error
+        raise multiset.negative_multiplicity(error) or failed from error
 
 
 def write_frame(data: DataFrame, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:
@@ -99,10 +103,13 @@ def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, .
     return tuple(found)
 
 
-def load(place: Path, columns: list[str] | None = None) -> pa.Table:
-    """The rows of one file in this process."""
+def load(place: Path, columns: list[str] | None = None, csns: Interval | None = None) -> pa.Table:
+    """The rows of one file in this process; of a delta only those of ``csns``, if they are given."""
+    inside = None if csns is None else [(names.CSN, ">", csns.after), (names.CSN, "<=", csns.through)]
     with whole(place):
-        return pq.read_table(place, columns=columns, partitioning=None, coerce_int96_timestamp_unit="us")
+        return pq.read_table(
+            place, columns=columns, filters=inside, partitioning=None, coerce_int96_timestamp_unit="us"
+        )
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from rollview.core.schema import Schema
 from rollview.store.small import can_add_up
 from rollview.tables.failures import statement_failures
 from rollview.tables.probe import Key, Question
+from rollview.tables.probe_arrow import ArrowProbe, TooLargeError
+from rollview.tables.probe_spark import SparkProbe
 from rollview.tables.staging import SMALL
 
 if TYPE_CHECKING:
@@ -25,9 +27,6 @@ def ask(
     apart: bool = False,
 ) -> Key | None:
     """``touched``: at most so many keys are asked about, with the types of ``columns``. ``apart``: 0.0 is not -0.0."""
-    from rollview.tables.probe_arrow import ArrowProbe, TooLargeError
-    from rollview.tables.probe_spark import SparkProbe
-
     if touched <= SMALL and can_add_up(schema.only(columns)):
         try:
             return question(ArrowProbe())

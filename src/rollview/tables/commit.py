@@ -22,7 +22,7 @@ from rollview.publish.places import Places
 from rollview.publish.step import LoggedVersion, NewVersion, publish_transaction
 from rollview.tables.conflicts import check_conflict
 from rollview.tables.constraints import Outcome, Written, find_violation
-from rollview.tables.own import Own
+from rollview.tables.in_transaction import TableInTransaction
 from rollview.tables.staging import Staged, effect, settle
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _settled(work: PendingCommit, now: Snapshot) -> tuple[Written, ...]:
     found = []
     for name, staged in work.staged.items():
         relation = _still_there(work, now, name)
-        folder = Own.on(work.root, relation).folder(Part.DELTA)
+        folder = TableInTransaction.on(work.root, relation).folder(Part.DELTA)
         settled = settle(work.spark, folder, staged, work.places.reserve(relation), csn, relation)
         if settled.files:
             found.append(Written(relation, folder, settled, effect(work.spark, folder, settled.files, relation)))

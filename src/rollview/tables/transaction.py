@@ -30,9 +30,9 @@ from rollview.store import timed
 from rollview.tables import statements
 from rollview.tables.commit import Committed, PendingCommit, run_commit
 from rollview.tables.failures import statement_failures
+from rollview.tables.in_transaction import TableInTransaction
 from rollview.tables.merge import merge
 from rollview.tables.missing import refuse_missing
-from rollview.tables.own import Own
 from rollview.tables.staging import Effect, Staged, effect, stage_changes
 from rollview.tables.statements import TableChanges
 
@@ -152,7 +152,7 @@ class Transaction:
         if relation.kind is RelationKind.VIEW:
             return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
-        own = Own.on(self.root, relation, tuple(file for one in staged for file in one.files))
+        own = TableInTransaction.on(self.root, relation, tuple(file for one in staged for file in one.files))
         # Each statement's changes are a net effect, those of several are not.
         key, settled = relation.constraints.primary_key, len(staged) < 2
         return timed.rows(self.spark, own, self._guess, key, settled=settled)
@@ -184,7 +184,7 @@ class Transaction:
     def _stage(self, changes: TableChanges, kind: str, sql: str, check: bool = False) -> StatementResult:
         self._check_open()
         relation = changes.table
-        folder = Own.on(self.root, relation).folder(Part.DELTA)
+        folder = TableInTransaction.on(self.root, relation).folder(Part.DELTA)
         place = self._places.reserve(relation)
         staged = stage_changes(folder, changes.rows, place, self._guess, relation, changes.at_most)
         if check:

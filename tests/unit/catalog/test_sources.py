@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 
 import pytest
@@ -9,9 +10,10 @@ import sqlalchemy as sa
 from tests.unit.catalog.samples import HOSTILE_NAMES, add_table, commit_in
 
 from rollview import errors
-from rollview.catalog import CapturedTable, Catalog, Change, address, migrate
+from rollview.catalog import CapturedTable, Catalog, Change, Part, Pin, address, migrate, tables
 from rollview.catalog.database import Database
 from rollview.catalog.tables import HEAD
+from rollview.core.states import SourceState
 
 
 def add_source(catalog: Catalog, name: str = "bank") -> None:
@@ -86,6 +88,36 @@ def test_a_state_tells_why(catalog: Catalog) -> None:
         writer.sources.set_state("bank", "lost_position", "half a \ud800 pair")
     assert catalog.source("bank").state == "lost_position"
     assert catalog.source("bank").problem == "half a \\ud800 pair"
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "said_of"),
+    [
+        (tables.source.c.state, "resting", "the state of source 'bank'"),
+        (tables.relation.c.state, "resting", "the state of view 't'"),
+        (tables.relation.c.kind, "index", "the kind of 't'"),
+        (tables.pin.c.part, "shadow", "a part of a table or view"),
+    ],
+)
+def test_a_text_that_is_none_of_a_closed_choice_is_refused(
+    url: str, catalog: Catalog, column: sa.Column[str], text: str, said_of: str
+) -> None:
+    add_source(catalog)
+    with catalog.write() as writer:
+        add_table(writer, "t")
+        writer.pin("t", Pin(Part.STATE, 0, 0, 0, 0))
+    with closing(Database(address.parse(url))) as database, database.write() as connection:
+        connection.execute(column.table.update().values({column: text}))
+    with pytest.raises(errors.Corrupt, match=f"'{text}' for {re.escape(said_of)}") as refused:
+        (catalog.snapshot(), catalog.sources())
+    assert refused.value.facts["found"] == text
+    assert refused.value.hint is not None
+
+
+def test_every_error_that_stops_a_source_is_a_state_of_it() -> None:
+    stopping = {errors.SourceStopped, *errors.SourceStopped.__subclasses__()}
+    working = {"copying", "active", "retrying", "widening", "removing"}
+    assert set(SourceState) - working == {error.code for error in stopping}
 
 
 def test_a_dropped_source_leaves_the_ledger(catalog: Catalog) -> None:

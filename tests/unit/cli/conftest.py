@@ -29,6 +29,7 @@ from rollview.results import (
     StatementResult,
     Status,
     TableStatus,
+    ValidTime,
     Verification,
     ViewCreated,
     ViewRefreshed,
@@ -157,6 +158,9 @@ class FakeWarehouse:
 
     def verify(self, name: str, at: int | None = None) -> Verification:
         return self.told("verify", name, at) or Verification(name, at or 7, True, 42)
+
+    def valid_time(self, name: str) -> ValidTime:
+        return ValidTime(7, 9, NOON, None)
 
     def status(self) -> Status:
         view = ViewStatus("sales", 7, 9, 2, 75.0, "on demand", 42, NOON, "incremental", None)

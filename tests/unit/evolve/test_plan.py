@@ -10,9 +10,9 @@ from tests.unit.propagate.world import KX, World
 
 from rollview.catalog import CapturedTable, Layout, SourceRecord
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.errors import SchemaChanged, UsageError
-from rollview.evolve.plan import LayoutChange, change_from, plan_change, plan_widening
-from rollview.sources.protocol import SourceTable
+from rollview.errors import UsageError
+from rollview.evolve.plan import change_from, plan_change, plan_widening
+from rollview.sources.protocol import LayoutChange, SourceTable
 from rollview.sources.settings import SourceSettings, TableSettings
 
 GONE = LayoutChange("bank", "remote_t", "column x is gone", gone=("X",))
@@ -71,13 +71,6 @@ def test_what_leaves_nothing_to_read_or_changes_nothing_has_no_plan(world: World
 def test_a_column_that_tells_which_rows_are_captured_cannot_go(world: World) -> None:
     assert plan_change(world.snapshot, record(rows="x > 3"), GONE) is None
     assert plan_change(world.snapshot, record(rows="k > 3"), GONE) is not None
-
-
-def test_a_change_and_the_error_that_tells_it_say_the_same() -> None:
-    change = LayoutChange("bank", "t", "no key", gone=("a",), unsure=("b",))
-    error = change.refused()
-    assert isinstance(error, SchemaChanged)
-    assert LayoutChange.told_by(error) == change
 
 
 def test_a_copy_tells_what_it_lacks(world: World) -> None:

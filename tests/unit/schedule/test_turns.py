@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.unit.propagate.world import World
 
-from rollview.catalog import SCHEMA_CHANGED
 from rollview.core.interval import Interval
 from rollview.core.order import Order
+from rollview.core.states import ViewState
 from rollview.errors import EngineFailed
 from rollview.schedule.crew import GROUP, Crew
 from rollview.schedule.refresh import Refresh, _reached
@@ -64,5 +64,5 @@ def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pyte
     crew = Crew(catalog, world.root, Order(), refresh, lambda: None, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a",))
     assert crew.due_views() == [("a", "b")]
-    world.relations["b"] = replace(world.relations["b"], state=SCHEMA_CHANGED)
+    world.relations["b"] = replace(world.relations["b"], state=ViewState.SCHEMA_CHANGED)
     assert crew.due_views() == [("a",)]

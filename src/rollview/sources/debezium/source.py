@@ -316,6 +316,7 @@ class _State:
 def _open_streams(opening: Opening) -> Streams:
     if not opening.address.startswith("kafka://"):
         return FolderStreams(Inside.of(opening), opening.settings.options.get("file_order"))
+    # It needs a package that only those have who read Kafka.
     from rollview.sources.debezium.kafka import KafkaStreams
 
     settings = {

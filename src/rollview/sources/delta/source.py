@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from rollview.core.lent import Lent, UnlinkableError
-from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, Unreadable, UsageError
+from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable, UsageError
 from rollview.sources.delta.changes import changed_rows, version_of
 from rollview.sources.delta.files import (
     BadLogError,
@@ -47,7 +47,7 @@ from rollview.sources.protocol import (
     UnitOfWork,
     projected,
 )
-from rollview.sources.spool import Collected, told
+from rollview.sources.spool import Collected, changes_and_bad_rows
 from rollview.sources.values import UnfitError
 
 
@@ -76,7 +76,7 @@ class DeltaSource(LeavesNothing):
                 continue
             for feature in unread_features(table):
                 found.append(Finding(f"table '{remote}' uses {feature}, which is not read here"))
-            found += [Finding(what, mend, blocks=False) for what, mend in self._advice(remote, table)]
+            found += [Finding(what, repair, blocks=False) for what, repair in self._advice(remote, table)]
             if self._opening.settings.table(remote).key:
                 what = f"Delta makes sure of no key, so that of '{remote}' is not used"
                 found.append(Finding(what, blocks=False))
@@ -123,7 +123,7 @@ class DeltaSource(LeavesNothing):
                 reached = [*seen[:place], seen[place] + 1, *seen[place + 1 :]]
                 try:
                     unit = self._unit(remote, reached[place], _position(reached))
-                except SchemaChanged:
+                except SourceStopped:
                     # What came before it is whole, and read by the layout that it had.
                     if not units:
                         raise
@@ -186,7 +186,7 @@ class DeltaSource(LeavesNothing):
             for rows, sign in changed_rows(version_of(old, new, self._place(remote), self._inside), schema):
                 collected.add(_as_rows(rows), sign, rows.nbytes)
         self._alarm = late(remote, new, time) or self._alarm
-        changes, bad = told({remote: collected})
+        changes, bad = changes_and_bad_rows({remote: collected})
         return UnitOfWork(position, f"{remote}@{version}", time, changes, quarantined=bad)
 
     def _described(self, remote: str, table: DeltaTable) -> SourceTable:
