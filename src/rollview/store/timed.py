@@ -42,6 +42,7 @@ __all__ = [
     "few_rows",
     "negative_multiplicity",
     "net",
+    "only_inserts",
     "rows",
     "signed_state",
     "snapshot",
@@ -169,8 +170,8 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
     """The plain rows at ``at``: those that the delta does not name pass through as in a plain scan.
 
     ``key``: columns that are unique in the relation at every csn. With a key the rows that the delta deletes are
-    taken to be there; without one that is proven, and the query fails if it is not so. ``settled``: the changes of each
-    csn are a net effect, as all are but those of a transaction under way.
+    taken to be there; without one that is proven, and the query fails if it is not so. ``settled``: the changes of the
+    last csn are a net effect, as those of all csns are; a transaction's own may not be yet.
     """
     way = way_to(stored, at)
     files = delta_files(stored, way.interval)
@@ -178,12 +179,14 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
         return snapshot(spark, stored)
     size = sum(file.rows for file in files)
     everything = size + stored.pins[stored.snapshot_part].rows
-    if settled and lifetimes.can_tell(stored.columns, key) and everything > _FEW_ROWS:
+    if lifetimes.can_tell(stored.columns, key) and everything > _FEW_ROWS:
+        if not settled:
+            return _rows_unsettled(spark, stored, at, key)
         part = stored.snapshot_part
         parts = (stored.folder(part), stored.files(part)), (stored.folder("delta"), files)
         return lifetimes.rows_by_key(spark, parts, key, way.interval, back=way.back, most=_BROADCAST_ROWS)
     state = snapshot(spark, stored)
-    if not way.back and all(_only_inserts(file) for file in files):
+    if not way.back and all(only_inserts(file) for file in files):
         return state.unionAll(_inserted(spark, stored, way, files))
     if any(holds_map(arrow_type(c.type, c.name)) for c in stored.columns):
         return expand(net(signed_state(spark, stored, at), stored.columns, apart=stored.is_table), stored.columns)
@@ -193,6 +196,15 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
     change = net(_gathered(_signed_changes(spark, stored, way), size), stored.columns, apart=stored.is_table)
     merge = _merge_keyed if key else _merge_rows
     return merge(stored, state, change, key or stored.columns.names, size <= _BROADCAST_ROWS)
+
+
+def _rows_unsettled(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...]) -> DataFrame:
+    """The rows before the last csn, with the net effect of its changes."""
+    last = Interval(at - 1, at)
+    size = sum(file.rows for file in delta_files(stored, last))
+    own = along(changes(spark, stored, last), back=False)
+    change = net(_gathered(own, size), stored.columns, apart=stored.is_table)
+    return _merge_keyed(stored, rows(spark, stored, at - 1, key), change, key, size <= _BROADCAST_ROWS)
 
 
 def _inserted(spark: SparkSession, stored: Stored, way: Way, files: tuple[DataFile, ...]) -> DataFrame:
@@ -333,6 +345,7 @@ def is_inside(file: DataFile, interval: Interval) -> bool:
     return first > interval.after and last <= interval.through
 
 
-def _only_inserts(file: DataFile) -> bool:
+def only_inserts(file: DataFile) -> bool:
+    """Whether no row of the delta file deletes one."""
     bounds = file.bounds(COUNT)
     return bounds is not None and bounds[0] > 0

@@ -133,12 +133,8 @@ def _holds(place: Path, name: str, asked: pa.Array) -> bool:
     with whole(place), pq.ParquetFile(place) as opened:
         if name not in opened.schema_arrow.names:
             return True
-        batches = (batch.column(0) for batch in opened.iter_batches(columns=[name]))
-        try:
-            return any(pc.any(pc.is_in(values, value_set=asked.cast(values.type))).as_py() for values in batches)
-        except pa.ArrowInvalid:
-            # A value that the column's own type cannot hold: whoever reads the rows compares it in another.
-            return True
+        batches = (batch.column(0).cast(asked.type) for batch in opened.iter_batches(columns=[name]))
+        return any(pc.any(pc.is_in(values, value_set=asked)).as_py() for values in batches)
 
 
 def _may_hold(bounds: Bounds | None, ordered: Sequence[Any]) -> bool:

@@ -118,6 +118,19 @@ def test_a_column_that_came_later_is_null_in_older_files(spark: SparkSession, tm
     assert [tuple(row) for row in found.collect()] == [(2, "q", 1.5, None)]
 
 
+def test_a_row_that_comes_and_goes_in_a_transaction_under_way_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
+    own = [(7, "p", None, 1, 3), (7, "p", None, -1, 3), (7, "q", None, 1, 3), (1, "p", None, -1, 3)]
+    pins = {
+        "state": Pin(committed(tmp_path / "state", SCHEMA, [[(1, "o", None), (2, "q", 1.5)]]), 1, 1, LARGE),
+        "delta": Pin(
+            committed(tmp_path / "delta", SIGNED_SCHEMA, [[(1, "o", None, -1, 2), (1, "p", None, 1, 2)], own]), 0, 3
+        ),
+    }
+    stored = timed.Stored("t", SCHEMA, tmp_path, pins)
+    found = timed.rows(spark, stored, 3, ("id",), settled=False)
+    assert sorted(map(tuple, found.collect())) == [(2, "q", 1.5), (7, "q", None)]
+
+
 def plan_of(data: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
     data.explain("formatted")
     return capsys.readouterr().out
