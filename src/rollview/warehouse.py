@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from rollview import capture, publish, query, relations, results, sql, subscribers
 from rollview import schedule as scheduling
-from rollview.algebra.definition import declare
 from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
 from rollview.core.interval import Csn
@@ -158,7 +157,7 @@ class Warehouse:
 
     def create_view(self, text: str) -> results.ViewCreated:
         """``CREATE [OR REPLACE] MATERIALIZED VIEW …``."""
-        return sql.create_view(self._place, declare(text))
+        return sql.create_view(self._place, text)
 
     def drop_view(self, name: str) -> None:
         """``DROP MATERIALIZED VIEW``: refused while another view reads it."""
@@ -352,6 +351,16 @@ class Warehouse:
     def verify(self, name: str, at: Point | None = None) -> results.Verification:
         """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach."""
         return query.verify_view(self._place, name, at)
+
+    def check_history(
+        self,
+        name: str,
+        after: Point | None = None,
+        through: Point | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> results.HistoryJudged:
+        """Compare a view with its definition at every csn that changed either, and judge how consistent it was."""
+        return query.check_history(self._place, name, after, through, tell)
 
     def status(self) -> results.Status:
         """Where every table, view and source stands."""

@@ -1,4 +1,4 @@
-"""view create, list, show, drop, roll, read, delta, explain, verify."""
+"""view create, list, show, drop, roll, read, delta, explain, verify, check-history."""
 
 from __future__ import annotations
 
@@ -149,6 +149,30 @@ def verify(
             done.append(warehouse.verify(name, at=point))
     run.output.show(Verified(tuple(done)))
     if not all(view.equal for view in done):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@command(app, "check-history")
+def check_history(
+    run: Invocation,
+    name: Name,
+    after: Annotated[str | None, typer.Option("--after", help="A csn or time; the oldest in reach by default.")] = None,
+    through: Annotated[
+        str | None, typer.Option("--through", help="A csn or time; the view's newest by default.")
+    ] = None,
+) -> None:
+    """Judge a view's history: its rows at every csn against its definition over the tables at that csn.
+
+    Complete: readers can see every state that the tables passed through, and each is right. Fails with 1 when any
+    version is wrong. Each csn is recomputed, so give an interval where there are many.
+
+    Example: rollview view check-history revenue_by_state --after 790
+    """
+    begin, end = (None if text is None else run.point(text).at for text in (after, through))
+    with run.warehouse() as warehouse, run.working(f"Recomputing {name}") as working:
+        verdict = warehouse.check_history(name, begin, end, lambda csn: working.now(f"Recomputing {name} at {csn}"))
+    run.output.show(verdict)
+    if not all(version.reflects for version in verdict.versions):
         raise typer.Exit(ExitCode.FAILED)
 
 

@@ -24,7 +24,6 @@ class SourceState(StrEnum):
     WIDENING = "widening"
     """A larger part of its tables is copied."""
     REMOVING = "removing"
-    SOURCE_STOPPED = "source_stopped"
     LOST_POSITION = "lost_position"
     SCHEMA_CHANGED = "schema_changed"
     BAD_VALUE = "bad_value"
