@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from rollview import capture, publish, query, relations, results, sql, subscribers
 from rollview import schedule as scheduling
-from rollview.algebra.definition import declare
 from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
 from rollview.core.interval import Csn
@@ -158,7 +157,7 @@ class Warehouse:
 
     def create_view(self, text: str) -> results.ViewCreated:
         """``CREATE [OR REPLACE] MATERIALIZED VIEW …``."""
-        return sql.create_view(self._place, declare(text))
+        return sql.create_view(self._place, text)
 
     def drop_view(self, name: str) -> None:
         """``DROP MATERIALIZED VIEW``: refused while another view reads it."""
@@ -263,8 +262,9 @@ class Warehouse:
 
     def run(
         self, interval: float, stop: threading.Event, rounds: int | None = None, schedule: Words = None
-    ) -> Iterator[results.Captured | results.Refreshed | RollviewError]:
-        """Capture and refresh as each source and view asks until ``stop`` is set; what was done, and what went wrong.
+    ) -> Iterator[results.Captured | results.Refreshed | results.Delivered | RollviewError]:
+        """Capture, refresh and deliver as each source and view asks until ``stop`` is set; what was done, and what went
+        wrong.
 
         ``schedule``: their cadences in words, for one or by name; ``interval``: seconds, for those that have none.
         ``rounds``: everything so many times, whatever its cadence.

@@ -23,6 +23,9 @@ OLD_SUFFIX = "@old"
 ONE_TASK_ROWS = 200_000
 """Up to here a stored relation is read by one task in less time than an exchange between tasks takes."""
 
+FEW_ROWS = 10_000
+"""Up to here all rows of a relation are looked at, which saves finding out first which are concerned."""
+
 
 @dataclass(frozen=True, slots=True)
 class Motion:
@@ -120,6 +123,10 @@ class Script:
     def reads_little(self) -> bool:
         """Whether one task may read all that was asked for so far."""
         return self.small and all(self.sizes.get(name, sys.maxsize) <= ONE_TASK_ROWS for name in self._old_inputs)
+
+    def reads_few(self, rel: ScriptNode) -> bool:
+        """Whether all rows of it are so few that to look for some of them would take longer."""
+        return self.small and all(self.sizes.get(name, sys.maxsize) <= FEW_ROWS for name in _stored_below(rel))
 
     @property
     def _old_inputs(self) -> list[str]:

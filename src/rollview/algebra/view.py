@@ -37,6 +37,7 @@ from rollview.algebra.summary import (
     groups_delta,
     summarise,
     visible,
+    with_types,
 )
 from rollview.algebra.text import place_of
 from rollview.algebra.ties import SettledQuery, settled, told_apart_by
@@ -229,8 +230,12 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
     again = order_dependent_sum(*at_top, kept=summary is not None) or grouped_by_maps(*at_top)
     if again is not None:
         return plan(replace(outline, rel=None, whole_because=again), facts)
+    rel = outline.rel
+    if top is not None and summary is None:
+        rel = with_types(rel, facts["input"], facts["results"])
+        outline = replace(outline, rel=rel)
     mode = Mode.INCREMENTAL if summary is None else Mode.SUMMARY
-    notes = notes_of(outline.rel, [relation.name for relation in outline.resolved.reads], not_linear, summary)
+    notes = notes_of(rel, [relation.name for relation in outline.resolved.reads], not_linear, summary)
     return ViewPlan(outline, mode, summary, (*notes, *choices))
 
 

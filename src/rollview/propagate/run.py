@@ -119,7 +119,14 @@ def view_delta(reader: Reader, step: PropagateStep, closed: ClosedReferences = f
     """The stored columns with ``_count`` and ``_csn``."""
     if step.mode is Mode.WHOLE:
         return _difference(reader, step)
-    return _propagation(reader, step, closed, ahead=False)
+    changes = _propagation(reader, step, closed, ahead=False)
+    return _as_one(reader, step, changes) if step.merged else changes
+
+
+def _as_one(reader: Reader, step: PropagateStep, changes: DataFrame) -> DataFrame:
+    """The net effect, at the csn of the last change."""
+    hidden, schema = reader.plan(step.view).hidden, reader.snapshot.get(step.view).schema
+    return net(changes, hidden or schema, apart=True).withColumn(CSN, sf.lit(_last_csn(step)).cast("bigint"))
 
 
 def _propagation(reader: Reader, step: PropagateStep, closed: ClosedReferences, *, ahead: bool) -> DataFrame:
@@ -151,10 +158,10 @@ def _last_csn(step: PropagateStep) -> Csn:
 
 
 def _coarse(reader: Reader, step: PropagateStep) -> tuple[Interval, ...]:
-    """The stretches inside which the view's delta says nothing: its own if recomputed, and those of what it reads."""
+    """The stretches inside which the view's delta says nothing: its own if it is one change, and those it reads."""
     below = (reader.snapshot.get(lower) for lower in reader.snapshot.get(step.view).depends_on)
     stretches = [stretch for relation in below for stretch in relation.coarse if stretch.overlaps(step.interval)]
-    if step.mode is Mode.WHOLE and step.work.csns is not None:
+    if (step.merged or step.mode is Mode.WHOLE) and step.work.csns is not None:
         first, last = step.work.csns
         stretches.extend([Interval(first - 1, last)] if first < last else [])
     return tuple(stretches)

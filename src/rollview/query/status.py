@@ -8,12 +8,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rollview.catalog import Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
+from rollview.catalog import (
+    NOTHING_MISSED,
+    Catalog,
+    HeldPart,
+    Part,
+    Quarantined,
+    Relation,
+    Snapshot,
+    SourceRecord,
+    Step,
+)
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
 from rollview.core.states import ViewState
-from rollview.query.pace import pace
-from rollview.relations.valid_time import valid_time
+from rollview.query.pace import LATELY, pace
+from rollview.relations.validity import Validity
 from rollview.results import (
     CatalogRows,
     HeldTransaction,
@@ -30,7 +40,7 @@ from rollview.results import (
 
 def warehouse_status(catalog: Catalog, root: Path) -> Status:
     snapshot = catalog.snapshot()
-    valid = {name: valid_time(catalog, root, snapshot, name) for name in snapshot.relations}
+    valid = {name: Validity(catalog, snapshot, relation).told() for name, relation in snapshot.relations.items()}
     steps = catalog.last_steps()
     lacking = missing(catalog.quarantine())
     return Status(
@@ -133,16 +143,16 @@ def _view(
     catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None, lacking: Mapping[str, int]
 ) -> ViewStatus:
     extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
-    missed = _missed_commits(
-        catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn))
-    )
-    how_fast = pace(tuple(missed.values()), catalog.steps(view.name, 40), datetime.now(UTC)) if missed else None
+    now = datetime.now(UTC)
+    lacks = Interval(extent.through, max(extent.through, snapshot.moment.csn))
+    missed = catalog.missed(snapshot.tables_below(view), lacks, now - LATELY) if lacks else NOTHING_MISSED
+    how_fast = pace(missed, catalog.steps(view.name, 40)) if missed.commits else None
     return ViewStatus(
         name=view.name,
         csn=extent.through,
         high_water_mark=delta.through,
-        staleness_commits=len(missed),
-        staleness_seconds=max(0.0, (datetime.now(UTC) - min(missed.values())).total_seconds()) if missed else 0.0,
+        staleness_commits=missed.commits,
+        staleness_seconds=max(0.0, (now - missed.oldest).total_seconds()) if missed.oldest else 0.0,
         policy=_policy(view),
         rows=extent.rows,
         last_refresh=step.finished if step is not None else None,
@@ -186,12 +196,3 @@ def missing(kept: Iterable[Quarantined]) -> dict[str, int]:
 
 def _policy(view: Relation) -> str:
     return view.definition.properties.get("rollview.policy", "dpda") if view.definition is not None else "dpda"
-
-
-def _missed_commits(catalog: Catalog, snapshot: Snapshot, view: Relation, interval: Interval) -> dict[int, datetime]:
-    """Commits to the base tables below the view that its extent does not show yet, with their times."""
-    if not interval:
-        return {}
-    tables = snapshot.tables_below(view)
-    entries = catalog.ledger(interval)
-    return {e.csn: e.ledger_time for e in entries if any(change.relation in tables for change in e.changes)}

@@ -19,12 +19,13 @@ from rollview.publish.merge import merge_if_many
 from rollview.publish.workplace import Workplace
 from rollview.relations.plans import plan_of
 from rollview.relations.points import Point, recorded_by, resolve
-from rollview.results import Maintained, Progress, Refreshed, Rolled
+from rollview.results import Delivered, Maintained, Progress, Refreshed, Rolled
 from rollview.schedule.cadence import Words
 from rollview.schedule.crew import Crew, run_rounds
 from rollview.schedule.daemon import Event, work
 from rollview.schedule.refresh import Refresh, refresh, roll
 from rollview.schedule.selection import going_on, select_relations, select_views, views_below
+from rollview.subscribers import deliver
 
 OnProgress = Callable[[Progress], None]
 Setting = str | Mapping[str, str] | None
@@ -100,7 +101,7 @@ def maintain_relations(
 def run_until(
     place: Workplace, interval: float, stop: threading.Event, rounds: int | None, schedule: Words
 ) -> Iterator[Event]:
-    """Capture and refresh as each source and view asks until ``stop`` is set, or everything so many times."""
+    """Capture, refresh and deliver as everything asks until ``stop`` is set, or everything so many times."""
     place.recover()
 
     def refresh_some(names: Sequence[str], seconds: float | None) -> Refreshed:
@@ -109,7 +110,10 @@ def run_until(
     def fold() -> None:
         _fold_captured(place)
 
-    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, schedule, interval)
+    def deliver_to(names: Sequence[str], seconds: float | None) -> Delivered:
+        return deliver(place, names, seconds)
+
+    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, deliver_to, schedule, interval)
     return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
 

@@ -1,4 +1,4 @@
-"""Capture and refresh, as the daemon asks for them."""
+"""Capture, refresh and delivery, as the daemon asks for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rollview.core.order import Order
 from rollview.core.raised import unexpected_error
 from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
-from rollview.results import Captured, Refreshed
+from rollview.results import Captured, Delivered, Refreshed
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, ViewGroup, paced
 from rollview.schedule.due import Turns
@@ -26,6 +26,8 @@ GROUP = "rollview.group"
 
 RefreshSome = Callable[[Sequence[str], float | None], Refreshed]
 """Refreshes these views, for so many seconds if a number is given."""
+DeliverTo = Callable[[Sequence[str], float | None], Delivered]
+"""Delivers to these subscribers, or to all that have an address."""
 
 
 class Crew:
@@ -36,6 +38,7 @@ class Crew:
         order: Order,
         refresh: RefreshSome,
         fold: Callable[[], None],
+        deliver: DeliverTo,
         schedule: Words,
         interval: float,
     ) -> None:
@@ -44,6 +47,7 @@ class Crew:
         self._order = order
         self._refresh = refresh
         self._fold = fold
+        self._deliver = deliver
         self._turns = Turns(catalog, schedule, every(interval))
 
     def due_sources(self) -> Sequence[Group]:
@@ -60,6 +64,24 @@ class Crew:
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
             groups.setdefault(own, []).append(view.name)
         return [tuple(names) for names in groups.values() if any(name in due for name in names)]
+
+    def due_subscribers(self) -> Sequence[str]:
+        return self._turns.subscribers()
+
+    def deliver(self, name: str) -> Delivered:
+        """For a while, as a view is refreshed."""
+        return self._told(self._deliver([name], _SLICE))
+
+    def deliver_all(self) -> Delivered:
+        return self._told(self._deliver((), None))
+
+    def has_addresses(self) -> bool:
+        return any(one.sink is not None for one in self._catalog.subscribers())
+
+    def _told(self, done: Delivered) -> Delivered:
+        failed = [one.name for one in done.subscribers if one.problem is not None]
+        self._turns.delivered([one.name for one in done.subscribers], failed)
+        return done
 
     def sources(self) -> Sequence[Group]:
         records = self._catalog.sources()
@@ -113,9 +135,11 @@ def _round(crew: Crew) -> Iterator[Event]:
         yield _came_of(partial(crew.capture, names))
     if views := crew.stale_views():
         yield _came_of(partial(crew.refresh_all, views))
+    if crew.has_addresses():
+        yield _came_of(crew.deliver_all)
 
 
-def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:
+def _came_of(task: Callable[[], Event]) -> Event:
     try:
         return task()
     except Exception as error:

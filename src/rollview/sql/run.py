@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlglot import exp
 
-from rollview.algebra.definition import declare, is_view_declaration, relation_name
+from rollview.algebra.definition import is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
 from rollview.algebra.unsafe import refuse_unsafe
 from rollview.errors import RollviewError, SqlError
@@ -87,7 +87,7 @@ def _changes(place: Workplace, trees: list[exp.Expr], allow_unsafe: bool) -> lis
 
 def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> StatementResult:
     if is_view_declaration(tree):
-        created = create_view(place, declare(tree))
+        created = create_view(place, tree)
         return StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
     if isinstance(tree, exp.Query):
         return StatementResult("query", render(tree), rows=select(place, tree, allow_unsafe=allow_unsafe))

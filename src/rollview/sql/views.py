@@ -5,11 +5,14 @@ Law: a view begins at one csn, after its tables have what it needs; one that oth
 
 from __future__ import annotations
 
-from rollview.algebra.definition import Declared
+from sqlglot import exp
+
+from rollview.algebra.definition import declare
 from rollview.algebra.unsafe import refuse_unsafe
 from rollview.capture.requests import cover
 from rollview.engine.meter import Meter
 from rollview.errors import InUse
+from rollview.maintain.settings import check_properties
 from rollview.propagate import plan_create, run_create
 from rollview.propagate.begin import check_begin
 from rollview.publish.step import drop, dropped
@@ -17,8 +20,11 @@ from rollview.publish.workplace import Workplace
 from rollview.results import ViewCreated
 
 
-def create_view(place: Workplace, declared: Declared) -> ViewCreated:
+def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
+    """``text``: CREATE MATERIALIZED VIEW, as it is written or parsed."""
+    declared = declare(text)
     refuse_unsafe(declared.query)
+    check_properties(declared.properties)
     place.recover()
     notes = cover(place.catalog, place.data, declared)
     with place.catalog.lease("definitions", f"relation:{declared.name}") as lease:

@@ -18,18 +18,15 @@ from rollview.algebra.expressions import (
     AT,
     UNTIL,
     all_of,
-    bag_union,
     big,
     column,
     columns_in,
-    come_and_go,
     named,
     same_value,
     select,
     table,
 )
 from rollview.algebra.kinds import Kinds
-from rollview.algebra.lives import lives, numbered
 from rollview.algebra.operator import (
     LEFT_SIDE,
     RIGHT_SIDE,
@@ -39,7 +36,7 @@ from rollview.algebra.operator import (
     Upkeep,
     check_names_differ,
 )
-from rollview.algebra.overlaps import COPIES, Side, copies, pairs, stretches, told_by_lives, without_partners
+from rollview.algebra.overlaps import joined, pair, told, told_by_lives, without_partners
 from rollview.algebra.pieces import JoinPiece, NotIncremental
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import spelled_pairs
@@ -51,6 +48,13 @@ class JoinKind(StrEnum):
     LEFT = "LEFT"
     RIGHT = "RIGHT"
     FULL = "FULL"
+
+
+_PRESERVED = {
+    JoinKind.LEFT: (LEFT_SIDE,),
+    JoinKind.RIGHT: (RIGHT_SIDE,),
+    JoinKind.FULL: (LEFT_SIDE, RIGHT_SIDE),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,24 +145,11 @@ class OuterJoin:
 
     def _over_lives(self, script: Script) -> exp.Query:
         """The pairs that meet, and what is left of the lives of a preserved side, padded with NULL."""
-        (left, left_keys), (right, right_keys) = sides = self._sides()
-        moments = numbered(script, sides)
-        ours = Side(LEFT_SIDE, left, left_keys, lives(script, left, left_keys, moments))
-        theirs = Side(RIGHT_SIDE, right, right_keys, lives(script, right, right_keys, moments))
-        met = pairs(script, ours, theirs, self.on)
-        both = exp.Mul(this=column(None, COPIES[LEFT_SIDE]), expression=column(None, COPIES[RIGHT_SIDE]))
-        columns = [column(None, name) for name in (*self.columns, AT, UNTIL)]
-        parts = [copies(select().from_(table(met)), columns, both)]
-        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
-            parts.append(self._alone(ours, stretches(script, ours, met)))
-        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
-            parts.append(self._alone(theirs, stretches(script, theirs, met)))
-        return come_and_go(script.add("result", bag_union(parts)), self.columns, AT, UNTIL)
-
-    def _alone(self, side: Side, cut: str) -> exp.Select:
-        padded = [column(None, name) if name in side.rel.columns else named(exp.null(), name) for name in self.columns]
-        rows = select().from_(table(cut)).where(without_partners(), copy=False)
-        return copies(rows, [*padded, column(None, AT), column(None, UNTIL)], column(None, COPIES[side.alias]))
+        left, right = self._sides()
+        sides = {LEFT_SIDE: self.left, RIGHT_SIDE: self.right}
+        preserved = _PRESERVED[self.kind]
+        alone = [stretch for alias in preserved for stretch in without_partners(alias)]
+        return told(script, self, sides, joined(script, left, right, self.on, preserved), [pair(), *alone])
 
     def _side_of(self, name: str) -> Operator:
         return self.left if name in self.left.columns else self.right

@@ -21,25 +21,14 @@ from rollview.algebra.expressions import (
     big,
     column,
     columns_in,
-    come_and_go,
     named,
     same_value,
     select,
     table,
 )
 from rollview.algebra.kinds import Kinds
-from rollview.algebra.lives import lives, numbered, presences
 from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Operator, OperatorNote, Upkeep, check_names_differ
-from rollview.algebra.overlaps import (
-    COPIES,
-    Side,
-    copies,
-    pairs,
-    stretches,
-    told_by_lives,
-    with_partners,
-    without_partners,
-)
+from rollview.algebra.overlaps import joined, life, told, told_by_lives, without_partners
 from rollview.algebra.pieces import JoinPiece, NotIncremental
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import spelled_pairs
@@ -130,16 +119,13 @@ class SemiJoin:
         return [(self.left, left), (self.right, right)]
 
     def _over_lives(self, script: Script) -> exp.Query:
-        """A left row is in the semi join while it has partners; several copies of a partner are one."""
-        (left, left_keys), (right, right_keys) = sides = self._sides()
-        moments = numbered(script, sides)
-        ours = Side(LEFT_SIDE, left, left_keys, lives(script, left, left_keys, moments))
-        theirs = Side(RIGHT_SIDE, right, right_keys, presences(script, right, right_keys, moments, apart=True))
-        cut = stretches(script, ours, pairs(script, ours, theirs, self.on))
-        wanted = with_partners() if self.kind is SemiJoinKind.SEMI else without_partners()
-        columns = [column(None, name) for name in (*self.columns, AT, UNTIL)]
-        rows = copies(select().from_(table(cut)).where(wanted, copy=False), columns, column(None, COPIES[LEFT_SIDE]))
-        return come_and_go(script.add("result", rows), self.columns, AT, UNTIL)
+        """A left row is in the anti join while it has no partner, and in the semi join all the other time."""
+        left, right = self._sides()
+        found = joined(script, left, right, self.on, (LEFT_SIDE,))
+        is_semi = self.kind is SemiJoinKind.SEMI
+        alone = without_partners(LEFT_SIDE, -1 if is_semi else 1)
+        sides = {LEFT_SIDE: self.left}
+        return told(script, self, sides, found, [life(LEFT_SIDE), *alone] if is_semi else alone)
 
     def _join(self, inputs: Sequence[str], conditions: Sequence[exp.Expr], extra: Sequence[exp.Expr]) -> exp.Select:
         left, right = inputs
