@@ -17,6 +17,7 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── Conflict              another transaction committed first
 │   ├── Busy                  another process holds the lease
 │   ├── SourceDown            a source does not answer
+│   ├── SinkDown              what a subscriber is delivered to does not answer
 │   └── NotPassed             a source is not known to have passed a moment
 ├── SourceStopped             a source cannot be read on until somebody acts
 │   ├── LostPosition          the source no longer has what follows the last position
@@ -194,6 +195,17 @@ class SourceDown(Retryable):
             f"Source '{source}' does not answer: {reason}.",
             hint="Nothing was lost. Try again when it is back.",
             source=source,
+        )
+
+
+class SinkDown(Retryable):
+    code = "sink_down"
+
+    def __init__(self, subscriber: str, reason: str) -> None:
+        super().__init__(
+            f"Subscriber '{subscriber}' cannot be delivered to: {reason}.",
+            hint="Nothing was lost: the same changes come again when it answers.",
+            subscriber=subscriber,
         )
 
 

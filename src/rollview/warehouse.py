@@ -276,8 +276,9 @@ class Warehouse:
         rounds: int | None = None,
         schedule: Words = None,
         propagate: Words = None,
-    ) -> Iterator[results.Captured | results.Refreshed | RollviewError]:
-        """Capture and refresh as each source and view asks until ``stop`` is set; what was done, and what went wrong.
+    ) -> Iterator[results.Captured | results.Refreshed | results.Delivered | RollviewError]:
+        """Capture, refresh and deliver as each source and view asks until ``stop`` is set; what was done, and what went
+        wrong.
 
         ``schedule``: their cadences in words, for one or by name; ``propagate``: those of views that are propagated by
         themselves as well; ``interval``: seconds, for those that have none.

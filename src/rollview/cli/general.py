@@ -19,7 +19,7 @@ from rollview.cli.statements import run_statements, split_statements
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError, UsageError
 from rollview.project import start_project
-from rollview.results import Captured, Profile, Refreshed
+from rollview.results import Captured, Delivered, Profile, Refreshed
 
 if TYPE_CHECKING:
     pass
@@ -115,7 +115,7 @@ def run_(
     interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds from one round to the next.")] = 10.0,
     rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after so many rounds; 0 goes on.")] = 0,
 ) -> None:
-    """Capture the sources and refresh the views, each as it asks, until SIGTERM or Ctrl-C.
+    """Capture the sources, refresh the views and deliver to subscribers, each as it asks, until SIGTERM or Ctrl-C.
 
     What says nothing else has its turn every --interval seconds. 'schedule' in rollview.yaml and the view property
     'rollview.schedule' say: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual; 'propagate' and
@@ -129,13 +129,17 @@ def run_(
             sys.stdout.flush()
 
 
-def show_event(run: Invocation, event: Captured | Refreshed | RollviewError) -> None:
+def show_event(run: Invocation, event: Captured | Refreshed | Delivered | RollviewError) -> None:
     """Only what is worth a line."""
     match event:
         case RollviewError():
             run.output.error(event)
         case Refreshed() if event.views:
             run.output.show(event)
+        case Delivered():
+            given = tuple(one for one in event.subscribers if one.batches or one.problem)
+            if given:
+                run.output.show(replace(event, subscribers=given))
         case Captured():
             told = tuple(one for one in event.sources if one.units or one.problem or one.notes)
             if told:

@@ -20,12 +20,13 @@ from rollview.publish.merge import merge_if_many
 from rollview.publish.workplace import Workplace
 from rollview.relations.plans import plan_of
 from rollview.relations.points import Point, recorded_by, resolve
-from rollview.results import Maintained, Progress, Refreshed, Rolled
+from rollview.results import Delivered, Maintained, Progress, Refreshed, Rolled
 from rollview.schedule.cadence import Words
 from rollview.schedule.crew import Crew, OwnPropagation, run_rounds
 from rollview.schedule.daemon import Event, work
 from rollview.schedule.refresh import Refresh, refresh, roll
 from rollview.schedule.selection import going_on, select_relations, select_views, views_below
+from rollview.subscribers import deliver
 
 OnProgress = Callable[[Progress], None]
 Setting = str | Mapping[str, str] | None
@@ -109,7 +110,7 @@ def run_until(
     schedule: Words,
     propagate: Words = None,
 ) -> Iterator[Event]:
-    """Capture and refresh as each source and view asks until ``stop`` is set, or everything so many times."""
+    """Capture, refresh and deliver as everything asks until ``stop`` is set, or everything so many times."""
     place.recover()
 
     def refresh_some(names: Sequence[str], seconds: float | None) -> Refreshed:
@@ -118,12 +119,15 @@ def run_until(
     def fold() -> None:
         _fold_captured(place)
 
+    def deliver_to(names: Sequence[str], seconds: float | None) -> Delivered:
+        return deliver(place, names, seconds)
+
     def propagate_some(names: Sequence[str], seconds: float | None) -> Refreshed:
         return refresh_views(place, names, apply=False, seconds=seconds)
 
     ahead = OwnPropagation(propagate_some, propagate, place.policies)
     about = (schedule, interval, place.following, ahead)
-    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, *about)
+    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, deliver_to, *about)
     return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
 

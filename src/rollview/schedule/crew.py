@@ -1,4 +1,4 @@
-"""Capture and refresh, as the daemon asks for them."""
+"""Capture, refresh and delivery, as the daemon asks for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
 from rollview.publish.following import Following
 from rollview.relations.policies import Policies
-from rollview.results import Captured, Refreshed
+from rollview.results import Captured, Delivered, Refreshed
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, ViewGroup, paced
 from rollview.schedule.due import Turns
@@ -29,6 +29,8 @@ GROUP = "rollview.group"
 
 RefreshSome = Callable[[Sequence[str], float | None], Refreshed]
 """Refreshes these views, for so many seconds if a number is given."""
+DeliverTo = Callable[[Sequence[str], float | None], Delivered]
+"""Delivers to these subscribers, or to all that have an address."""
 
 
 def _nothing(names: Sequence[str], seconds: float | None) -> Refreshed:
@@ -52,6 +54,7 @@ class Crew:
         order: Order,
         refresh: RefreshSome,
         fold: Callable[[], None],
+        deliver: DeliverTo,
         schedule: Words,
         interval: float,
         following: Following | None = None,
@@ -62,6 +65,7 @@ class Crew:
         self._order = order
         self._refresh = refresh
         self._fold = fold
+        self._deliver = deliver
         self._following = following
         self._propagation = propagation or OwnPropagation()
         about = (self._propagation.words, self._propagation.policies)
@@ -83,6 +87,24 @@ class Crew:
         found = [tuple(names) for names in groups.values() if any(name in due for name in names)]
         taken = {name for names in found for name in names}
         return [*found, *((name,) for name in self._turns.propagations() if name not in taken)]
+
+    def due_subscribers(self) -> Sequence[str]:
+        return self._turns.subscribers()
+
+    def deliver(self, name: str) -> Delivered:
+        """For a while, as a view is refreshed."""
+        return self._told(self._deliver([name], _SLICE))
+
+    def deliver_all(self) -> Delivered:
+        return self._told(self._deliver((), None))
+
+    def has_addresses(self) -> bool:
+        return any(one.sink is not None for one in self._catalog.subscribers())
+
+    def _told(self, done: Delivered) -> Delivered:
+        failed = [one.name for one in done.subscribers if one.problem is not None]
+        self._turns.delivered([one.name for one in done.subscribers], failed)
+        return done
 
     def sources(self) -> Sequence[Group]:
         records = self._catalog.sources()
@@ -145,9 +167,11 @@ def _round(crew: Crew) -> Iterator[Event]:
         yield _came_of(partial(crew.capture, names))
     if views := crew.stale_views():
         yield _came_of(partial(crew.refresh_all, views))
+    if crew.has_addresses():
+        yield _came_of(crew.deliver_all)
 
 
-def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:
+def _came_of(task: Callable[[], Event]) -> Event:
     try:
         return task()
     except Exception as error:

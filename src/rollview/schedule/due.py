@@ -1,4 +1,4 @@
-"""Which sources and views have their turn.
+"""Which sources, views and subscribers have their turn.
 
 Law: the catalog tells when each was last seen to, by whichever process, so several processes share the work. What
 failed waits longer each time, and only it.
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rollview.catalog import Catalog, Part, Relation, Snapshot, SourceRecord
+from rollview.catalog import Catalog, Part, Relation, Snapshot, SourceRecord, SubscriberRecord
 from rollview.core.backoff import delay
 from rollview.core.interval import Interval
 from rollview.core.states import Policy, SourceState, ViewState
@@ -47,6 +47,7 @@ class Turns:
     _seen: dict[str, datetime] = field(default_factory=dict)
     _failures: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     _unfinished: set[str] = field(default_factory=set)
+    _undelivered: dict[str, tuple[int, datetime]] = field(default_factory=dict)
 
     def sources(self) -> tuple[str, ...]:
         now = datetime.now(UTC)
@@ -80,13 +81,23 @@ class Turns:
             self._seen[f"view:{name}"] = now
             self._failures.pop(name, None)
             self._unfinished.discard(name)
-        for name in failed:
-            times = self._failures.get(name, (0, now))[0] + 1
-            self._failures[name] = (times, now + delay(times))
+        self._failures = _counted(self._failures, (), failed)
 
     def unfinished(self, names: Iterable[str]) -> None:
         """These have not come to the csn that was newest when their turn began: they have another one at once."""
         self._unfinished |= set(names)
+
+    def subscribers(self) -> tuple[str, ...]:
+        """Those with an address whose view has gone on, or whose rows come first."""
+        waiting = [one for one in self.catalog.subscribers() if one.sink is not None]
+        if not waiting:
+            return ()
+        now, snapshot = datetime.now(UTC), self.catalog.snapshot()
+        due = [one for one in waiting if _has_more(snapshot.find(one.view), one)]
+        return tuple(one.name for one in due if self._undelivered.get(one.name, (0, now))[1] <= now)
+
+    def delivered(self, names: Iterable[str], failed: Iterable[str]) -> None:
+        self._undelivered = _counted(self._undelivered, names, failed)
 
     def _source_due(self, source: SourceRecord) -> datetime | None:
         own = source.settings.get("options", {}).get("schedule")
@@ -150,6 +161,23 @@ class Turns:
         last = max(self._seen.get(f"propagate:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)
         due, retry = parse_cadence(words).due(last, since), self._failures.get(view.name)
         return due if due is None or retry is None else max(due, retry[1])
+
+
+def _counted(
+    failures: dict[str, tuple[int, datetime]], names: Iterable[str], failed: Iterable[str]
+) -> dict[str, tuple[int, datetime]]:
+    """How often each failed one after the other, and when it is tried again; ``names`` have been seen to."""
+    now, again = datetime.now(UTC), tuple(failed)
+    kept = {name: told for name, told in failures.items() if name not in set(names).difference(again)}
+    tries = {name: kept.get(name, (0, now))[0] + 1 for name in again}
+    return {**kept, **{name: (times, now + delay(times)) for name, times in tries.items()}}
+
+
+def _has_more(view: Relation | None, subscriber: SubscriberRecord) -> bool:
+    """One whose history has ended waits until it is begun anew."""
+    if view is None or (view.folder, view.schema) != (subscriber.folder, subscriber.schema):
+        return False
+    return subscriber.full or view.pins[Part.DELTA].through > subscriber.position
 
 
 def _has_come(due: datetime | None, now: datetime) -> bool:

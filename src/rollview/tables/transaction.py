@@ -166,7 +166,9 @@ class Transaction:
             return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
         own = TableInTransaction.on(self.root, relation, tuple(file for one in staged for file in one.files))
-        return timed.rows(self.spark, own, self._guess, relation.constraints.primary_key)
+        # Each statement's changes are a net effect, those of several are not.
+        key, settled = relation.constraints.primary_key, len(staged) < 2
+        return timed.rows(self.spark, own, self._guess, key, settled=settled)
 
     def most_rows(self, relation: Relation) -> int:
         own = sum(one.rows for one in self._staged.get(relation.name, ()))
