@@ -14,10 +14,10 @@ from datetime import timedelta
 from rollview.catalog import Catalog, Relation, Snapshot
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
+from rollview.relations.plans import DETAIL, EACH_COMMIT, EACH_REFRESH
 
 DEFAULT = "default"
 RETENTION = "rollview.retention"
-DETAIL = "rollview.detail"
 
 _PERIOD = re.compile(r"(?P<number>\d+)\s+(?P<unit>commit|minute|hour|day|week)s?", re.IGNORECASE)
 _FOREVER = "forever"
@@ -36,7 +36,7 @@ class Period:
 
 def parse_period(text: str) -> Period | None:
     """None is for ever."""
-    if text.strip().lower() == _FOREVER:
+    if text.strip().lower() in (_FOREVER, EACH_COMMIT):
         return None
     found = _PERIOD.fullmatch(text.strip())
     if found is None:
@@ -75,7 +75,16 @@ def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: 
 
 
 def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
-    return _asked(snapshot, catalog, keep.compress_before, DETAIL, _words(relation, keep.detail, DETAIL))
+    words = _words(relation, keep.detail, DETAIL)
+    # What a refresh merged is as coarse as its author wants it.
+    return _asked(snapshot, catalog, keep.compress_before, DETAIL, None if words == EACH_REFRESH else words)
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse a view's own words that cannot be understood."""
+    for name in (RETENTION, DETAIL):
+        if name in properties and (name, properties[name]) != (DETAIL, EACH_REFRESH):
+            parse_period(properties[name])
 
 
 def check_words(words: Words) -> None:

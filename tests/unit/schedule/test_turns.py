@@ -61,7 +61,7 @@ def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pyte
         world.relations[name] = replace(view, definition=definition)
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
     refresh: Any = None
-    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, None, 1.0)
+    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, refresh, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a",))
     assert crew.due_views() == [("a", "b")]
     world.relations["b"] = replace(world.relations["b"], state=ViewState.SCHEMA_CHANGED)
