@@ -45,12 +45,16 @@ class Crew:
         self._refresh = refresh
         self._fold = fold
         self._turns = Turns(catalog, schedule, every(interval))
+        self._seen_to = set[str]()
 
     def due_sources(self) -> Sequence[Group]:
         return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
     def due_views(self) -> Sequence[ViewGroup]:
-        """Each view by itself, or with the others of its group."""
+        """Each view by itself, or with the others of its group; first whoever is furthest behind.
+
+        So a daemon that never lives long sees to all of them.
+        """
         snapshot, due = self._catalog.snapshot(), self._turns.views()
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
@@ -59,7 +63,8 @@ class Crew:
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
             groups.setdefault(own, []).append(view.name)
-        return [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        due_groups = [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        return sorted(due_groups, key=lambda names: min(snapshot.get(name).pins[Part.DELTA].through for name in names))
 
     def sources(self) -> Sequence[Group]:
         records = self._catalog.sources()
@@ -76,9 +81,14 @@ class Crew:
             self._turns.captured(names)
 
     def refresh(self, names: ViewGroup) -> Refreshed:
-        """For a while: what is not done then has its next turn at once, after the others."""
+        """For a while: what is not done then has its next turn at once, after the others.
+
+        The first turn is one step, so that each view comes nearer soon after the start.
+        """
         newest = self._catalog.snapshot().moment.csn
-        done = self._refreshed(names, _SLICE)
+        seconds = _SLICE if self._seen_to.issuperset(names) else 0.0
+        self._seen_to.update(names)
+        done = self._refreshed(names, seconds)
         now = self._catalog.snapshot()
         self._turns.unfinished(name for name in names if now.get(name).pins[Part.EXTENT].through < newest)
         return done
