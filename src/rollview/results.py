@@ -14,7 +14,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rollview.core.interval import Csn, Interval
-from rollview.core.states import SourceState, ViewMode, ViewState
+from rollview.core.states import Policy, SourceState, ViewMode, ViewState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -86,6 +86,15 @@ class ViewCreated(Result):
     mode: ViewMode
     replaced: bool
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSet(Result):
+    """A view's properties from now on, and the policy that follows from them and from the project."""
+
+    name: str
+    properties: Mapping[str, str]
+    policy: Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +235,7 @@ class ViewStatus(Result):
     high_water_mark: Csn
     staleness_commits: int
     staleness_seconds: float
-    policy: str
+    policy: Policy
     rows: int
     last_refresh: datetime | None
     last_mode: str | None

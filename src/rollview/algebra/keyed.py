@@ -105,6 +105,36 @@ def timed(script: Script, side: Operator) -> exp.Query:
     return bag_union([state, changes])
 
 
+def timed_of_touched(script: Script, side: Operator, inputs: Sequence[tuple[Operator, Keys]], keys: Keys) -> exp.Query:
+    """As ``timed``; of the old rows at least those whose key was touched by one of the inputs, and all where they are
+    few."""
+    if not keys or script.reads_few(side):
+        return timed(script, side)
+    columns = [column("s", name) for name in side.columns]
+    matches = [same_value(column("s", name), column("m", key_name(i))) for i, name in enumerate(keys)]
+    state = select(*columns, column("s", COUNT), named(big(0), CSN)).from_(table(script.old(side), "s"))
+    state = state.join(table(touched(script, inputs), "m"), on=all_of(matches), join_type="LEFT SEMI", copy=False)
+    if script.small:
+        broadcast(state, "m")
+    if not script.changed(side):
+        return state
+    names = [column(None, name) for name in (*side.columns, COUNT, CSN)]
+    return bag_union([state, select(*names).from_(table(script.delta(side)))])
+
+
+def touched(script: Script, inputs: Sequence[tuple[Operator, Keys]]) -> str:
+    """The keys that changed, each once for each input that changed it."""
+    sides = [
+        select(*[named(column(None, name), key_name(i)) for i, name in enumerate(keys)])
+        .distinct()
+        .from_(table(script.delta(side)))
+        for side, keys in inputs
+        if script.changed(side)
+    ]
+    which = frozenset((id(side), tuple(keys)) for side, keys in inputs)
+    return script.once(("touched", which), "touched", lambda: bag_union(sides))
+
+
 def _copies(netted: exp.Select, columns: Sequence[exp.Column], extra: Sequence[str] = ()) -> exp.Select:
     """One row per copy of each row that is there."""
     kept = [*columns, *[column(None, name) for name in extra]]

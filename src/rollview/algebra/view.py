@@ -28,7 +28,7 @@ from rollview.algebra.operators.leaf import Leaf, leaves
 from rollview.algebra.pieces import NotIncremental, TablePiece
 from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
 from rollview.algebra.resolve import Known, Resolved, rebind
-from rollview.algebra.script import Motion, Script, TermNote
+from rollview.algebra.script import InputForm, Motion, Script, TermNote
 from rollview.algebra.summary import (
     Summary,
     find_aggregate,
@@ -37,6 +37,7 @@ from rollview.algebra.summary import (
     groups_delta,
     summarise,
     visible,
+    with_types,
 )
 from rollview.algebra.text import place_of
 from rollview.algebra.ties import SettledQuery, settled, told_apart_by
@@ -71,10 +72,10 @@ class AuthorsQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propagation:
-    """A query and the inputs it names: (relation, "delta" | "old" | "rows")."""
+    """A query and the inputs it names: a relation, and in which form."""
 
     query: exp.Query
-    inputs: frozenset[tuple[str, str]]
+    inputs: frozenset[tuple[str, InputForm]]
     terms: tuple[TermNote, ...] = ()
     author: AuthorsQuery | None = None
     """Where it is the view's definition itself: its author's words, which are what is run."""
@@ -140,7 +141,7 @@ class ViewPlan:
 
     def recomputation(self) -> Propagation:
         """The definition itself, over ``name@rows``."""
-        inputs = frozenset((relation.name, "rows") for relation in self.reads)
+        inputs: frozenset[tuple[str, InputForm]] = frozenset((relation.name, "rows") for relation in self.reads)
         return Propagation(our_reading(self.outline.resolved), inputs, author=self.author)
 
     @property
@@ -229,8 +230,12 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
     again = order_dependent_sum(*at_top, kept=summary is not None) or grouped_by_maps(*at_top)
     if again is not None:
         return plan(replace(outline, rel=None, whole_because=again), facts)
+    rel = outline.rel
+    if top is not None and summary is None:
+        rel = with_types(rel, facts["input"], facts["results"])
+        outline = replace(outline, rel=rel)
     mode = Mode.INCREMENTAL if summary is None else Mode.SUMMARY
-    notes = notes_of(outline.rel, [relation.name for relation in outline.resolved.reads], not_linear, summary)
+    notes = notes_of(rel, [relation.name for relation in outline.resolved.reads], not_linear, summary)
     return ViewPlan(outline, mode, summary, (*notes, *choices))
 
 

@@ -229,6 +229,12 @@ def _catches_up(view: results.ViewStatus) -> str:
     return f"; {pace}: " + ("falls further behind" if ends is None else f"fresh in {_duration(ends)}")
 
 
+@_renders(results.ViewSet)
+def _(answer: results.ViewSet, to: TextOutput) -> None:
+    to.say(f"View '{answer.name}' is {answer.policy}.")
+    to.table(("property", "value"), list(answer.properties.items()))
+
+
 @_renders(results.SourceAdded)
 def _(answer: results.SourceAdded, to: TextOutput) -> None:
     if not answer.tables:
