@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
+from rollview.algebra.script import InputForm
 from rollview.algebra.stages import stages
 from rollview.algebra.summary import FEW_GROUPS
 from rollview.algebra.view import ROWS_SUFFIX, AuthorsQuery, Propagation, ViewPlan
@@ -147,7 +148,7 @@ class Reader:
             propagation, {f"{name}@{what}": self._plain(name, what, at) for name, what in sorted(propagation.inputs)}
         )
 
-    def _plain(self, name: str, what: str, at: Csn) -> DataFrame:
+    def _plain(self, name: str, what: InputForm, at: Csn) -> DataFrame:
         assert what != "delta"
         return self.rows(name, at) if what == "rows" else signed(self.rows(name, at))
 
@@ -158,7 +159,7 @@ class Reader:
                 known[name] = stage.run(self.spark, known).localCheckpoint()
         return last.run(self.spark, known)
 
-    def _input(self, name: str, what: str, interval: Interval) -> DataFrame:
+    def _input(self, name: str, what: InputForm, interval: Interval) -> DataFrame:
         if what == "delta":
             return self.unit_changes(name, interval)
         return self.signed(name, interval.after) if what == "old" else self.rows(name, interval.through)
