@@ -12,6 +12,7 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── InUse                 others depend on it
 │   └── OutOfReach            a csn or moment that cannot be read or rolled to
 ├── ConstraintViolated        a transaction broke a declared constraint
+├── NotFollowed               a transaction that an immediate view cannot follow
 ├── Retryable                 try again later
 │   ├── Conflict              another transaction committed first
 │   ├── Busy                  another process holds the lease
@@ -142,6 +143,19 @@ class ConstraintViolated(RollviewError):
             hint="Nothing was changed: the whole transaction was undone.",
             table=table,
             constraint=constraint,
+        )
+
+
+class NotFollowed(RollviewError):
+    code = "not_followed"
+
+    def __init__(self, view: str, reason: str) -> None:
+        super().__init__(
+            f"The transaction is undone: the view '{view}', which has to follow it at once, cannot. {reason}",
+            hint=f"Refresh the view to see whether it is right again, or let it follow later: "
+            f"rollview view set {view} rollview.policy=dpda",
+            view=view,
+            reason=reason,
         )
 
 

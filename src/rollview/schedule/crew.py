@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from rollview.core.order import Order
 from rollview.core.raised import unexpected_error
 from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
+from rollview.publish.following import Following
+from rollview.relations.policies import Policies
 from rollview.results import Captured, Delivered, Refreshed
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, ViewGroup, paced
@@ -30,6 +33,19 @@ DeliverTo = Callable[[Sequence[str], float | None], Delivered]
 """Delivers to these subscribers, or to all that have an address."""
 
 
+def _nothing(names: Sequence[str], seconds: float | None) -> Refreshed:
+    return Refreshed(0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPropagation:
+    """When views are propagated by themselves, and how."""
+
+    run: RefreshSome = _nothing
+    words: Words = None
+    policies: Policies = field(default_factory=Policies)
+
+
 class Crew:
     def __init__(
         self,
@@ -41,6 +57,8 @@ class Crew:
         deliver: DeliverTo,
         schedule: Words,
         interval: float,
+        following: Following | None = None,
+        propagation: OwnPropagation | None = None,
     ) -> None:
         self._catalog = catalog
         self._root = root
@@ -48,13 +66,20 @@ class Crew:
         self._refresh = refresh
         self._fold = fold
         self._deliver = deliver
-        self._turns = Turns(catalog, schedule, every(interval))
+        self._following = following
+        self._propagation = propagation or OwnPropagation()
+        about = (self._propagation.words, self._propagation.policies)
+        self._turns = Turns(catalog, schedule, every(interval), *about)
+        self._seen_to = set[str]()
 
     def due_sources(self) -> Sequence[Group]:
         return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
     def due_views(self) -> Sequence[ViewGroup]:
-        """Each view by itself, or with the others of its group."""
+        """Each view by itself, or with the others of its group; first whoever is furthest behind.
+
+        So a daemon that never lives long sees to all of them.
+        """
         snapshot, due = self._catalog.snapshot(), self._turns.views()
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
@@ -63,7 +88,10 @@ class Crew:
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
             groups.setdefault(own, []).append(view.name)
-        return [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        found = [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        taken = {name for names in found for name in names}
+        waiting = [*found, *((name,) for name in self._turns.propagations() if name not in taken)]
+        return sorted(waiting, key=lambda names: min(snapshot.get(name).pins[Part.DELTA].through for name in names))
 
     def due_subscribers(self) -> Sequence[str]:
         return self._turns.subscribers()
@@ -92,18 +120,30 @@ class Crew:
 
     def capture(self, names: Group) -> Captured:
         try:
-            done = run_group(self._catalog, self._root, names, self._order, 0.0)
+            done = run_group(self._catalog, self._root, names, self._order, 0.0, self._following)
             return Captured(self._catalog.snapshot().moment.csn, done)
         finally:
             self._turns.captured(names)
 
     def refresh(self, names: ViewGroup) -> Refreshed:
-        """For a while: what is not done then has its next turn at once, after the others."""
+        """For a while: what is not done then has its next turn at once, after the others. A view that only has to be
+        propagated by now is not applied. The first turn is one step, so that each view soon comes nearer.
+        """
+        if not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations()):
+            return self._propagated(names)
         newest = self._catalog.snapshot().moment.csn
-        done = self._refreshed(names, _SLICE)
+        seconds = _SLICE if self._seen_to.issuperset(names) else 0.0
+        self._seen_to.update(names)
+        done = self._refreshed(names, seconds)
         now = self._catalog.snapshot()
         self._turns.unfinished(name for name in names if now.get(name).pins[Part.EXTENT].through < newest)
         return done
+
+    def _propagated(self, names: ViewGroup) -> Refreshed:
+        try:
+            return self._propagation.run(names, _SLICE)
+        finally:
+            self._turns.propagated(names)
 
     def refresh_all(self, names: Sequence[str]) -> Refreshed:
         return self._refreshed(names, None)
