@@ -17,6 +17,7 @@ from rollview.core.schema import Schema
 from rollview.core.states import ViewState
 from rollview.errors import OutOfReach
 from rollview.relations.marks import high_water_mark as high_water_mark
+from rollview.relations.shared import coarse_of, told_over
 from rollview.store.writing import BOUND
 
 REFRESH_MODE, RECOMPUTE = "rollview.refresh_mode", "recompute"
@@ -115,7 +116,7 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
         pin = relation.pins.get(Part.DELTA)
         first = pin.after if pin is not None else relation.pins[Part.STATE].through
         return Interval(max(first, relation.readable_from), snapshot.moment.csn)
-    return Interval(relation.pins[Part.DELTA].after, relation.pins[Part.DELTA].through)
+    return told_over(snapshot, relation)
 
 
 def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling: bool = False) -> None:
@@ -132,7 +133,7 @@ def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling:
             oldest=reach.after,
             newest=reach.through,
         )
-    for stretch in relation.coarse:
+    for stretch in coarse_of(snapshot, relation):
         if stretch.strictly_inside(at):
             raise OutOfReach(
                 f"{wish}: its changes over {stretch} are stored as one.",
