@@ -240,6 +240,10 @@ _SETTINGS = {
     "detail": "how long they are kept commit by commit; older ones are compressed",
     "schedule": "when `rollview run` sees to sources and views, for all or by name: "
     "see [how to](../how-to/capture-a-source.md#run-it-all)",
+    "propagate": "when it propagates views, besides refreshing them, in the same words: "
+    "see [how to](../how-to/choose-a-policy.md)",
+    "policy": "when views are propagated and applied, for all, by name or by tables: "
+    "see [how to](../how-to/choose-a-policy.md)",
     "order": "`arrival` or `commit_time`: the order of commits of several sources",
     "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
 }

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rollview.core.interval import Csn, Interval
-from rollview.core.states import SourceState, ViewMode, ViewState
+from rollview.core.states import Policy, SourceState, ViewMode, ViewState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -86,6 +86,15 @@ class ViewCreated(Result):
     mode: ViewMode
     replaced: bool
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSet(Result):
+    """A view's properties from now on, and the policy that follows from them and from the project."""
+
+    name: str
+    properties: Mapping[str, str]
+    policy: Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +211,43 @@ class ValidTime(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Considered(Result):
+    """A relation that was looked at for a query's sake. ``way``: how it is or would be read; ``why``: how it answers,
+    or why it is not used."""
+
+    relation: str
+    used: bool
+    csn: Csn | None = None
+    way: str | None = None
+    expected_seconds: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Result):
+    """A query's rows at one csn, and how they were found.
+
+    ``valid``: the csns and moments at which the rows are these. ``staleness_seconds``: for how long they may not have
+    been; None where a source is not known to have passed any moment. ``rows`` are read when they are fetched, and are
+    None where only an explanation was asked for.
+    """
+
+    csn: Csn
+    valid: ValidTime
+    staleness_seconds: float | None
+    considered: tuple[Considered, ...]
+    expected_seconds: float
+    rows: DataFrame | None = None
+
+    @property
+    def used(self) -> tuple[Considered, ...]:
+        return tuple(one for one in self.considered if one.used)
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "rows"}
+
+
+@dataclass(frozen=True, slots=True)
 class TableStatus(Result):
     """``rows``: None where none are kept, only changes."""
 
@@ -226,7 +272,7 @@ class ViewStatus(Result):
     high_water_mark: Csn
     staleness_commits: int
     staleness_seconds: float
-    policy: str
+    policy: Policy
     rows: int
     last_refresh: datetime | None
     last_mode: str | None

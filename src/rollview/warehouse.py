@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from rollview import capture, publish, query, relations, results, sql, subscribers
+from rollview import capture, publish, query, relations, results, routing, sql, subscribers
 from rollview import schedule as scheduling
 from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
@@ -24,6 +24,7 @@ from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.errors import AlreadyExists, NotFound, RollviewError
 from rollview.publish.workplace import Workplace
+from rollview.relations.policies import Policies
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,9 +49,11 @@ class Warehouse:
         spark: SparkSession | None,
         conf: Mapping[str, str],
         order: Order | None = None,
+        policies: Policies | None = None,
     ) -> None:
         self.root = root
-        self._place = Workplace(root / DATA_FOLDER, catalog, spark, conf, order or Order())
+        given = (spark, conf, order or Order(), policies or Policies())
+        self._place = Workplace(root / DATA_FOLDER, catalog, *given, lambda place: scheduling.ViewsInCommits(place))
 
     @classmethod
     def create(cls, root: str | os.PathLike[str], catalog_url: str | None = None) -> Warehouse:
@@ -77,11 +80,13 @@ class Warehouse:
         spark: SparkSession | None = None,
         conf: Mapping[str, str] | None = None,
         order: Order | None = None,
+        policies: Policies | None = None,
     ) -> Warehouse:
         """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``.
-        ``order``: that of commits of several sources, by arrival if it says nothing else."""
+        ``order``: that of commits of several sources, by arrival if it says nothing else. ``policies``: of views that
+        name none themselves; ``dpda`` if it says nothing else."""
         place = _existing(root)
-        warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order)
+        warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order, policies)
         try:
             warehouse._place.check()
         except BaseException:
@@ -158,6 +163,10 @@ class Warehouse:
     def create_view(self, text: str) -> results.ViewCreated:
         """``CREATE [OR REPLACE] MATERIALIZED VIEW …``."""
         return sql.create_view(self._place, text)
+
+    def set_view(self, name: str, properties: Mapping[str, str]) -> results.ViewSet:
+        """``ALTER MATERIALIZED VIEW … SET TBLPROPERTIES``: nothing is rebuilt. An empty value removes a property."""
+        return sql.set_view(self._place, name, properties)
 
     def drop_view(self, name: str) -> None:
         """``DROP MATERIALIZED VIEW``: refused while another view reads it."""
@@ -261,14 +270,21 @@ class Warehouse:
         return capture.decide(self._place, global_id, choice)
 
     def run(
-        self, interval: float, stop: threading.Event, rounds: int | None = None, schedule: Words = None
-    ) -> Iterator[results.Captured | results.Refreshed | RollviewError]:
-        """Capture and refresh as each source and view asks until ``stop`` is set; what was done, and what went wrong.
+        self,
+        interval: float,
+        stop: threading.Event,
+        rounds: int | None = None,
+        schedule: Words = None,
+        propagate: Words = None,
+    ) -> Iterator[results.Captured | results.Refreshed | results.Delivered | RollviewError]:
+        """Capture, refresh and deliver as each source and view asks until ``stop`` is set; what was done, and what went
+        wrong.
 
-        ``schedule``: their cadences in words, for one or by name; ``interval``: seconds, for those that have none.
+        ``schedule``: their cadences in words, for one or by name; ``propagate``: those of views that are propagated by
+        themselves as well; ``interval``: seconds, for those that have none.
         ``rounds``: everything so many times, whatever its cadence.
         """
-        return scheduling.run_until(self._place, interval, stop, rounds, schedule)
+        return scheduling.run_until(self._place, interval, stop, rounds, schedule, propagate)
 
     def resnapshot(
         self, name: str, *, widen: bool = False, settings: SourceSettings | None = None
@@ -335,6 +351,25 @@ class Warehouse:
 
     # Questions
 
+    def query(
+        self,
+        text: str,
+        *,
+        as_of: Point | None = None,
+        max_staleness: str | None = None,
+        rewrite: Literal["auto", "off", "require"] = "auto",
+        explain: bool = False,
+    ) -> results.Answer:
+        """A SELECT at one csn, from tables or from whatever views answer it more cheaply.
+
+        ``as_of``: a csn or moment; ``max_staleness``: how old the answer may be (``5 minutes``, ``10 commits``); with
+        neither, the newest csn. ``rewrite``: whether views may answer that the text does not name. ``explain``: tell
+        how, without rows and without Spark.
+        """
+        bound = None if max_staleness is None else routing.staleness(max_staleness)
+        do = routing.explain if explain else routing.ask
+        return do(self._place, text, as_of=as_of, max_staleness=bound, rewrite=rewrite)
+
     def read(self, name: str, as_of: Point | None = None) -> DataFrame:
         """A table or view at a csn or moment; without one, a view's extent as published and a table as it is now."""
         return query.read(self._place, name, as_of)
@@ -363,7 +398,7 @@ class Warehouse:
 
     def status(self) -> results.Status:
         """Where every table, view and source stands."""
-        return query.warehouse_status(self.catalog, self._place.data)
+        return query.warehouse_status(self.catalog, self._place.policies)
 
     def valid_time(self, name: str) -> results.ValidTime:
         """For how long the rows that are published are what the table or view is, told by commit times."""

@@ -199,6 +199,14 @@ class VerbatimSpark(Spark):
                 this = self.expression(exp.EQ(this=this, expression=self._parse_disjunction()))
             return this
 
+        def _parse_alter(self) -> exp.Alter | exp.Command:
+            """``ALTER MATERIALIZED VIEW`` has the form of ``ALTER VIEW``."""
+            materialized = self._match_text_seq("MATERIALIZED")
+            altered = super()._parse_alter()
+            if materialized and isinstance(altered, exp.Alter):
+                altered.set("kind", f"MATERIALIZED {altered.args['kind']}")
+            return altered
+
         def _parse_statement(self) -> exp.Expr | None:
             return self._written(super()._parse_statement)
 

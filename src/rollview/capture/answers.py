@@ -58,7 +58,7 @@ def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
     records = place.catalog.sources()
     wanted = [place.catalog.source(name).name for name in names] or [record.name for record in records]
     plan = plan_capture(records, tuple(dict.fromkeys(wanted)), place.order)
-    done = run_capture(place.catalog, place.data, plan)
+    done = run_capture(place.catalog, place.data, plan, place.following)
     return Captured(place.snapshot().moment.csn, done)
 
 

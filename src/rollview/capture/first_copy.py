@@ -209,7 +209,7 @@ def _publish(
     names = [f"relation:{one.relation.name}" for one in copied]
     with catalog.lease("definitions", "commit", *names) as lease:
         logged = step.log([new for one in copied for new in _first_versions(root, one)], {"table": "copied"})
-        with step.publish(lease, held=held, profile={"rows": sum(one.rows for one in copied)}) as publishing:
+        with step.publish(lease, held=(held,), profile={"rows": sum(one.rows for one in copied)}) as publishing:
             writer = publishing.writer
             for one in copied:
                 about = (one.relation.schema, one.relation.constraints)

@@ -198,10 +198,13 @@ def _signed_pieces(root: Path, source: str, relation: Relation, changes: Changes
     if changes.replaces:
         yield difference(root, relation, _all_rows(source, relation, changes, position))
         return
-    if changes.before or changes.after or not changes.spools:
+    if not changes.spools:
         yield _net_effect(source, relation, changes, position)
-    for spool in changes.spools:
-        yield from spool.pieces()
+    elif len(changes.spools) == 1 and not len(changes.before) and not len(changes.after):
+        yield from changes.spools[0].pieces()
+    else:
+        # What one part brings another may take away again, and a csn has the net effect of all.
+        yield from _poured(source, relation, changes, position).pieces()
 
 
 def _compared(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> Changes:

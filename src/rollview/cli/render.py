@@ -10,6 +10,7 @@ from typing import Any
 
 from rollview import results
 from rollview.cli import answers
+from rollview.cli.statements import headline
 from rollview.cli.text import TextOutput
 from rollview.core.states import ViewMode, ViewState
 from rollview.project import ProjectStarted
@@ -56,6 +57,17 @@ def _effect(statement: answers.StatementAnswer) -> str:
     changed = ", ".join(f"{count} {verb}" for verb, count in counts.items() if count)
     commit = f"csn {statement.csn}" if statement.csn is not None else "nothing committed"
     return f"{subject}: {', '.join(filter(None, (changed, commit)))}"
+
+
+@_renders(results.Answer)
+def _(answer: results.Answer, to: TextOutput) -> None:
+    to.say(headline(answer))
+    to.table(("relation", "used", "csn", "way", "expected", "why"), [_considered(one) for one in answer.considered])
+
+
+def _considered(one: results.Considered) -> tuple[Any, ...]:
+    expected = "" if one.expected_seconds is None else f"{one.expected_seconds:.2f} s"
+    return one.relation, "yes" if one.used else "no", one.csn or "", one.way or "", expected, one.why
 
 
 @_renders(answers.ViewsCreated)
@@ -227,6 +239,12 @@ def _catches_up(view: results.ViewStatus) -> str:
     pace = f"{came:.0f}/s in, {done:.0f}/s done"
     ends = view.catches_up_in_seconds
     return f"; {pace}: " + ("falls further behind" if ends is None else f"fresh in {_duration(ends)}")
+
+
+@_renders(results.ViewSet)
+def _(answer: results.ViewSet, to: TextOutput) -> None:
+    to.say(f"View '{answer.name}' is {answer.policy}.")
+    to.table(("property", "value"), list(answer.properties.items()))
 
 
 @_renders(results.SourceAdded)

@@ -1,4 +1,4 @@
-"""view create, list, show, drop, roll, read, delta, explain, verify, check-history."""
+"""view create, list, show, set, drop, roll, read, delta, explain, verify, check-history."""
 
 from __future__ import annotations
 
@@ -59,6 +59,25 @@ def show(run: Invocation, name: Name) -> None:
     """Show one view: columns, definition, stored parts, what it reads and what reads it."""
     with run.warehouse() as warehouse:
         run.output.show(show_relation(warehouse, name, "view"))
+
+
+@command(app, "set")
+def set_(
+    run: Invocation,
+    name: Name,
+    properties: Annotated[list[str], typer.Argument(help="KEY=VALUE, as in TBLPROPERTIES; KEY= removes one.")],
+) -> None:
+    """Set properties of a view, for example its policy or schedule. Nothing is rebuilt.
+
+    Example: rollview view set revenue_by_state rollview.policy=ipda
+    """
+    pairs = [given.partition("=") for given in properties]
+    wrong = [key for key, equals, _ in pairs if not equals or not key]
+    if wrong:
+        raise UsageError(f"'{wrong[0]}' is not KEY=VALUE.", hint="For example: rollview.policy=ipda")
+    with run.warehouse() as warehouse, run.working(f"Setting properties of {name}"):
+        answer = warehouse.set_view(name, {key: value for key, _, value in pairs})
+    run.output.show(answer)
 
 
 @command(app, "drop")

@@ -110,11 +110,11 @@ class CStrobe:
         return state
 
     def _add(self, state: CStrobeState, query: RunningQuery) -> CStrobeState:
-        """The answer joins Δ without duplicates."""
+        """The answer joins Δ; duplicates go when Δ joins the view."""
         assert state.delta is not None
         whole = [one.partial for one in query.terms if len(one.partial.have) == len(self.view.occurrences)]
         rows = plus(state.delta.rows, *(arranged(one, self._columns).rows for one in whole))
-        return replace(state, delta=replace(state.delta, rows=once(rows)))
+        return replace(state, delta=replace(state.delta, rows=rows))
 
     def _compensations(self, state: CStrobeState, spawned: Spawned) -> Iterable[Spawned]:
         """Q⟨U⟩ for the deletes received since the update that the query is for."""

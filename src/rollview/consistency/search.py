@@ -58,8 +58,6 @@ class Search:
 
     def _reached(self, version: int, before: Found | None) -> Found:
         candidates = self._whole(version)
-        if self._at_rest and version == len(self.rows) - 1:
-            candidates = [at for at in candidates if at == self.states.last]
         if before is None:
             return dict.fromkeys(candidates)
         smallest = _minimal(list(before))

@@ -50,6 +50,23 @@ class ViewMode(StrEnum):
     WHOLE = "whole"
 
 
+class Policy(StrEnum):
+    """When a view is propagated and applied (Beyer et al., section 1.1)."""
+
+    SNAPSHOT = "snapshot"
+    """Recomputed when somebody asks for it."""
+    IMMEDIATE = "immediate"
+    """Propagated and applied in the commit of what it reads."""
+    IPDA = "ipda"
+    """Propagated in the commit, applied later."""
+    DPDA = "dpda"
+    """Propagated and applied later."""
+
+    @property
+    def in_commits(self) -> bool:
+        return self in (Policy.IMMEDIATE, Policy.IPDA)
+
+
 def one_of(choices: type[Closed], text: str, what: str) -> Closed:
     """The choice that a stored text stands for; ``what`` it is said of, for the error."""
     try:
@@ -61,3 +78,11 @@ def one_of(choices: type[Closed], text: str, what: str) -> Closed:
             found=text,
             known=[choice.value for choice in choices],
         ) from None
+
+
+class Rewrite(StrEnum):
+    """Whether a query may be answered from views that it does not name."""
+
+    AUTO = "auto"
+    OFF = "off"
+    REQUIRE = "require"

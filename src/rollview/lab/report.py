@@ -13,6 +13,7 @@ from rollview.compensate.algorithms import ALGORITHMS
 from rollview.consistency.levels import Level
 from rollview.lab.catalogue import experiments
 from rollview.lab.curves import Cost, draw_costs, measure_costs
+from rollview.lab.differences import differences_page
 from rollview.lab.figures import QueryCount, SkewedCount, count_queries, count_skewed
 from rollview.lab.spectrum import STATED, Cell, draw_map, measure_cell
 from rollview.lab.variants import TRIALS, Variant, measure_trial
@@ -117,6 +118,7 @@ def _page(
             ("n", "Propagate", "needed", "rolling", "needed"),
             ((c.tables, c.propagate, c.propagate_needed, c.rolling, c.rolling_needed) for c in skewed),
         ),
+        differences_page(),
     ]
     return "\n".join(parts)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,11 +21,12 @@ from rollview.engine.meter import Meter
 from rollview.errors import EngineFailed
 from rollview.propagate.closed import closed_references
 from rollview.propagate.plan import PropagateStep
-from rollview.publish.step import NewVersion, RunningStep, recorded
+from rollview.publish.step import NewVersion, OpenStep, RunningStep, Shown, recorded
 from rollview.relations.ahead import Ahead, ahead_of, delta_of
 from rollview.relations.plans import ClosedReferences, propagation_of
 from rollview.relations.prepared_query import prepare_query
 from rollview.relations.reader import Reader
+from rollview.relations.shared import changes_from
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import net, signed
@@ -46,24 +49,47 @@ class Propagated:
 
 
 def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Propagated:
-    relation = reader.snapshot.get(step.view)
-    stored = reader.stored(step.view)
-    folder, pin = stored.folder("delta"), relation.pins[Part.DELTA]
-    place = folder.new_folder()
-    paths = (f"{relation.folder}/delta/{place}",)
+    with _recorded(reader, catalog, lease, step) as (running, place):
+        done, opened = _logged(reader, step, meter, running, place)
+        with running.publish(lease, opened.profile) as publishing:
+            publishing.show_step(opened)
+    return done
+
+
+def log_propagate(
+    reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter
+) -> tuple[Propagated, OpenStep]:
+    """The same up to its publication, which is left to the caller. ``reader``: of a snapshot in which all that the view
+    reads has come as far as the step."""
+    with _recorded(reader, catalog, lease, step) as (running, place):
+        return _logged(reader, step, meter, running, place)
+
+
+@contextmanager
+def _recorded(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep) -> Iterator[tuple[RunningStep, str]]:
+    place = DeltaFolder.new_folder()
+    paths = (f"{reader.snapshot.get(step.view).folder}/delta/{place}",)
     with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running:
-        running.begun()
-        closed = _closed(reader, step)
-        files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if step.moves else ((), None)
-        new = NewVersion(step.view, Part.DELTA, folder, pin, files)
-        (logged,) = running.log([new], {"view": step.view, "interval": str(step.interval)})
-        added = sum(file.rows for file in files)
-        profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
-        with running.publish(lease, profile) as publishing:
-            publishing.show(logged, pin.after, step.interval.through)
-            for stretch in _coarse(reader, step):
-                publishing.writer.add_coarse(step.view, stretch)
-    return Propagated(added, _terms(reader, step, closed), ahead)
+        yield running, place
+
+
+def _logged(
+    reader: Reader, step: PropagateStep, meter: Meter, running: RunningStep, place: str
+) -> tuple[Propagated, OpenStep]:
+    folder, pin = reader.stored(step.view).folder("delta"), reader.snapshot.get(step.view).pins[Part.DELTA]
+    running.begun()
+    closed = _closed(reader, step)
+    # One that shares another's delta only moves its mark.
+    view = reader.snapshot.get(step.view)
+    stores = step.moves and changes_from(reader.snapshot, view) is view
+    files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if stores else ((), None)
+    new = NewVersion(step.view, Part.DELTA, folder, pin, files)
+    (logged,) = running.log([new], {"view": step.view, "interval": str(step.interval)})
+    added = sum(file.rows for file in files)
+    profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
+    shown = (Shown(logged, pin.after, step.interval.through),)
+    opened = OpenStep(running, step.view, profile, shown, _coarse(reader, step))
+    return Propagated(added, _terms(reader, step, closed), ahead), opened
 
 
 def _closed(reader: Reader, step: PropagateStep) -> ClosedReferences:

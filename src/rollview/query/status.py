@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from rollview.catalog import (
     NOTHING_MISSED,
@@ -21,8 +20,9 @@ from rollview.catalog import (
 )
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
-from rollview.core.states import ViewState
+from rollview.core.states import Policy, ViewState
 from rollview.query.pace import LATELY, pace
+from rollview.relations.policies import Policies
 from rollview.relations.validity import Validity
 from rollview.results import (
     CatalogRows,
@@ -38,7 +38,7 @@ from rollview.results import (
 )
 
 
-def warehouse_status(catalog: Catalog, root: Path) -> Status:
+def warehouse_status(catalog: Catalog, policies: Policies) -> Status:
     snapshot = catalog.snapshot()
     valid = {name: Validity(catalog, snapshot, relation).told() for name, relation in snapshot.relations.items()}
     steps = catalog.last_steps()
@@ -48,7 +48,10 @@ def warehouse_status(catalog: Catalog, root: Path) -> Status:
         snapshot.moment.time,
         tuple(replace(_table(snapshot, table), valid=valid[table.name]) for table in snapshot.tables()),
         tuple(
-            replace(_view(catalog, snapshot, view, steps.get(view.name), lacking), valid=valid[view.name])
+            replace(
+                _view(catalog, snapshot, view, policies.of(snapshot, view), steps.get(view.name), lacking),
+                valid=valid[view.name],
+            )
             for view in snapshot.views()
         ),
         sources(catalog),
@@ -140,7 +143,12 @@ def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
 
 
 def _view(
-    catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None, lacking: Mapping[str, int]
+    catalog: Catalog,
+    snapshot: Snapshot,
+    view: Relation,
+    policy: Policy,
+    step: Step | None,
+    lacking: Mapping[str, int],
 ) -> ViewStatus:
     extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
     now = datetime.now(UTC)
@@ -153,7 +161,7 @@ def _view(
         high_water_mark=delta.through,
         staleness_commits=missed.commits,
         staleness_seconds=max(0.0, (now - missed.oldest).total_seconds()) if missed.oldest else 0.0,
-        policy=_policy(view),
+        policy=policy,
         rows=extent.rows,
         last_refresh=step.finished if step is not None else None,
         last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
@@ -192,7 +200,3 @@ def missing(kept: Iterable[Quarantined]) -> dict[str, int]:
     for (relation, _), count in sums.items():
         lacking[relation] += max(0, count)
     return dict(+lacking)
-
-
-def _policy(view: Relation) -> str:
-    return view.definition.properties.get("rollview.policy", "dpda") if view.definition is not None else "dpda"

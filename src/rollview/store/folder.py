@@ -136,12 +136,19 @@ class DeltaFolder:
         """The rows of whatever files of this schema are in a folder."""
         return self._read(spark, _READ_OPTIONS, parquet.uri(place))
 
+    def read_places(
+        self, spark: SparkSession, places: Iterable[Path], more: Mapping[str, str] | None = None
+    ) -> DataFrame:
+        """The rows of files that were proven to be safe to read, each below its own root."""
+        named = list(places)
+        pattern = _PATTERN if any(_GLOB.search(str(place)) for place in named) else {}
+        return self._read(spark, {**_READ_OPTIONS, **pattern, **(more or {})}, *map(parquet.uri, named))
+
     def _read_files(
         self, spark: SparkSession, files: tuple[DataFile, ...], linked: bool, constants: tuple[str, ...]
     ) -> DataFrame:
-        places = [parquet.uri(place) for place in safe_places(self.root, files)]
-        options = _READ_OPTIONS | (_PATTERN if _GLOB.search(str(self.root)) else {})
-        data = self._read(spark, options | (_UNBOUNDED if linked and self._has_floats else {}), *places)
+        unbounded = linked and self._has_floats
+        data = self.read_places(spark, safe_places(self.root, files), _UNBOUNDED if unbounded else {})
         return data.selectExpr(*(_constant_sql(column, constants) for column in self.schema)) if constants else data
 
     @property
@@ -174,6 +181,39 @@ class DeltaFolder:
         if not _FOLDER.fullmatch(folder):
             raise ValueError(f"not a staging folder: {folder!r}")
         return self.root / folder
+
+
+def read_together(
+    spark: SparkSession, schema: Schema, parts: Sequence[tuple[DeltaFolder, Sequence[DataFile]]]
+) -> DataFrame:
+    """The rows of several folders under one schema, NULL where a file has no such column.
+
+    In one scan, all but the files of others: Spark plans what is above a union of scans once for each of them.
+    """
+    own: list[Path] = []
+    read: list[DataFrame] = []
+    for folder, files in parts:
+        own += safe_places(folder.root, tuple(file for file in files if not file.linked))
+        linked = tuple(file for file in files if file.linked)
+        if linked:
+            read.append(_widened(folder.read(spark, linked), folder.schema, schema))
+    if own:
+        read.append(DeltaFolder(parts[0][0].root, schema).read_places(spark, own))
+    return reduce(lambda left, right: left.unionAll(right), read) if read else empty(spark, schema)
+
+
+def _widened(data: DataFrame, present: Schema, schema: Schema) -> DataFrame:
+    """With columns of NULL, whatever a file of others has under their names."""
+    from pyspark.sql import functions as sf
+
+    return data.select(
+        *(
+            sf.col(quoted(c.name))
+            if present.find(c.name)
+            else sf.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name)
+            for c in schema
+        )
+    )
 
 
 def as_declared(table: pa.Table, physical: pa.Schema, constants: Mapping[str, str | None]) -> pa.Table:

@@ -56,10 +56,21 @@ def open_sink(name: str, address: str) -> Sink:
 
 
 def _files(name: str, address: str) -> Sink:
-    # Each kind is loaded when a subscriber has it.
-    from rollview.subscribers.files import FileSink
+    from rollview.subscribers.files import FileSink  # when a subscriber has it
 
     return FileSink(name, Path(address))
 
 
-_SINKS: dict[str, Callable[[str, str], Sink]] = {}
+def _http(name: str, address: str) -> Sink:
+    from rollview.subscribers.http import HttpSink  # when a subscriber has it
+
+    return HttpSink(name, address)
+
+
+def _kafka(name: str, address: str) -> Sink:
+    from rollview.subscribers.kafka import KafkaSink  # its package is an extra
+
+    return KafkaSink(name, address)
+
+
+_SINKS: dict[str, Callable[[str, str], Sink]] = {"http": _http, "https": _http, "kafka": _kafka}

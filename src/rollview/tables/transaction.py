@@ -21,6 +21,7 @@ from rollview.core.names import COUNT
 from rollview.engine.abilities import within
 from rollview.errors import SqlError, Unsupported, UsageError
 from rollview.publish.fold import fold_if_it_pays
+from rollview.publish.following import Following, NobodyFollows
 from rollview.publish.merge import merge_if_many
 from rollview.publish.places import Places
 from rollview.relations import references
@@ -53,9 +54,18 @@ def is_dml(tree: exp.Expr) -> bool:
 
 
 class Transaction:
-    """Not safe to share between threads. ``allow_unsafe``: statements may run code and read files outside."""
+    """Not safe to share between threads. ``following``: who brings views along with the commit. ``allow_unsafe``:
+    statements may run code and read files outside."""
 
-    def __init__(self, spark: SparkSession, root: Path, catalog: Catalog, *, allow_unsafe: bool = False) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Path,
+        catalog: Catalog,
+        following: Following | None = None,
+        *,
+        allow_unsafe: bool = False,
+    ) -> None:
         self.spark = spark
         self.root = root
         self.catalog = catalog
@@ -66,6 +76,7 @@ class Transaction:
         self._places = Places(catalog, root, self.snapshot.moment.csn)
         self._open = True
         self._allow_unsafe = allow_unsafe
+        self._following = following or NobodyFollows()
 
     @property
     def is_open(self) -> bool:
@@ -117,11 +128,13 @@ class Transaction:
         """All or nothing. Conflict if another transaction changed the same rows first."""
         self._check_open()
         self._open = False
-        work = PendingCommit(self.spark, self.root, self.catalog, self.snapshot, self._places, self._staged)
-        self.committed = run_commit(work)
+        about = (self.spark, self.root, self.catalog, self.snapshot, self._places, self._staged, self._following)
+        self.committed = run_commit(PendingCommit(*about))
         for change in self.committed.changes:
             fold_if_it_pays(self.spark, self.root, self.catalog, change.relation)
-        merge_if_many(self.root, self.catalog, [change.relation for change in self.committed.changes])
+        changed = [change.relation for change in self.committed.changes]
+        followers = self._following.followers(self.snapshot, changed, strict=False).views
+        merge_if_many(self.root, self.catalog, [*changed, *followers])
         return self.committed
 
     def rollback(self) -> None:
@@ -150,10 +163,14 @@ class Transaction:
         """A relation's rows as this transaction sees them."""
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.VIEW:
+            if self._staged.keys() & set(self.snapshot.tables_below(relation)):
+                return self._reader.evaluate(relation.name, self.read)
             return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
         own = TableInTransaction.on(self.root, relation, tuple(file for one in staged for file in one.files))
-        return timed.rows(self.spark, own, self._guess, relation.constraints.primary_key)
+        # Each statement's changes are a net effect, those of several are not.
+        key, settled = relation.constraints.primary_key, len(staged) < 2
+        return timed.rows(self.spark, own, self._guess, key, settled=settled)
 
     def most_rows(self, relation: Relation) -> int:
         own = sum(one.rows for one in self._staged.get(relation.name, ()))

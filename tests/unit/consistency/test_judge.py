@@ -224,3 +224,23 @@ def test_the_judge_agrees_with_one_that_tries_every_order(seed: int) -> None:
             del versions[place]
     told = history(*units, versions=versions)
     assert judge(told).level is slow_level(told)
+
+
+def test_rows_that_come_go_and_come_again_between_two_claims_were_skipped() -> None:
+    alone = natural("r1(A*B)@x")
+    gone = Update("r1", (1, 2), -1)
+    units = tuple(one("x", update, csn=csn) for csn, update in enumerate([R1, gone, R1], start=1))
+    told = History(alone, {}, units, (PublishedVersion({}, 0), PublishedVersion(bag([(1, 2)]), 3)))
+    verdict = judge(told)
+    assert verdict.level is Level.STRONG
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.nearest == (2,)
+
+
+def test_a_global_transaction_waits_for_what_is_before_it_at_each_of_its_sources() -> None:
+    first = one("y", Update("r2", (2, 5), 1))
+    parts = (one("x", R1, transaction="T"), one("y", R2, transaction="T"))
+    states = Lattice(history(first, *parts, versions=[{}]))
+    assert list(states.steps((0, 0))) == [(0, 1)]
+    assert list(states.steps((0, 1))) == [(1, 2)]
+    assert [at for at in states.every() if not states.is_whole(at)] == [(0, 2), (1, 0), (1, 1)]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from rollview.consistency.levels import Level
 from rollview.errors import NotFound
 from rollview.lab import report
 from rollview.lab.catalogue import experiments, find_experiment
 from rollview.lab.curves import measure_cost
+from rollview.lab.spectrum import STATED, measure_cell
+from rollview.lab.worlds import Scenario
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "lab"
+LEVELS = {str(level): level for level in Level}
 
 
 @pytest.mark.parametrize("name", experiments())
@@ -38,6 +43,34 @@ def test_an_experiment_that_is_not_there_is_told() -> None:
     with pytest.raises(NotFound) as told:
         find_experiment("nope")
     assert "lab list" in str(told.value.hint)
+
+
+def test_the_published_map_has_two_thousand_schedules_in_every_cell_and_is_what_is_stated() -> None:
+    published = json.loads((PUBLISHED / "results.json").read_text(encoding="utf-8"))
+    assert published["schedules"] == 2000
+    cells = {(one["algorithm"], Scenario(one["scenario"])): one for one in published["map"]}
+    assert len(cells) == 8 * len(Scenario)
+    for one in cells.values():
+        assert sum(one["found"].values()) == 2000
+    assert {cell: LEVELS[cells[cell]["level"]] for cell in STATED} == STATED
+
+
+@pytest.mark.parametrize("scenario", [Scenario.LOCAL, Scenario.GLOBAL])
+def test_the_published_map_is_what_schedules_give(scenario: Scenario) -> None:
+    """The first schedules of a cell are among those that were published."""
+    published = json.loads((PUBLISHED / "results.json").read_text(encoding="utf-8"))
+    for one in published["map"]:
+        if one["scenario"] == scenario:
+            found = measure_cell(one["algorithm"], scenario, range(12))
+            assert found.level >= LEVELS[one["level"]]
+            for level, count in found.found.items():
+                assert count <= one["found"].get(str(level), 0)
+
+
+def test_published_variants_are_as_expected() -> None:
+    published = json.loads((PUBLISHED / "results.json").read_text(encoding="utf-8"))
+    found = {one["name"]: min(LEVELS[level] for level in one["found"]) for one in published["variants"]}
+    assert found == {trial.name: trial.expected for trial in report.TRIALS}
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,12 @@ from __future__ import annotations
 import random
 import signal
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 from tests.sizes import times
 from tests.unit.maintain.small import Small
-from tests.unit.subscribers.consumer import Consumer
 from tests.unit.subscribers.history import grow_at_once
-from tests.unit.subscribers.test_files import check as check_files
+from tests.unit.subscribers.receivers import RECEIVERS
 from tests.unit.subscribers.worker import deliver_in_a_process
 
 STEPS = ("deliver.offered", "deliver.put", "deliver.acked")
@@ -24,33 +22,9 @@ ROWS = times(6, 120)
 KILLS = times(3, 40)
 
 
-class Receiver(Protocol):
-    """The other side of a sink."""
-
-    address: str
-
-    def check(self, small: Small) -> Consumer:
-        """The rows at every position are the view's; what it has in the end."""
-
-    def close(self) -> None: ...
-
-
-class Folder:
-    def __init__(self, place: Path) -> None:
-        self.address = str(place)
-
-    def check(self, small: Small) -> Consumer:
-        return check_files(small, Path(self.address))
-
-    def close(self) -> None: ...
-
-
-RECEIVERS = {"files": lambda place: Folder(place / "out")}
-
-
 @pytest.mark.parametrize("kind", RECEIVERS)
 def test_kills_between_delivery_and_acknowledgement(kind: str, tmp_path: Path) -> None:
-    receiver: Receiver = RECEIVERS[kind](tmp_path)
+    receiver = RECEIVERS[kind](tmp_path)
     try:
         small = Small.founded(tmp_path / "w")
         grow_at_once(small, COMMITS // 2)

@@ -179,7 +179,7 @@ def test_a_row_that_changes_is_an_update_only_where_a_key_proves_it(small: Small
     plain = wh.pull("x")
     assert plain is not None
     assert [type_ for type_, *_ in told(plain.rows)] == ["delete", "delete", "insert", "insert"]
-    _with_key(small)
+    with_key(small)
     keyed = wh.pull("x")
     assert keyed is not None
     assert told(keyed.rows) == [
@@ -190,7 +190,7 @@ def test_a_row_that_changes_is_an_update_only_where_a_key_proves_it(small: Small
     ]
 
 
-def _with_key(small: Small) -> None:
+def with_key(small: Small) -> None:
     import sqlalchemy as sa
 
     from rollview.catalog import tables as t
