@@ -5,7 +5,6 @@ Whatever the session, every step ends in the same rows; those of views are compa
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -37,12 +36,6 @@ FOREIGN = {
     "spark.sql.parquet.outputTimestampType": "INT96",
 }
 """Settings of a user that differ from ours in everything that matters."""
-
-
-UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Compiling the plan of a small query takes longer than interpreting it; ``make anywhere`` compiles."""
-if os.environ.get("ROLLVIEW_ANYWHERE") == "1":
-    UNCOMPILED = {}
 
 
 def main() -> None:
@@ -95,7 +88,7 @@ def users_session(folder: Path, server: str | None = None) -> Iterator[SparkSess
     java.prepare()
     builder = SparkSession.builder if server is None else SparkSession.builder.remote(server)
     if server is None:
-        places = {"spark.sql.warehouse.dir": str(folder / "theirs"), "spark.ui.enabled": "false", **UNCOMPILED}
+        places = {"spark.sql.warehouse.dir": str(folder / "theirs"), "spark.ui.enabled": "false"}
         builder = builder.master("local[2]").config(map=places)
     spark = builder.getOrCreate()
     for key, value in FOREIGN.items():

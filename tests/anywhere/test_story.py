@@ -12,21 +12,19 @@ import pytest
 
 from rollview import Warehouse
 from tests.anywhere.others import check_with_others
-from tests.anywhere.tell import UNCOMPILED
 from tests.servers.spark import cluster, connect_server
 
 ROOT = Path(__file__).parents[2]
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-with_servers = pytest.mark.skipif(
-    os.environ.get("ROLLVIEW_ANYWHERE") != "1", reason="NOT RUN: it starts servers; 'make anywhere' runs it"
+in_full = pytest.mark.skipif(
+    os.environ.get("ROLLVIEW_ANYWHERE") != "1", reason="NOT RUN: it tells the story once more; 'make anywhere' runs it"
 )
 
 
 def configured(folder: Path, **spark: str) -> None:
     Warehouse.create(folder / "w").close()
-    settings = {**{key.replace("__", "."): value for key, value in spark.items()}, **UNCOMPILED}
-    lines = ["version: 1", "warehouse: w", "spark:", *(f"  {key}: {value}" for key, value in settings.items())]
+    lines = ["version: 1", "warehouse: w", "spark:", *(f"  {key.replace('__', '.')}: {spark[key]}" for key in spark)]
     (folder / "rollview.yaml").write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -43,6 +41,7 @@ def tell(kind: str, folder: Path, server: Sequence[str] = ()) -> None:
     assert told.returncode == 0, told.stdout[-3000:] + told.stderr[-6000:]
 
 
+@in_full
 def test_a_session_of_our_own(tmp_path: Path) -> None:
     configured(tmp_path, master="local[2]")
     tell("configured", tmp_path)
@@ -56,14 +55,14 @@ def test_a_session_that_the_user_gives_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_spark_connect_by_its_address_and_by_a_session_of_the_users(tmp_path: Path) -> None:
-    with connect_server(tmp_path, UNCOMPILED) as address:
+    with connect_server(tmp_path) as address:
         configured(tmp_path, remote=address, spark__sql__shuffle__partitions="3")
         tell("configured", tmp_path)
         tell("beside", tmp_path, [address])
     check_with_others(tmp_path / "w")
 
 
-@with_servers
+@in_full
 def test_a_cluster_of_a_master_and_two_workers(tmp_path: Path) -> None:
     with cluster(tmp_path) as address:
         small = {"spark__executor__memory": "512m", "spark__driver__host": "127.0.0.1"}

@@ -8,10 +8,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 import pyspark
 
@@ -23,13 +22,12 @@ _HERE = "127.0.0.1"
 
 
 @contextmanager
-def connect_server(folder: Path, conf: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+def connect_server(folder: Path) -> Iterator[str]:
     """The address of a server that works with two threads."""
-    port = _free_port()
-    binding = {"spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": _HERE}
-    settings = {"spark.ui.enabled": "false", **binding, **conf}
-    command = [HOME / "sbin" / "start-connect-server.sh", "--wait", "--master", "local[2]"]
-    command += [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    port, quiet = _free_port(), ("--conf", "spark.ui.enabled=false")
+    command = [HOME / "sbin" / "start-connect-server.sh", "--wait", "--master", "local[2]", *quiet]
+    command += ["--conf", f"spark.connect.grpc.binding.port={port}"]
+    command += ["--conf", f"spark.connect.grpc.binding.address={_HERE}"]
     with _running(command, folder, "connect"):
         _wait_for(port, folder / "connect.log")
         yield f"sc://{_HERE}:{port}"

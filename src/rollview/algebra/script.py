@@ -11,12 +11,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from sqlglot import exp
 
 from rollview.algebra.expressions import column, gathered, identifier, select, table
 from rollview.core.names import COUNT, CSN
+
+InputForm = Literal["delta", "old", "rows"]
+"""In which form a query reads a relation: its changes over the interval, its signed state before it, its plain rows."""
 
 DELTA_SUFFIX = "@delta"
 OLD_SUFFIX = "@old"
@@ -86,7 +89,7 @@ class Script:
     """The changes lie at many csns, so that keys may have been touched at many of them."""
     subqueries: dict[str, exp.Query] = field(default_factory=dict)
     notes: list[TermNote] = field(default_factory=list)
-    inputs: set[tuple[str, str]] = field(default_factory=set)
+    inputs: set[tuple[str, InputForm]] = field(default_factory=set)
     _written: dict[object, str] = field(default_factory=dict)
 
     def motion_of(self, relation: str) -> Motion:
@@ -106,7 +109,7 @@ class Script:
         """Name of the state at the interval's start: the node's columns and ``_count``."""
         return self.once((id(rel), "old"), f"{_kind(rel)}_old", lambda: rel.old(self))
 
-    def input(self, relation: str, what: str) -> exp.Table:
+    def input(self, relation: str, what: InputForm) -> exp.Table:
         """A stored relation's ``delta`` or ``old``."""
         self.inputs.add((relation, what))
         return table(f"{relation}@{what}")

@@ -28,7 +28,7 @@ from rollview.algebra.operators.leaf import Leaf, leaves
 from rollview.algebra.pieces import NotIncremental, TablePiece
 from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
 from rollview.algebra.resolve import Known, Resolved, rebind
-from rollview.algebra.script import Motion, Script, TermNote
+from rollview.algebra.script import InputForm, Motion, Script, TermNote
 from rollview.algebra.summary import (
     Summary,
     find_aggregate,
@@ -72,10 +72,10 @@ class AuthorsQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propagation:
-    """A query and the inputs it names: (relation, "delta" | "old" | "rows")."""
+    """A query and the inputs it names: a relation, and in which form."""
 
     query: exp.Query
-    inputs: frozenset[tuple[str, str]]
+    inputs: frozenset[tuple[str, InputForm]]
     terms: tuple[TermNote, ...] = ()
     author: AuthorsQuery | None = None
     """Where it is the view's definition itself: its author's words, which are what is run."""
@@ -141,7 +141,7 @@ class ViewPlan:
 
     def recomputation(self) -> Propagation:
         """The definition itself, over ``name@rows``."""
-        inputs = frozenset((relation.name, "rows") for relation in self.reads)
+        inputs: frozenset[tuple[str, InputForm]] = frozenset((relation.name, "rows") for relation in self.reads)
         return Propagation(our_reading(self.outline.resolved), inputs, author=self.author)
 
     @property

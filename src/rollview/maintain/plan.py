@@ -15,7 +15,7 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.names import CSN
 from rollview.maintain.needs import NeededCsn, legal, oldest_need
 from rollview.maintain.release import readers_of_changes
-from rollview.maintain.settings import Asked, Keep, asked_compress, asked_prune
+from rollview.maintain.settings import Keep, ShorteningLimit, asked_compress, asked_prune
 from rollview.publish.fold import pays as fold_pays
 from rollview.publish.merge import groups_of
 from rollview.publish.rewrite import Files, stored
@@ -87,7 +87,7 @@ class _Shorten:
     hold: Task | None = None
 
 
-def _shorten(relation: Relation, need: NeededCsn, action: Action, asked: Asked | None) -> _Shorten:
+def _shorten(relation: Relation, need: NeededCsn, action: Action, asked: ShorteningLimit | None) -> _Shorten:
     pin = relation.pins[Part.DELTA]
     if asked is None or asked.csn <= pin.after:
         return _Shorten(pin.after, "", False)

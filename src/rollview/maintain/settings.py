@@ -62,7 +62,7 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ShorteningLimit:
     """Up to which csn, by whose words, and whether they named it for this one time."""
 
     csn: Csn
@@ -70,11 +70,11 @@ class Asked:
     named: bool
 
 
-def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
+def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> ShorteningLimit | None:
     return _asked(snapshot, catalog, keep.prune_before, RETENTION, _words(relation, keep.retention, RETENTION))
 
 
-def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
+def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> ShorteningLimit | None:
     words = _words(relation, keep.detail, DETAIL)
     # What a refresh merged is as coarse as its author wants it.
     return _asked(snapshot, catalog, keep.compress_before, DETAIL, None if words == EACH_REFRESH else words)
@@ -103,13 +103,15 @@ def _words(relation: Relation, given: Words, name: str) -> str | None:
     return by_name.get(relation.name.lower(), by_name.get(DEFAULT))
 
 
-def _asked(snapshot: Snapshot, catalog: Catalog, named: Csn | None, name: str, words: str | None) -> Asked | None:
+def _asked(
+    snapshot: Snapshot, catalog: Catalog, named: Csn | None, name: str, words: str | None
+) -> ShorteningLimit | None:
     what = name.rpartition(".")[2]
     if named is not None:
-        return Asked(min(named, snapshot.moment.csn), f"before csn {named}, as asked", True)
+        return ShorteningLimit(min(named, snapshot.moment.csn), f"before csn {named}, as asked", True)
     period = parse_period(words) if words is not None else None
     if period is None:
         return None
     if period.time is None:
-        return Asked(max(0, snapshot.moment.csn - period.commits), f"{what} is {words}", False)
-    return Asked(catalog.csn_recorded_by(catalog.now() - period.time), f"{what} is {words}", False)
+        return ShorteningLimit(max(0, snapshot.moment.csn - period.commits), f"{what} is {words}", False)
+    return ShorteningLimit(catalog.csn_recorded_by(catalog.now() - period.time), f"{what} is {words}", False)

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, finalize
 
+from rollview.algebra.script import InputForm
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Propagation
 from rollview.catalog import RelationKind
@@ -161,7 +162,7 @@ def _inputs(
     return inputs if len(inputs) == len(found) else None
 
 
-def _input(reader: Reader, name: str, what: str, interval: Interval) -> _Input | None:
+def _input(reader: Reader, name: str, what: InputForm, interval: Interval) -> _Input | None:
     if reader.snapshot.get(name).kind is RelationKind.VIEW or what == "rows":
         return None
     stored = reader.stored(name)

@@ -70,12 +70,16 @@ class Crew:
         self._propagation = propagation or OwnPropagation()
         about = (self._propagation.words, self._propagation.policies)
         self._turns = Turns(catalog, schedule, every(interval), *about)
+        self._seen_to = set[str]()
 
     def due_sources(self) -> Sequence[Group]:
         return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
     def due_views(self) -> Sequence[ViewGroup]:
-        """Each view by itself, or with the others of its group."""
+        """Each view by itself, or with the others of its group; first whoever is furthest behind.
+
+        So a daemon that never lives long sees to all of them.
+        """
         snapshot, due = self._catalog.snapshot(), self._turns.views()
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
@@ -86,7 +90,8 @@ class Crew:
             groups.setdefault(own, []).append(view.name)
         found = [tuple(names) for names in groups.values() if any(name in due for name in names)]
         taken = {name for names in found for name in names}
-        return [*found, *((name,) for name in self._turns.propagations() if name not in taken)]
+        waiting = [*found, *((name,) for name in self._turns.propagations() if name not in taken)]
+        return sorted(waiting, key=lambda names: min(snapshot.get(name).pins[Part.DELTA].through for name in names))
 
     def due_subscribers(self) -> Sequence[str]:
         return self._turns.subscribers()
@@ -122,11 +127,14 @@ class Crew:
 
     def refresh(self, names: ViewGroup) -> Refreshed:
         """For a while: what is not done then has its next turn at once, after the others. A view that only has to be
-        propagated by now is not applied."""
+        propagated by now is not applied. The first turn is one step, so that each view soon comes nearer.
+        """
         if not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations()):
             return self._propagated(names)
         newest = self._catalog.snapshot().moment.csn
-        done = self._refreshed(names, _SLICE)
+        seconds = _SLICE if self._seen_to.issuperset(names) else 0.0
+        self._seen_to.update(names)
+        done = self._refreshed(names, seconds)
         now = self._catalog.snapshot()
         self._turns.unfinished(name for name in names if now.get(name).pins[Part.EXTENT].through < newest)
         return done

@@ -49,8 +49,6 @@ def bucket_expression(buckets: Buckets, schema: Schema) -> SparkColumn:
 
 def hash_expression(schema: Schema, columns: Iterable[str]) -> SparkColumn:
     """A BIGINT that is the same for rows that are the same in these columns; at least one of them is atomic."""
-    from pyspark.sql import functions as sf
-
     hashed = _hash_sql(schema, columns)
     assert hashed is not None
     return sf.expr(hashed)

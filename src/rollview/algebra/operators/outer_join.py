@@ -26,6 +26,7 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
+from rollview.algebra.keyed_join import KeyedJoin
 from rollview.algebra.kinds import Kinds
 from rollview.algebra.operator import (
     LEFT_SIDE,
@@ -33,13 +34,10 @@ from rollview.algebra.operator import (
     Input,
     Operator,
     OperatorNote,
-    Upkeep,
-    check_names_differ,
 )
 from rollview.algebra.overlaps import joined, pair, told, told_by_lives, without_partners
-from rollview.algebra.pieces import JoinPiece, NotIncremental
+from rollview.algebra.pieces import JoinPiece
 from rollview.algebra.script import Script
-from rollview.algebra.spelling import spelled_pairs
 from rollview.algebra.superfluous import finds_at_most_one
 from rollview.core.names import COUNT
 
@@ -58,44 +56,18 @@ _PRESERVED = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OuterJoin:
-    """``on`` names columns ``l.column`` and ``r.column``; ``keys`` are the pairs that its equalities compare."""
-
+class OuterJoin(KeyedJoin):
     kind: JoinKind
-    left: Operator
-    right: Operator
-    on: tuple[exp.Expr, ...]
-    keys: tuple[tuple[str, str], ...]
-    hidden: tuple[str, ...] = ()
 
     words: ClassVar[tuple[str, ...]] = ("LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
-    upkeep: ClassVar[Upkeep] = Upkeep.KEYED
-    renames: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_names_differ(self.left.columns + self.right.columns)
-        if not self.keys:
-            raise ValueError("an outer join without an equality has no keys to recompute by")
 
     @classmethod
     def build(cls, piece: JoinPiece) -> OuterJoin:
-        if not piece.keys:
-            reason = "an outer join without an equality has no keys to recompute by"
-            raise NotIncremental(piece.words, reason, piece.node)
-        kind = JoinKind(piece.words.removesuffix(" JOIN"))
-        return cls(kind, piece.left, piece.right, piece.on, piece.keys, piece.hidden)
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
+        return cls.built(piece, JoinKind, "an outer join")
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in self.left.columns + self.right.columns if name not in self.hidden)
-
-    @property
-    def reads_states(self) -> bool:
-        return True
 
     def pruned(self, wanted: Set[str]) -> Operator:
         """No name is on both sides, so each takes what is its own."""
@@ -115,10 +87,7 @@ class OuterJoin:
         return self._side_of(column.name).origin(column)
 
     def note(self) -> OperatorNote | None:
-        pairs = spelled_pairs(self.keys, self.left.origin, self.right.origin)
-        return OperatorNote(
-            f"{self.kind} JOIN", self.upkeep, f"the rows of each touched key are joined again ({pairs})"
-        )
+        return self.noted("joined")
 
     def delta(self, script: Script) -> exp.Query:
         if told_by_lives(script, self.left, self.right, self.keys):
@@ -133,19 +102,15 @@ class OuterJoin:
             ]
             return self._join(left, right, same_moment, times)
 
-        return keyed.delta(script, self, self._sides(), evaluate)
+        return keyed.delta(script, self, self.sides, evaluate)
 
     def old(self, script: Script) -> exp.Query:
         left, right = keyed.old_rows(script, self.left), keyed.old_rows(script, self.right)
         return self._join(left, right, [], [named(big(1), COUNT)])
 
-    def _sides(self) -> list[tuple[Operator, tuple[str, ...]]]:
-        left, right = zip(*self.keys, strict=True)
-        return [(self.left, left), (self.right, right)]
-
     def _over_lives(self, script: Script) -> exp.Query:
         """The pairs that meet, and what is left of the lives of a preserved side, padded with NULL."""
-        left, right = self._sides()
+        left, right = self.sides
         sides = {LEFT_SIDE: self.left, RIGHT_SIDE: self.right}
         preserved = _PRESERVED[self.kind]
         alone = [stretch for alias in preserved for stretch in without_partners(alias)]

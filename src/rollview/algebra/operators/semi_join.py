@@ -26,12 +26,12 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
+from rollview.algebra.keyed_join import KeyedJoin
 from rollview.algebra.kinds import Kinds
-from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Operator, OperatorNote, Upkeep, check_names_differ
+from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, OperatorNote
 from rollview.algebra.overlaps import joined, life, told, told_by_lives, without_partners
-from rollview.algebra.pieces import JoinPiece, NotIncremental
+from rollview.algebra.pieces import JoinPiece
 from rollview.algebra.script import Script
-from rollview.algebra.spelling import spelled_pairs
 from rollview.core.names import COUNT
 
 
@@ -41,44 +41,18 @@ class SemiJoinKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SemiJoin:
-    """``on`` names columns ``l.column`` and ``r.column``; ``keys`` are the pairs that its equalities compare."""
-
+class SemiJoin(KeyedJoin):
     kind: SemiJoinKind
-    left: Operator
-    right: Operator
-    on: tuple[exp.Expr, ...]
-    keys: tuple[tuple[str, str], ...]
-    hidden: tuple[str, ...] = ()
 
     words: ClassVar[tuple[str, ...]] = ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
-    upkeep: ClassVar[Upkeep] = Upkeep.KEYED
-    renames: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_names_differ(self.left.columns + self.right.columns)
-        if not self.keys:
-            raise ValueError("a semi join without an equality has no keys to recompute by")
 
     @classmethod
     def build(cls, piece: JoinPiece) -> SemiJoin:
-        if not piece.keys:
-            reason = "a semi or anti join without an equality has no keys to recompute by"
-            raise NotIncremental(piece.words, reason, piece.node)
-        kind = SemiJoinKind(piece.words.removesuffix(" JOIN"))
-        return cls(kind, piece.left, piece.right, piece.on, piece.keys, piece.hidden)
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
+        return cls.built(piece, SemiJoinKind, "a semi or anti join")
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in self.left.columns if name not in self.hidden)
-
-    @property
-    def reads_states(self) -> bool:
-        return True
 
     def pruned(self, wanted: Set[str]) -> SemiJoin:
         """No name is on both sides, so each takes what is its own."""
@@ -95,10 +69,7 @@ class SemiJoin:
         return self.left.origin(column)
 
     def note(self) -> OperatorNote | None:
-        pairs = spelled_pairs(self.keys, self.left.origin, self.right.origin)
-        return OperatorNote(
-            f"{self.kind} JOIN", self.upkeep, f"the rows of each touched key are looked at again ({pairs})"
-        )
+        return self.noted("looked at")
 
     def delta(self, script: Script) -> exp.Query:
         if told_by_lives(script, self.left, self.right, self.keys):
@@ -108,19 +79,15 @@ class SemiJoin:
             same_moment = same_value(column(LEFT_SIDE, AT), column(RIGHT_SIDE, AT))
             return self._join(inputs, [same_moment], [column(LEFT_SIDE, name) for name in (AT, UNTIL)])
 
-        return keyed.delta(script, self, self._sides(), evaluate)
+        return keyed.delta(script, self, self.sides, evaluate)
 
     def old(self, script: Script) -> exp.Query:
         rows = [keyed.old_rows(script, side) for side in self.inputs]
         return self._join(rows, [], [named(big(1), COUNT)])
 
-    def _sides(self) -> list[tuple[Operator, tuple[str, ...]]]:
-        left, right = zip(*self.keys, strict=True)
-        return [(self.left, left), (self.right, right)]
-
     def _over_lives(self, script: Script) -> exp.Query:
         """A left row is in the anti join while it has no partner, and in the semi join all the other time."""
-        left, right = self._sides()
+        left, right = self.sides
         found = joined(script, left, right, self.on, (LEFT_SIDE,))
         is_semi = self.kind is SemiJoinKind.SEMI
         alone = without_partners(LEFT_SIDE, -1 if is_semi else 1)
