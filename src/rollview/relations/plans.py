@@ -27,6 +27,8 @@ DETAIL, EACH_COMMIT, EACH_REFRESH = "rollview.detail", "commit", "refresh"
 says how long the first is so."""
 
 
+_TIES = "keys that left no ties in its order are gone"
+
 ClosedReferences = frozenset[tuple[str, str]]
 """Pairs (child, parent): every key that the child's delta refers to is in the parent's delta."""
 
@@ -58,7 +60,9 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
 def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
     told = json.loads(facts)
     declared = Declared(name, columns, None, {}, told.get(SETTLED, query), False)
-    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), told)
+    made = outline(declared, {relation.name.lower(): relation for relation in known})
+    # The types that Spark told are those of the text as it was settled then.
+    return plan(replace(made, rel=None, whole_because=_TIES) if made.settled.notes else made, told)
 
 
 @lru_cache(maxsize=1024)
