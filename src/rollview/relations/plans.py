@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -14,9 +15,10 @@ from rollview.algebra.view import SETTLED, TOLD_APART_BY, Propagation, ViewPlan,
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
-from rollview.core.states import ViewState
+from rollview.core.states import Policy, ViewState
 from rollview.errors import OutOfReach
 from rollview.relations.marks import high_water_mark as high_water_mark
+from rollview.relations.policies import POLICY
 from rollview.relations.shared import coarse_of, told_over
 from rollview.store.writing import BOUND
 
@@ -26,6 +28,8 @@ DETAIL, EACH_COMMIT, EACH_REFRESH = "rollview.detail", "commit", "refresh"
 """A view's property that says which csns stay readable: of every commit, or only those that a refresh reached. A period
 says how long the first is so."""
 
+
+_TIES = "keys that left no ties in its order are gone"
 
 ClosedReferences = frozenset[tuple[str, str]]
 """Pairs (child, parent): every key that the child's delta refers to is in the parent's delta."""
@@ -58,7 +62,9 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
 def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
     told = json.loads(facts)
     declared = Declared(name, columns, None, {}, told.get(SETTLED, query), False)
-    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), told)
+    made = outline(declared, {relation.name.lower(): relation for relation in known})
+    # The types that Spark told are those of the text as it was settled then.
+    return plan(replace(made, rel=None, whole_because=_TIES) if made.settled.notes else made, told)
 
 
 @lru_cache(maxsize=1024)
@@ -76,11 +82,16 @@ def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
     return replace(written, query=written.query.limit(BOUND + 1)) if circumstances.ahead else written
 
 
+def recomputes(properties: Mapping[str, str]) -> bool:
+    """Whether a view with these properties is computed from all rows of what it reads."""
+    return properties.get(REFRESH_MODE) == RECOMPUTE or properties.get(POLICY, "").lower() == Policy.SNAPSHOT
+
+
 def reads_rows_of(snapshot: Snapshot, view: Relation) -> frozenset[str]:
     """The relations of which a refresh of the view may ever read more than what changed."""
     definition = view.definition
     assert definition is not None
-    if definition.properties.get(REFRESH_MODE) == RECOMPUTE:
+    if recomputes(definition.properties):
         return frozenset(view.depends_on)
     return states_read(plan_of(snapshot, view))
 
