@@ -25,7 +25,7 @@ def plan_forget(snapshot: Snapshot, subscribers: Iterable[SubscriberRecord]) -> 
 def explain_forget(catalog: Catalog, snapshot: Snapshot) -> tuple[MaintenanceDone, ...]:
     before, csn = catalog.horizon().csn, plan_forget(snapshot, catalog.subscribers())
     why = f"the ledger up to csn {csn}: no table, view or subscriber needs it"
-    return (MaintenanceDone(None, None, FORGET, why, Interval(before, csn), 0, 0),) if csn > before else ()
+    return (MaintenanceDone(None, "ledger", FORGET, why, Interval(before, csn), 0, 0),) if csn > before else ()
 
 
 def run_forget(catalog: Catalog) -> tuple[MaintenanceDone, ...]:
@@ -38,4 +38,4 @@ def run_forget(catalog: Catalog) -> tuple[MaintenanceDone, ...]:
     if not (ledger or changes or steps):
         return ()
     why = f"rows behind csn {csn} that nothing needs: {ledger} of the ledger, {changes} of changes, {steps} of steps"
-    return (MaintenanceDone(None, None, FORGET, why, Interval(before, max(before, csn)), 0, 0),)
+    return (MaintenanceDone(None, "ledger", FORGET, why, Interval(before, max(before, csn)), 0, 0),)
