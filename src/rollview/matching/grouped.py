@@ -61,7 +61,7 @@ def _over(overlap: Overlap, alias: str, held: Held, free: frozenset[str]) -> Fla
     same = not free and {overlap.final.of(key) for key in ours.keys} <= {overlap.final.of(key) for key in groups.keys}
     if overlap.view.summary is None and ours.having and not (same and _asks_as_much(overlap)):
         raise NoMatch("its HAVING leaves out groups that are asked for")
-    calls = _Calls(overlap, alias, above, same)
+    calls = _CallsOverGroups(overlap, alias, above, same)
 
     def write(expression: exp.Expr) -> exp.Expr:
         return above.write(expression, groups.calls, calls.write)
@@ -84,7 +84,7 @@ def _asks_as_much(overlap: Overlap) -> bool:
     return all(overlap.final.of(part) in asked for part in ours.having)
 
 
-class _Calls:
+class _CallsOverGroups:
     """Aggregate calls of the query, over what the view keeps of its groups. ``same``: its groups are the query's."""
 
     def __init__(self, overlap: Overlap, alias: str, keys: StoredValues, same: bool) -> None:

@@ -6,7 +6,7 @@ are read off its groups; a base table and a view then look the same to whoever r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,7 +169,11 @@ class Reader:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.TABLE:
             return self.rows(name, at)
-        below = {f"{lower}{ROWS_SUFFIX}": self.recompute(lower, at) for lower in relation.depends_on}
+        return self.evaluate(name, lambda lower: self.recompute(lower, at))
+
+    def evaluate(self, name: str, read: Callable[[str], DataFrame]) -> DataFrame:
+        """A view's definition over what ``read`` gives for each relation below it."""
+        below = {f"{lower}{ROWS_SUFFIX}": read(lower) for lower in self.snapshot.get(name).depends_on}
         return prepare_author(self.plan(name).author).run(self.spark, below)
 
 

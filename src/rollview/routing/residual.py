@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rollview.algebra.script import Motion
 from rollview.algebra.summary import GROUPS
-from rollview.algebra.view import ROWS_SUFFIX, Mode
+from rollview.algebra.view import Mode
 from rollview.catalog import RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
@@ -20,7 +20,7 @@ from rollview.engine.binding import run_query
 from rollview.propagate.moved import ChangesOf, moved
 from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS
 from rollview.relations.plans import high_water_mark
-from rollview.relations.reader import Reader, prepare_author
+from rollview.relations.reader import Reader
 from rollview.store.multiset import expand, net, signed
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ class ResidualReader(Reader):
         if not self._moves(name, at):
             return super().rows(name, mark)
         if not self.can_follow(name, at):
-            below = {f"{lower}{ROWS_SUFFIX}": self.rows(lower, at) for lower in self.snapshot.get(name).depends_on}
-            return prepare_author(plan.author).run(self.spark, below)
+            return self.evaluate(name, lambda lower: self.rows(lower, at))
         if plan.summary is not None:
             return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
         schema = self.snapshot.get(name).schema

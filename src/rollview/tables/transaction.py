@@ -133,8 +133,7 @@ class Transaction:
         for change in self.committed.changes:
             fold_if_it_pays(self.spark, self.root, self.catalog, change.relation)
         changed = [change.relation for change in self.committed.changes]
-        followers = self._following.followers(self.snapshot, changed, strict=False).views
-        merge_if_many(self.root, self.catalog, [*changed, *followers])
+        merge_if_many(self.root, self.catalog, [*changed, *self.committed.followed])
         return self.committed
 
     def rollback(self) -> None:
@@ -163,6 +162,8 @@ class Transaction:
         """A relation's rows as this transaction sees them."""
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.VIEW:
+            if self._staged.keys() & set(self.snapshot.tables_below(relation)):
+                return self._reader.evaluate(relation.name, self.read)
             return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
         own = TableInTransaction.on(self.root, relation, tuple(file for one in staged for file in one.files))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.oracle.bags import bag
-from tests.spark.oracle.warehouses import fresh
+from tests.spark.oracle.warehouses import fresh, rows
 
 from rollview.errors import UsageError
 from rollview.warehouse import Warehouse
@@ -130,3 +131,16 @@ def test_one_csn_for_all(shop: Warehouse) -> None:
     answer = shop.query(text, max_staleness="2 commits")
     assert {one.csn for one in answer.used} == {answer.csn}
     check(shop, text)
+
+
+def test_a_transaction_sees_its_own_changes_in_views(spark: SparkSession, tmp_path: Path) -> None:
+    with fresh(spark, tmp_path / "w") as warehouse:
+        warehouse.sql(
+            "CREATE TABLE orders (id INT PRIMARY KEY, amount INT)",
+            "CREATE TABLE audit (total BIGINT)",
+            "INSERT INTO orders VALUES (1, 10), (2, 20)",
+            "CREATE MATERIALIZED VIEW large AS SELECT id, amount FROM orders WHERE amount > 5",
+            "CREATE MATERIALIZED VIEW revenue AS SELECT SUM(amount) AS total FROM large",
+        )
+        warehouse.sql("DELETE FROM orders WHERE id = 2", "INSERT INTO audit SELECT total FROM revenue")
+        assert rows(warehouse, "audit") == bag([(10,)])
