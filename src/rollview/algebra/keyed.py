@@ -86,7 +86,7 @@ def _touched(script: Script, side: Operator, keys: Sequence[exp.Expr]) -> exp.Se
 
 def _at_moments(script: Script, side: Operator, keys: Keys, moments: str) -> str:
     """The rows of an input at each moment of their key; only rows whose key was touched are read."""
-    rows = script.add("timed", timed(script, side))
+    rows = script.timed(side)
     matches = [same_value(column("s", name), column("m", key_name(i))) for i, name in enumerate(keys)]
     in_time = exp.LTE(this=column("s", CSN), expression=column("m", AT))
     joined = select().from_(table(rows, "s")).join(table(moments, "m"), on=all_of([*matches, in_time]), copy=False)
@@ -94,15 +94,6 @@ def _at_moments(script: Script, side: Operator, keys: Keys, moments: str) -> str
     if script.small:
         broadcast(query, "m")
     return script.add("at_moments", _copies(query, [column(None, name) for name in side.columns], (AT, UNTIL)))
-
-
-def timed(script: Script, side: Operator) -> exp.Query:
-    columns = [column(None, name) for name in side.columns]
-    state = select(*columns, column(None, COUNT), named(big(0), CSN)).from_(table(script.old(side)))
-    if not script.changed(side):
-        return state
-    changes = select(*columns, column(None, COUNT), column(None, CSN)).from_(table(script.delta(side)))
-    return bag_union([state, changes])
 
 
 def _copies(netted: exp.Select, columns: Sequence[exp.Column], extra: Sequence[str] = ()) -> exp.Select:

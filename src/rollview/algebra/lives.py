@@ -92,7 +92,7 @@ Net = Callable[[Operator, exp.Select, str | None, Sequence[exp.Column]], exp.Sel
 
 def _changes(script: Script, side: Operator, keys: keyed.Keys, moments: str, net: Net) -> str:
     """The changes of the touched keys' rows, netted per moment."""
-    timed = script.add("timed", keyed.timed(script, side))
+    timed = script.timed(side)
     matches = [same_value(column("s", name), column("m", keyed.key_name(i))) for i, name in enumerate(keys)]
     same_time = exp.EQ(this=column("s", CSN), expression=column("m", AT))
     joined = select().from_(table(timed, "s")).join(table(moments, "m"), on=all_of([*matches, same_time]), copy=False)

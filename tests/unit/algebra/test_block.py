@@ -55,7 +55,7 @@ def test_changed_tables_meet_first_if_they_are_tied() -> None:
 
 
 def hints(query: str, motion: Mapping[str, Motion], **known: Any) -> set[str]:
-    text = render(Duck((*BAGS, *KEYED)).compile("v", query).propagation(motion, **known).query)
+    text = render(Duck((*BAGS, *KEYED)).compile("v", query).propagation(motion, **known).query).replace("`", "")
     return set(re.findall(r"(?:BROADCAST|SHUFFLE_HASH|COALESCE)\(\w+\)", text))
 
 

@@ -15,6 +15,7 @@ from rollview.algebra.lives import numbered, presences
 from rollview.algebra.operator import Operator, OperatorNote, Upkeep
 from rollview.algebra.pieces import DistinctPiece
 from rollview.algebra.script import Script
+from rollview.algebra.timed import in_one_piece
 from rollview.core.names import COUNT
 
 
@@ -74,6 +75,9 @@ class Distinct:
         distinct = self._rows().from_(table(keyed.old_rows(script, self.input)))
         columns = [column(None, name) for name in self.columns]
         return select(*columns, named(big(1), COUNT)).from_(distinct.subquery("d"))
+
+    def timed(self, script: Script) -> exp.Query:
+        return in_one_piece(script, self)
 
     def _rows(self, *extra: str) -> exp.Select:
         return select(*[column(None, name) for name in (*self.columns, *extra)]).distinct()

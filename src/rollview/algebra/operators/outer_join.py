@@ -44,6 +44,7 @@ from rollview.algebra.pieces import JoinPiece, NotIncremental
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import spelled_pairs
 from rollview.algebra.superfluous import finds_at_most_one
+from rollview.algebra.timed import in_one_piece
 from rollview.core.names import COUNT
 
 
@@ -134,6 +135,9 @@ class OuterJoin:
     def old(self, script: Script) -> exp.Query:
         left, right = keyed.old_rows(script, self.left), keyed.old_rows(script, self.right)
         return self._join(left, right, [], [named(big(1), COUNT)])
+
+    def timed(self, script: Script) -> exp.Query:
+        return in_one_piece(script, self)
 
     def _sides(self) -> list[tuple[Operator, tuple[str, ...]]]:
         left, right = zip(*self.keys, strict=True)

@@ -43,6 +43,7 @@ from rollview.algebra.overlaps import (
 from rollview.algebra.pieces import JoinPiece, NotIncremental
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import spelled_pairs
+from rollview.algebra.timed import in_one_piece
 from rollview.core.names import COUNT
 
 
@@ -124,6 +125,9 @@ class SemiJoin:
     def old(self, script: Script) -> exp.Query:
         rows = [keyed.old_rows(script, side) for side in self.inputs]
         return self._join(rows, [], [named(big(1), COUNT)])
+
+    def timed(self, script: Script) -> exp.Query:
+        return in_one_piece(script, self)
 
     def _sides(self) -> list[tuple[Operator, tuple[str, ...]]]:
         left, right = zip(*self.keys, strict=True)
