@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rollview import results
     from rollview.core.order import Order
     from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings
+    from rollview.subscribers.batch import ChangeBatch
     from rollview.tables.transaction import Transaction
     from rollview.warehouse import Warehouse
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     open = Warehouse.open
 
 __all__ = [
+    "ChangeBatch",
     "GlobalSettings",
     "Order",
     "RollviewError",
@@ -43,6 +45,7 @@ __all__ = [
 _lazy = lazy_names(
     __name__,
     {
+        "ChangeBatch": "rollview.subscribers.batch",
         "GlobalSettings": "rollview.sources.settings",
         "Order": "rollview.core.order",
         "SourceSettings": "rollview.sources.settings",

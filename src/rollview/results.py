@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, StrEnum
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -454,3 +454,39 @@ class CatalogRecovery(Result):
     unreadable: tuple[str, ...] = ()
     unknown_folders: tuple[str, ...] = ()
     accepted_time: datetime | None = None
+
+
+class SubscriberState(StrEnum):
+    OK = "ok"
+    ROWS_FIRST = "rows_first"
+    """All rows at its position come next."""
+    FAILING = "failing"
+    """What it is delivered to refused or did not answer."""
+    OUT_OF_REACH = "out_of_reach"
+    """It cannot go on from its position: it has to begin anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberStatus(Result):
+    """``behind``: csns from its position to the view's high-water mark. ``to``: where changes are delivered; None for
+    who pulls. ``problem`` says why it fails or is out of reach."""
+
+    name: str
+    view: str
+    position: Csn
+    high_water_mark: Csn
+    behind: int
+    to: str | None
+    state: SubscriberState
+    problem: str | None
+    added: datetime
+    moved: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged(Result):
+    """``moved``: whether the position is another than before."""
+
+    name: str
+    position: Csn
+    moved: bool

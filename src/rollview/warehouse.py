@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from rollview import capture, publish, query, relations, results, sql
+from rollview import capture, publish, query, relations, results, sql, subscribers
 from rollview import schedule as scheduling
 from rollview.algebra.definition import declare
 from rollview.catalog import Catalog, Snapshot, SourcePosition
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rollview.relations.points import Point
     from rollview.schedule.cadence import Words
     from rollview.sources.settings import SourceSettings
+    from rollview.subscribers.batch import ChangeBatch
     from rollview.tables import Transaction
 
 CATALOG_FILE = "catalog.db"
@@ -277,6 +278,52 @@ class Warehouse:
     def remove_source(self, name: str, *, forget: bool = False) -> None:
         """Drop the source's tables and whatever capture put into the source; with ``forget`` leave the source alone."""
         capture.remove_source(self._place, name, forget=forget)
+
+    # Subscribers
+
+    def add_subscriber(
+        self, name: str, view: str, from_: Csn | Literal["start", "now"] = "start", to: str | None = None
+    ) -> results.SubscriberStatus:
+        """Hand out the changes of a view, and keep them until they are acknowledged.
+
+        ``from_``: ``start`` is all rows at the oldest csn in reach, then changes; a csn, changes after it; ``now``,
+        later changes.
+        """
+        return subscribers.add(self._place, name, view, from_, to)
+
+    def subscribers(self, name: str | None = None) -> tuple[results.SubscriberStatus, ...]:
+        """Where each subscriber stands, or the named one."""
+        return subscribers.status(self.catalog, name)
+
+    def batches(
+        self, name: str, stored: Csn | None = None, wait: float = 0.0, most_rows: int = 10_000
+    ) -> Iterator[ChangeBatch]:
+        """The subscriber's batches, one after another, until none comes within ``wait`` seconds.
+
+        A batch is acknowledged when the next one is asked for, so store its rows and its ``through`` together first.
+        ``stored``: the csn that was stored last; it is acknowledged before the first batch. A batch ends after the
+        commit with which it has ``most_rows`` rows.
+        """
+        return subscribers.batches(self._place, name, stored, wait, most_rows)
+
+    def pull(self, name: str, wait: float = 0.0, most_rows: int = 10_000) -> ChangeBatch | None:
+        """The subscriber's next batch; the same one again until it is acknowledged. None if none comes in time."""
+        return subscribers.pull(self._place, name, wait, most_rows)
+
+    def ack(self, name: str, csn: Csn, *, full: bool = False) -> results.Acknowledged:
+        """The subscriber has stored everything up to the csn; idempotent, and an earlier csn changes nothing.
+
+        ``full``: all rows at that csn, which come first after ``start`` and ``resync_subscriber``.
+        """
+        return subscribers.acknowledge(self._place, name, csn, full=full)
+
+    def resync_subscriber(self, name: str) -> results.SubscriberStatus:
+        """Begin anew: all rows of the view at one csn come next, then changes."""
+        return subscribers.resync(self._place, name)
+
+    def remove_subscriber(self, name: str) -> None:
+        """It holds nothing back any more; what it was given stays where it is."""
+        subscribers.remove(self._place, name)
 
     # Questions
 

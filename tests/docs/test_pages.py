@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from rollview.algebra.text import parse_statements
 from rollview.cli import progress
 from rollview.project import FILE, load_project
+from rollview.sources import kinds
 from tests.docs.console import PROMPT, Typed, read_commands, run
 from tests.docs.pages import ROOT, Block, all_pages, read_blocks
 from tests.docs.sameness import ANY, differs
@@ -48,6 +50,9 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE", 3600.0)
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("ROLLVIEW_OUTPUT", "text")
+    # A page may add a kind of source, for itself.
+    monkeypatch.setattr(kinds, "KINDS", dict(kinds.KINDS))
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
 
 @pytest.mark.spark

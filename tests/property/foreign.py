@@ -1,8 +1,40 @@
-"""Bytes that others might send: real ones, changed a little."""
+"""Bytes that others might send: real ones, changed a little.
+
+Every parser that reads what others wrote is fed with such, 100,000 in all. Where a plain reading of the same bytes
+exists, what is taken must be what that says.
+"""
 
 from __future__ import annotations
 
+import json
 import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rollview.core.schema import Schema
+from rollview.sources.values import as_rows
+from tests.sizes import times
+
+SEEDS = Path(__file__).parent / "seeds"
+INPUTS = {
+    "pgoutput": 12_000,
+    "debezium": 40_000,
+    "json": 22_000,
+    "csv": 15_000,
+    "binlog": 7_000,
+    "delta": 1_000,
+    "yaml": 3_000,
+}
+PARTS = 4
+SHARE = 5
+"""``make test`` takes so small a part of the inputs, ``make faults`` all."""
+
 
 _WORDS = (b"", b"\x00", b"\xff" * 4, b"\x7f\xff\xff\xff", b"null", b"NaN", b"-1", b"1e999999999999999999", b"9" * 5_000)
 _MARKS = b"{}[],:\"'\n\\\x00\xff-+.0123456789eE"
@@ -58,3 +90,29 @@ def _noise(chance: random.Random, data: bytes) -> bytes:
 
 
 _CHANGES = (_flip, _flip, _mark, _mark, _insert, _cut, _end, _repeat, _noise)
+
+
+def parts(kind: str) -> Any:
+    return pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"{kind}-{part}")
+
+
+def chances(kind: str, part: int) -> Iterator[random.Random]:
+    for number in range(part, times(INPUTS[kind] // SHARE, INPUTS[kind]), PARTS):
+        yield random.Random(f"{kind} {number}")
+
+
+@cache
+def seed(name: str) -> Any:
+    return json.loads((SEEDS / f"{name}.json").read_text())
+
+
+def schema_of(told: Any) -> Schema:
+    return Schema.from_json(told)
+
+
+def shown(value: Any) -> str:
+    return repr(value.astimezone(None) if isinstance(value, datetime) and value.tzinfo else value)
+
+
+def bag(rows: Any) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(shown(value) for value in row) for row in as_rows(rows))

@@ -31,6 +31,7 @@ from rollview.catalog.values import (
     Step,
     StepKind,
     StepStatus,
+    SubscriberRecord,
     UnitPart,
 )
 from rollview.catalog.writer import CatalogWriter
@@ -64,6 +65,7 @@ __all__ = [
     "Step",
     "StepKind",
     "StepStatus",
+    "SubscriberRecord",
     "UnitPart",
     "this_process",
 ]

@@ -12,7 +12,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from rollview.catalog import address, leases, migrate, moments, reading, sources
+from rollview.catalog import address, leases, migrate, moments, reading, sources, subscribers
 from rollview.catalog.clock import UptimeClock
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
@@ -31,6 +31,7 @@ from rollview.catalog.values import (
     Step,
     StepKind,
     StepStatus,
+    SubscriberRecord,
 )
 from rollview.catalog.writer import CatalogWriter
 from rollview.core.interval import Csn, Interval
@@ -213,6 +214,19 @@ class Catalog:
         """Global transactions that go without their missing parts, because somebody decided so."""
         with self._database.read() as connection:
             return sources.read_released(connection)
+
+    def subscribers(self) -> tuple[SubscriberRecord, ...]:
+        with self._database.read() as connection:
+            return subscribers.read_subscribers(connection)
+
+    def subscriber(self, name: str) -> SubscriberRecord:
+        with self._database.read() as connection:
+            return subscribers.get_subscriber(connection, name)
+
+    def commit_times(self, interval: Interval) -> Mapping[Csn, datetime]:
+        """When the commits of the interval count as committed."""
+        with self._database.read() as connection:
+            return reading.read_commit_times(connection, interval)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
         """What is held now, and by whom."""

@@ -100,6 +100,12 @@ def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int
     )
 
 
+def read_commit_times(connection: sa.Connection, interval: Interval) -> Mapping[Csn, datetime]:
+    inside = (t.ledger.c.csn > interval.after) & (t.ledger.c.csn <= interval.through)
+    query = sa.select(t.ledger.c.csn, t.ledger.c.effective).where(inside)
+    return {row.csn: row.effective for row in connection.execute(query)}
+
+
 def read_changes(connection: sa.Connection, relation_id: int, interval: Interval) -> tuple[ChangeCount, ...]:
     of_relation = _CHANGES.where(t.change.c.relation_id == relation_id)
     return _counts(connection, of_relation.where(t.change.c.csn > interval.after, t.change.c.csn <= interval.through))

@@ -6,7 +6,7 @@ row is never deleted, so its token never goes back. A source's row holds the pos
 in the ledger. A captured table has one layout row for each layout it has had, from the csn of the first row read by it.
 A unit of work with parts from several sources has the first in the ledger and the others in ``part``. The identity has
 one row: whose data the catalog describes, and how many steps it has ever begun. A running step that is past ``expires``
-has given no sign of life for long.
+has given no sign of life for long. A subscriber's position only grows, except by a resync, which changes its token.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0006"
+HEAD = "0007"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -263,6 +263,26 @@ decision = sa.Table(
     sa.Column("choice", sa.Text, nullable=False),
     sa.Column("owner", FreeText, nullable=False),
     sa.Column("made", Instant, nullable=False),
+)
+
+subscriber = sa.Table(
+    f"{PREFIX}subscriber",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("folded", sa.Text, nullable=False, unique=True),
+    _relation_id(nullable=False, index=True),
+    sa.Column("warehouse", sa.Text, nullable=False),
+    sa.Column("folder", sa.Text, nullable=False),
+    sa.Column("columns", sa.JSON, nullable=False),
+    sa.Column("token", sa.Text, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("full", sa.Boolean, nullable=False),
+    sa.Column("offered", sa.BigInteger),
+    sa.Column("sink", FreeText),
+    sa.Column("added", Instant, nullable=False),
+    sa.Column("moved", Instant),
+    sa.Column("problem", FreeText),
 )
 
 version = sa.Table(VERSION_TABLE, sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))

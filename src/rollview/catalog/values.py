@@ -131,8 +131,8 @@ class Relation:
         return self.pins.get(Part.EXTENT) or self.pins.get(Part.STATE)
 
     @property
-    def told_from(self) -> Csn:
-        """What came before cannot be told from the rows that are here."""
+    def readable_from(self) -> Csn:
+        """The csn of the last full copy: rows before it cannot be read."""
         return max(self.replaced, default=0)
 
     def schema_at(self, csn: Csn) -> Schema:
@@ -321,6 +321,31 @@ class LeaseInfo:
     token: int
     acquired: datetime
     expires: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberRecord:
+    """Somebody outside who has the changes of a view up to ``position``.
+
+    ``full``: all rows at the position come first. ``offered``: where the batch ends that was handed out last.
+    ``warehouse``, ``folder`` and ``schema`` tell the history to which the position belongs, and ``token`` how often it
+    was begun anew. ``sink``: where changes are delivered to, a secret in it by reference; None for who pulls.
+    """
+
+    id: int
+    name: str
+    view: str
+    warehouse: str
+    folder: str
+    schema: Schema
+    token: str
+    position: Csn
+    full: bool
+    offered: Csn | None
+    sink: str | None
+    added: datetime
+    moved: datetime | None
+    problem: str | None
 
 
 def folded(name: str) -> str:

@@ -21,6 +21,7 @@ from rollview.catalog import tables as t
 from rollview.catalog.database import Database
 from rollview.catalog.pulse import LIFE
 from rollview.catalog.sources import SourceWriter
+from rollview.catalog.subscribers import SubscriberWriter
 from rollview.catalog.values import (
     Change,
     Definition,
@@ -56,6 +57,7 @@ class CatalogWriter:
         self.ended: set[int] = set()
         self._moment = reading.read_moment(connection, lock=True)
         self.sources = SourceWriter(connection, self._now)
+        self.subscribers = SubscriberWriter(connection, self._now)
 
     def snapshot(self) -> Snapshot:
         """The catalog as this transaction sees it, its own changes included."""
@@ -145,7 +147,7 @@ class CatalogWriter:
         """Nothing may read it any more. Its changes stay in the ledger."""
         snapshot = self.snapshot()
         relation = snapshot.get(name)
-        users = graph.users_of(snapshot, relation)
+        users = graph.users_of(snapshot, relation) + self.subscribers.of(relation)
         if users:
             raise errors.InUse(str(relation.kind), relation.name, users)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == relation.id))

@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rollview.core.schema import Column
-from rollview.results import HeldTransaction, Result, SourceStatus, ValidTime, Verification, ViewCreated, plain
+from rollview.results import (
+    HeldTransaction,
+    Result,
+    SourceStatus,
+    SubscriberStatus,
+    ValidTime,
+    Verification,
+    ViewCreated,
+    plain,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rollview.catalog import LedgerEntry, Relation, Snapshot, SourcePosition
+    from rollview.subscribers.batch import ChangeBatch
 
 Kind = Literal["table", "view"]
 
@@ -72,6 +82,27 @@ class Dropped(Result):
 @dataclass(frozen=True, slots=True)
 class SourceList(Result):
     sources: tuple[SourceStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberList(Result):
+    subscribers: tuple[SubscriberStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled(Result):
+    """A batch: changes over ``(after, through]``, or with ``full`` all rows at ``through``; None if nothing changed."""
+
+    subscriber: str
+    view: str
+    after: int
+    through: int
+    full: bool
+    rows: RowSet | None
+
+    def to_json(self) -> dict[str, Any]:
+        told = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "rows"}
+        return told | (self.rows.to_json() if self.rows else {"columns": [], "rows": []})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +166,17 @@ def list_relations(kind: Kind, relations: Iterable[Relation]) -> RelationList:
 def describe(snapshot: Snapshot, relation: Relation, folder: str, valid: ValidTime) -> RelationDetail:
     readers = tuple(reader.name for reader in snapshot.readers(relation.name))
     return RelationDetail(relation, readers, folder, valid)
+
+
+def pulled(batch: ChangeBatch | None, status: SubscriberStatus) -> Pulled:
+    if batch is None:
+        return Pulled(status.name, status.view, status.position, status.position, False, None)
+    # Only a batch has types of Arrow.
+    from rollview.types.arrow import spark_type
+
+    columns = tuple(Column(field.name, spark_type(field.type)) for field in batch.rows.schema)
+    rows = list(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True))
+    return Pulled(batch.subscriber, batch.view, batch.after, batch.through, batch.full, RowSet(columns, rows))
 
 
 def fetch(frame: DataFrame, limit: int | None) -> RowSet:

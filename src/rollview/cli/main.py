@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from rollview.cli import general, sources, space, tables, views
+from rollview.cli import general, sources, space, subscribers, tables, views
 from rollview.cli.exits import ExitCode
 from rollview.cli.invocation import wants_json
 from rollview.cli.output import Form, make_output
@@ -20,6 +20,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="
 app.add_typer(general.app)
 app.add_typer(space.app)
 app.add_typer(sources.app, name="source")
+app.add_typer(subscribers.app, name="subscriber")
 app.add_typer(tables.app, name="table")
 app.add_typer(views.app, name="view")
 

@@ -317,6 +317,46 @@ def _source_line(source: results.SourceStatus) -> tuple[Any, ...]:
     return (source.name, source.kind, source.state, source.position or "–", read, tables, told)
 
 
+@_renders(results.SubscriberStatus)
+def _(answer: results.SubscriberStatus, to: TextOutput) -> None:
+    facts = {"subscriber": answer.name, "view": answer.view, "to": answer.to or "who pulls"}
+    facts |= {"position": str(answer.position), "behind": f"{answer.behind} csns", "state": answer.state}
+    facts |= {"moved": _time(answer.moved) if answer.moved else "never", "problem": answer.problem or "none"}
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        to.say(f"{name.ljust(width)}   {value}")
+
+
+@_renders(answers.SubscriberList)
+def _(answer: answers.SubscriberList, to: TextOutput) -> None:
+    if not answer.subscribers:
+        to.say("No subscribers yet.")
+        return
+    rows = [
+        (one.name, one.view, one.position, one.behind, one.to or "who pulls", one.state, one.problem or "")
+        for one in answer.subscribers
+    ]
+    to.table(("subscriber", "view", "position", "behind", "to", "state", "problem"), rows, ("position", "behind"))
+
+
+@_renders(answers.Pulled)
+def _(answer: answers.Pulled, to: TextOutput) -> None:
+    if answer.rows is None:
+        to.note(f"Nothing changed in view '{answer.view}' after csn {answer.after}.")
+        return
+    render(answer.rows, to)
+    what = f"All rows of view '{answer.view}' at" if answer.full else f"Changes of view '{answer.view}' through"
+    full = " --full" if answer.full else ""
+    ack = f"rollview subscriber ack {answer.subscriber} {answer.through}{full}"
+    to.note(f"{what} csn {answer.through}. When they are stored: {ack}")
+
+
+@_renders(results.Acknowledged)
+def _(answer: results.Acknowledged, to: TextOutput) -> None:
+    verb = "is now" if answer.moved else "stays"
+    to.say(f"Subscriber '{answer.name}' {verb} at csn {answer.position}.")
+
+
 def _open(source: results.SourceStatus) -> str:
     return f"{source.oldest_open}, open for {_duration(source.open_seconds or 0)}"
 

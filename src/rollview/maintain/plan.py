@@ -63,7 +63,7 @@ def plan_relation(snapshot: Snapshot, catalog: Catalog, root: Path, name: str, k
     compress = _shorten(snapshot, relation, Action.COMPRESS, asked_compress(snapshot, catalog, relation, keep))
     tasks: list[Task] = [task for task in (prune.hold, compress.hold) if task is not None]
     pruned = _plan_prune(relation, held, prune)
-    begin = max(_compressed(catalog, relation), pruned.interval.through if pruned else 0, relation.told_from)
+    begin = max(_compressed(catalog, relation), pruned.interval.through if pruned else 0, relation.readable_from)
     compressed = _plan_compress(relation, held, compress, begin)
     release = _plan_release(snapshot, relation, held, keep)
     if release is not None:

@@ -28,7 +28,7 @@ def _reads_changes(snapshot: Snapshot, view: Relation, table: Relation) -> bool:
         return False
     tables = [one for one in map(snapshot.get, view.depends_on) if one.kind is RelationKind.TABLE]
     mark = view.pins[Part.DELTA].through
-    return all(one.is_kept and one.told_from <= mark for one in tables)
+    return all(one.is_kept and one.readable_from <= mark for one in tables)
 
 
 def run_release(catalog: Catalog, lease: Lease, root: Path, table: Relation, files: Files) -> Rewritten:

@@ -30,4 +30,4 @@ def _whole_since(relation: Relation) -> Csn:
     """When a captured table was last given columns or rows that it did not have; columns that went do not matter."""
     pairs = zip(relation.layouts, relation.layouts[1:], strict=False)
     grown = (then.csn for before, then in pairs if not set(then.schema) < set(before.schema))
-    return max([relation.told_from, *grown])
+    return max([relation.readable_from, *grown])

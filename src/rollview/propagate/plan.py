@@ -82,7 +82,7 @@ class PropagateStep:
 
     def _rows_of(self, name: str) -> int:
         """At most so many are read of a relation, changes included."""
-        return self.sizes[name] + self.rows.get(name, 0)
+        return self.sizes.get(name, sys.maxsize) + self.rows.get(name, 0)
 
     def circumstances(self, *, ahead: bool, closed: ClosedReferences = frozenset()) -> Circumstances:
         """Sizes only as far as they matter, so that the next refresh like this one finds its query written.
@@ -121,54 +121,103 @@ def plan_propagate(
     over that csn alone.
     ``mode``: what is asked for this time, whatever the view's own property says.
     """
+    asked = _asked(snapshot, name, target, mode)
+    if asked is None:
+        return None
+    step = _next_step(snapshot, asked, changes_of, past)
+    reads = _read_over(snapshot, root, asked, step.interval, changes_of)
+    choice = choose_without(reads.absent, reads.anew, name, asked.plan, asked.mode) or choose(
+        asked.plan, asked.mode, reads.work, past
+    )
+    is_last = step.interval.through == asked.through
+    return PropagateStep(
+        asked.relation.name,
+        step.interval,
+        choice.mode,
+        reads.motion,
+        reads.sizes,
+        reads.work,
+        choice.reason,
+        groups_states=asked.plan.groups_states and reads.work.read_rows > SMALL_DELTA_ROWS,
+        ahead=applied_next and reads.few_groups and choice.mode is not Mode.WHOLE and is_last,
+        absent=frozenset(relation.name for relation in reads.absent),
+        many=asked.plan.groups_states and _spread(reads.work) >= MANY_CSNS,
+        is_linear=asked.plan.mode is not Mode.WHOLE and not asked.plan.groups_states,
+        more=not is_last,
+        rows={lower: change.rows for lower, change in reads.changes.items()},
+        commits=step.commits,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A view that is to go from ``after`` to ``through``. ``read``: what it reads of ``below``, and moves it."""
+
+    relation: Relation
+    plan: ViewPlan
+    mode: RefreshMode
+    below: tuple[Relation, ...]
+    read: tuple[Relation, ...]
+    after: Csn
+    through: Csn
+
+
+def _asked(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode | None) -> _Asked | None:
     relation = snapshot.get(name)
-    below = [snapshot.get(lower) for lower in relation.depends_on]
+    below = tuple(snapshot.get(lower) for lower in relation.depends_on)
     after = high_water_mark(snapshot, relation)
     through = min([target, *(high_water_mark(snapshot, lower) for lower in below)])
     if through <= after:
         return None
     plan, wanted = plan_of(snapshot, relation), mode_of(relation, mode)
     check_strict(name, plan, wanted)
-    read = [lower for lower in below if lower.name in plan.moved_by]
-    untold = _told(read, after, through)
-    whole = plan.mode is Mode.WHOLE or wanted is RefreshMode.RECOMPUTE
-    step = StepBound(untold, 0) if whole else _one_step(snapshot, read, untold, changes_of, plan, past)
-    interval = step.interval
-    changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in read}
-    anew = frozenset(lower.name for lower in read if any(csn in interval for csn in lower.replaced))
-    motion = {lower: Motion() if lower in anew else change.motion for lower, change in changes.items()}
-    sizes = {lower.name: _size(snapshot, lower, root, after) for lower in read}
+    read = tuple(lower for lower in below if lower.name in plan.moved_by)
+    return _Asked(relation, plan, wanted, below, read, after, through)
+
+
+def _next_step(snapshot: Snapshot, asked: _Asked, changes_of: ChangesOf, past: PastSteps) -> StepBound:
+    known = _known(asked.read, asked.after, asked.through)
+    if asked.plan.mode is Mode.WHOLE or asked.mode is RefreshMode.RECOMPUTE:
+        return StepBound(known, 0)
+    return _one_step(snapshot, asked.read, known, changes_of, asked.plan, past)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """What a step reads. ``anew``: relations all rows of which came anew; ``absent``: those whose rows are not here."""
+
+    changes: Mapping[str, Moved]
+    sizes: Mapping[str, int]
+    work: RefreshWork
+    anew: frozenset[str]
+    absent: tuple[Relation, ...]
+
+    @property
+    def motion(self) -> Mapping[str, Motion]:
+        return {name: Motion() if name in self.anew else change.motion for name, change in self.changes.items()}
+
+    @property
+    def few_groups(self) -> bool:
+        return self.sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and self.work.delta_rows <= SMALL_DELTA_ROWS
+
+
+def _read_over(snapshot: Snapshot, root: Path, asked: _Asked, interval: Interval, changes_of: ChangesOf) -> _Reads:
+    changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in asked.read}
+    sizes = {lower.name: _size(snapshot, lower, root, asked.after) for lower in asked.read}
     work = _work(changes, sizes)
-    absent = {lower.name: lower for lower in below if not lower.is_kept or lower.told_from > after}
-    choice = choose_without(absent.values(), anew, name, plan, wanted) or choose(plan, wanted, work, past)
-    if plan.summary is not None:
-        sizes[GROUPS] = _size(snapshot, relation, root, after)
-    few = sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and work.delta_rows <= SMALL_DELTA_ROWS
-    return PropagateStep(
-        relation.name,
-        interval,
-        choice.mode,
-        motion,
-        sizes,
-        work,
-        choice.reason,
-        groups_states=plan.groups_states and work.read_rows > SMALL_DELTA_ROWS,
-        ahead=applied_next and few and choice.mode is not Mode.WHOLE and interval.through == through,
-        absent=frozenset(absent),
-        many=plan.groups_states and _spread(work) >= MANY_CSNS,
-        is_linear=plan.mode is not Mode.WHOLE and not plan.groups_states,
-        more=interval.through < through,
-        rows={lower: change.rows for lower, change in changes.items()},
-        commits=step.commits,
-    )
+    if asked.plan.summary is not None:
+        sizes[GROUPS] = _size(snapshot, asked.relation, root, asked.after)
+    anew = frozenset(lower.name for lower in asked.read if any(csn in interval for csn in lower.replaced))
+    absent = tuple(lower for lower in asked.below if not lower.is_kept or lower.readable_from > asked.after)
+    return _Reads(changes, sizes, work, anew, absent)
 
 
-def _told(below: Sequence[Relation], after: Csn, through: Csn) -> Interval:
+def _known(below: Sequence[Relation], after: Csn, through: Csn) -> Interval:
     """As far as all that changed is known, or the one csn at which it is not."""
-    untold = sorted(csn for lower in below for csn in lower.replaced if after < csn <= through)
-    if not untold:
+    replaced = sorted(csn for lower in below for csn in lower.replaced if after < csn <= through)
+    if not replaced:
         return Interval(after, through)
-    return Interval(after, max(after + 1, untold[0] - 1))
+    return Interval(after, max(after + 1, replaced[0] - 1))
 
 
 def _one_step(

@@ -104,7 +104,7 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
     if relation.kind is RelationKind.TABLE:
         pin = relation.pins.get(Part.DELTA)
         first = pin.after if pin is not None else relation.pins[Part.STATE].through
-        return Interval(max(first, relation.told_from), snapshot.moment.csn)
+        return Interval(max(first, relation.readable_from), snapshot.moment.csn)
     return Interval(relation.pins[Part.DELTA].after, relation.pins[Part.DELTA].through)
 
 

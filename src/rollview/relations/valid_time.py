@@ -70,7 +70,7 @@ class _Valid:
     def _begin(self) -> Csn:
         """From here on all that the relation rests on is known to be as it is, where nothing has changed."""
         below = map(self.snapshot.get, self._tables)
-        return max((max(table.created, table.told_from) for table in below), default=self.relation.created)
+        return max((max(table.created, table.readable_from) for table in below), default=self.relation.created)
 
     def _following(self, at: Csn) -> Csn | None:
         """The next csn that may move the rows; None if there is none yet."""

@@ -28,7 +28,7 @@ Words = str | Mapping[str, str] | None
 """One cadence for all, or cadences by name of source or view, with one for ``default``."""
 
 
-class Kind(StrEnum):
+class CadenceKind(StrEnum):
     EVERY = "every"
     WITHIN = "within"
     CRON = "cron"
@@ -38,37 +38,37 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    kind: Kind
+    kind: CadenceKind
     span: timedelta = timedelta()
     cron: str = ""
 
     def due(self, last: datetime, stale_since: datetime | None) -> datetime | None:
         """When it is its turn, if it was last done then and lacks something since then; None is never."""
-        if self.kind is Kind.MANUAL or stale_since is None:
+        if self.kind is CadenceKind.MANUAL or stale_since is None:
             return None
         match self.kind:
-            case Kind.EVERY:
+            case CadenceKind.EVERY:
                 return last + self.span
-            case Kind.WITHIN:
+            case CadenceKind.WITHIN:
                 # Half of the time is for the work itself.
                 return stale_since + self.span / 2
-            case Kind.CRON:
+            case CadenceKind.CRON:
                 return next(CronSim(self.cron, last.astimezone(UTC)))
         return _EVER
 
 
 def every(seconds: float) -> Cadence:
-    return Cadence(Kind.EVERY, timedelta(seconds=seconds))
+    return Cadence(CadenceKind.EVERY, timedelta(seconds=seconds))
 
 
 def parse_cadence(text: str) -> Cadence:
     words = " ".join(text.split())
-    if words.lower() in (Kind.CONTINUOUS, Kind.MANUAL):
-        return Cadence(Kind(words.lower()))
+    if words.lower() in (CadenceKind.CONTINUOUS, CadenceKind.MANUAL):
+        return Cadence(CadenceKind(words.lower()))
     found = _SPAN.fullmatch(words)
     if found is not None:
         unit = _UNITS[found[3][0].lower()]
-        return Cadence(Kind(found[1].lower()), timedelta(**{unit: float(found[2])}))
+        return Cadence(CadenceKind(found[1].lower()), timedelta(**{unit: float(found[2])}))
     if words.lower().startswith("cron "):
         return _cron(words[5:].strip())
     raise _unclear(text)
@@ -92,7 +92,7 @@ def _cron(text: str) -> Cadence:
         CronSim(text, _EVER)
     except CronSimError:
         raise _unclear(f"cron {text}") from None
-    return Cadence(Kind.CRON, cron=text)
+    return Cadence(CadenceKind.CRON, cron=text)
 
 
 def _unclear(text: str) -> UsageError:

@@ -17,9 +17,10 @@ from uuid import uuid4
 import pyarrow as pa
 
 from rollview.core import durable
+from rollview.core.interval import Interval
 from rollview.core.lazy import lazy_module
 from rollview.core.lent import Lent
-from rollview.core.names import quoted
+from rollview.core.names import COUNT, CSN, quoted
 from rollview.core.phases import phase
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt, EnvironmentFault
@@ -152,13 +153,18 @@ class DeltaFolder:
         plain = arrow_schema(self.schema).names == list(self.schema.names)
         return data if plain else data.toDF(*self.schema.names)
 
-    def load(self, files: Iterable[DataFile]) -> pa.Table:
-        """The same rows in this process: only for files that are known to be small."""
+    def load(self, files: Iterable[DataFile], csns: Interval | None = None) -> pa.Table:
+        """The same rows in this process: only for files that are known to be small, or few ``csns`` of a delta."""
         physical = arrow_schema(self.schema)
         chosen = tuple(files)
         places = zip(safe_places(self.root, chosen), chosen, strict=True)
-        typed = [as_declared(parquet.load(place), physical, file.constants) for place, file in places]
+        typed = [as_declared(parquet.load(place, csns=csns), physical, file.constants) for place, file in places]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
+
+    def load_counts(self, file: DataFile, csns: Interval) -> pa.Table:
+        """Of one file of a delta only ``_count`` and ``_csn``, where they are in the interval."""
+        (place,) = safe_places(self.root, (file,))
+        return parquet.load(place, [COUNT, CSN], csns)
 
     def discard(self, folder: str) -> None:
         """Take staged files away that no version names."""

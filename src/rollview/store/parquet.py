@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rollview.core import durable, names
+from rollview.core.interval import Interval
 from rollview.core.lazy import lazy_module
 from rollview.core.names import quoted
 from rollview.core.schema import Schema
@@ -102,10 +103,13 @@ def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, .
     return tuple(found)
 
 
-def load(place: Path, columns: list[str] | None = None) -> pa.Table:
-    """The rows of one file in this process."""
+def load(place: Path, columns: list[str] | None = None, csns: Interval | None = None) -> pa.Table:
+    """The rows of one file in this process; of a delta only those of ``csns``, if they are given."""
+    inside = None if csns is None else [(names.CSN, ">", csns.after), (names.CSN, "<=", csns.through)]
     with whole(place):
-        return pq.read_table(place, columns=columns, partitioning=None, coerce_int96_timestamp_unit="us")
+        return pq.read_table(
+            place, columns=columns, filters=inside, partitioning=None, coerce_int96_timestamp_unit="us"
+        )
 
 
 @contextmanager

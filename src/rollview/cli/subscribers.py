@@ -1,0 +1,127 @@
+"""subscriber add, pull, ack, list, show, resync, remove."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from rollview.cli.answers import Dropped, SubscriberList, pulled
+from rollview.cli.invocation import Invocation, command
+from rollview.core.interval import Csn
+from rollview.errors import UsageError
+
+app = typer.Typer(no_args_is_help=True, help="Programs outside that get a view's changes, each at its own position.")
+
+Name = Annotated[str, typer.Argument(help="The subscriber's name.")]
+
+
+@command(app, "add")
+def add(
+    run: Invocation,
+    name: Name,
+    view: Annotated[str, typer.Argument(help="The view whose changes it gets.")],
+    from_: Annotated[
+        str,
+        typer.Option("--from", help="start: all rows, then changes; a csn: changes after it; now: later changes."),
+    ] = "start",
+) -> None:
+    """Hand out a view's changes to a program outside, and keep them until it has acknowledged them.
+
+    The program pulls, stores the rows and their csn together, and acknowledges. 'maintain' gives up nothing that it
+    has not acknowledged.
+
+    Examples:
+
+      rollview subscriber add billing revenue_by_state
+
+      rollview subscriber add alerts large_orders --from now
+    """
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.add_subscriber(name, view, _from(from_)))
+
+
+@command(app, "pull")
+def pull(
+    run: Invocation,
+    name: Name,
+    wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for a change.")] = 0.0,
+    most_rows: Annotated[
+        int, typer.Option("--most-rows", min=1, help="End after the commit with which there are so many rows.")
+    ] = 10_000,
+) -> None:
+    """Show the changes after the subscriber's position: whole commits, the same ones again until they are acknowledged.
+
+    Every row has _change_type (insert, delete, update_preimage, update_postimage), _commit_version (the csn) and
+    _commit_timestamp. Store the rows together with the csn that 'ack' is to be called with.
+
+    Examples:
+
+      rollview subscriber pull billing --wait 30
+
+      rollview subscriber pull billing --output json
+    """
+    with run.warehouse() as warehouse:
+        batch = warehouse.pull(name, wait, most_rows)
+        (status,) = warehouse.subscribers(name)
+    run.output.show(pulled(batch, status))
+
+
+@command(app, "ack")
+def ack(
+    run: Invocation,
+    name: Name,
+    csn: Annotated[int, typer.Argument(help="Everything up to this csn is stored.", min=0)],
+    full: Annotated[bool, typer.Option("--full", help="Of a batch with all rows at the csn.")] = False,
+) -> None:
+    """Acknowledge what is stored. It may be done twice; a csn before the position changes nothing.
+
+    All rows at a csn, which come first after 'add --from start' and 'resync', are acknowledged with --full, so that a
+    late acknowledgement from before cannot stand for them.
+
+    Example: rollview subscriber ack billing 812
+    """
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.ack(name, csn, full=full))
+
+
+@command(app, "list")
+def list_(run: Invocation) -> None:
+    """List the subscribers: view, position, how far behind. Starts no Spark."""
+    with run.warehouse() as warehouse:
+        run.output.show(SubscriberList(warehouse.subscribers()))
+
+
+@command(app, "show")
+def show(run: Invocation, name: Name) -> None:
+    """Show one subscriber: its view, its position, and what keeps it from going on. Starts no Spark."""
+    with run.warehouse() as warehouse:
+        (status,) = warehouse.subscribers(name)
+    run.output.show(status)
+
+
+@command(app, "resync")
+def resync(run: Invocation, name: Name) -> None:
+    """Begin anew, for a subscriber that is out of reach: all rows at one csn come next, then changes.
+
+    Example: rollview subscriber resync billing && rollview subscriber pull billing
+    """
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.resync_subscriber(name))
+
+
+@command(app, "remove")
+def remove(run: Invocation, name: Name) -> None:
+    """Forget a subscriber: it holds nothing back any more. What it was given stays where it is."""
+    with run.warehouse() as warehouse:
+        warehouse.remove_subscriber(name)
+    run.output.show(Dropped("subscriber", name))
+
+
+def _from(text: str) -> Csn | Literal["start", "now"]:
+    word = text.strip().lower()
+    if word == "start" or word == "now":
+        return "start" if word == "start" else "now"
+    if word.isdecimal():
+        return int(word)
+    raise UsageError(f"'{text}' is no place to begin from.", hint="Write start, now or a csn (812).")
