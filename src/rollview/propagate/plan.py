@@ -84,13 +84,18 @@ class PropagateStep:
         """At most so many are read of a relation, changes included."""
         return self.sizes.get(name, sys.maxsize) + self.rows.get(name, 0)
 
+    def _limit_of(self, name: str) -> int:
+        """Only what is small with its changes is small."""
+        size = self.sizes[name]
+        return _limit_above(size if self._rows_of(name) <= AT_ONCE_ROWS else max(size, AT_ONCE_ROWS + 1))
+
     def circumstances(self, *, ahead: bool, closed: ClosedReferences = frozenset()) -> Circumstances:
         """Sizes only as far as they matter, so that the next refresh like this one finds its query written.
 
         Where all is small, one query serves whatever moved. ``closed``: what the deltas' own rows tell, and is
         therefore not planned but looked up when the step is run.
         """
-        sizes = ((name, _limit_above(self._rows_of(name))) for name in self.sizes)
+        sizes = ((name, self._limit_of(name)) for name in self.sizes)
         motion = dict.fromkeys(self.motion, Motion()) if self.at_once else self.motion
         return Circumstances(
             frozenset(motion.items()),
