@@ -24,8 +24,13 @@ class Verdict:
     """None: not measured."""
 
 
-def verdicts(found: Rounds, captured: Figures | None = None) -> list[Verdict]:
-    return [_verdict(found, *goal) for goal in _GOALS] + [_verdict(captured or {}, *goal) for goal in _CAPTURE_GOALS]
+def verdicts(found: Rounds, captured: Figures | None = None, plain_rows: Figures | None = None) -> list[Verdict]:
+    """``plain_rows``: by scale, what ``bench.plain_rows`` measures."""
+    return [
+        *(_verdict(found, *goal) for goal in _GOALS),
+        *(_verdict(captured or {}, *goal) for goal in _CAPTURE_GOALS),
+        *(_verdict(plain_rows or {}, *goal) for goal in _ROW_GOALS),
+    ]
 
 
 def ratio(found: Rounds, scenario: str, view: str, slow: str, fast: str) -> float:
@@ -111,6 +116,22 @@ def _c2(captured: Figures) -> Judged:
         yield kind, captured[kind]["beside"] / captured[kind]["without"], _least(bound)
 
 
+def _k4(rows: Figures) -> Judged:
+    one = rows["sf1"]
+    yield "rows", one["rows"] / one["plain"], _most(1.15)
+    for view in ("v2", "v3", "v4"):
+        yield view, one[f"recompute {view}"] / one[f"full {view}"], _most(1.1)
+
+
+def _k5(rows: Figures) -> Judged:
+    yield "÷ refresh", rows["sf1"]["transaction"] / rows["sf1"]["refresh v1"], _most(3)
+    yield "SF5/SF1", rows["sf5"]["transaction"] / rows["sf1"]["transaction"], _most(1.3)
+
+
+def _k6(rows: Figures) -> Judged:
+    yield "÷ copy", rows["sf1"]["load"] / rows["sf1"]["copy"], _most(3)
+
+
 _GOALS: tuple[tuple[str, str, Callable[[Rounds], Judged]], ...] = (
     ("P1", "V1, 0.1 %, SF1, declared keys: ≥ 12× Spark full, ≥ 8× PostgreSQL REFRESH", _p1),
     ("P2", "the same without declared keys: ≥ 6× Spark full", _p2),
@@ -125,4 +146,9 @@ _GOALS: tuple[tuple[str, str, Callable[[Rounds], Judged]], ...] = (
 _CAPTURE_GOALS: tuple[tuple[str, str, Callable[[Figures], Judged]], ...] = (
     ("C1", "captured rows per second ÷ the driver's raw reader: PostgreSQL and SQLite ≥ 0.3, MariaDB ≥ 0.5", _c1),
     ("C2", "writers' commits per second, captured ÷ not: ≥ 0.95; SQLite's triggers cost what they cost", _c2),
+)
+_ROW_GOALS: tuple[tuple[str, str, Callable[[Figures], Judged]], ...] = (
+    ("K4", "SF1, 1 % pending: rows ≤ 1.15× plain Parquet; a recomputed view ≤ 1.1× Spark full", _k4),
+    ("K5", "a transaction that replaces 1,500 orders: ≤ 3× the refresh of V1; SF5 ≤ 1.3× SF1", _k5),
+    ("K6", "loading SF1 with keys and foreign keys: ≤ 3× Spark copying the rows", _k6),
 )

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench import capture, picture
+from bench import capture, picture, plain_rows
 from bench.goals import Figures, Rounds, median, ratio, verdicts
 from bench.scenarios import FULL, QUICK, Scenario
 from bench.sides import Side, pg_ivm
@@ -59,7 +59,10 @@ def main() -> None:
     if options.again or not captured.exists():
         rows, seconds = (20_000, 1.0) if options.quick else (200_000, 5.0)
         captured.write_text(json.dumps(capture.measure(rows, seconds), indent=1) + "\n")
-    show(found, json.loads(captured.read_text()))
+    rows = RESULTS / ("plain-rows-quick.json" if options.quick else "plain-rows.json")
+    if options.again or not rows.exists():
+        rows.write_text(json.dumps(measured_rows(spark, quick=options.quick), indent=1) + "\n")
+    show(found, json.loads(captured.read_text()), json.loads(rows.read_text()))
     picture.draw({name: facts["rounds"] for name, facts in found.items()}, kept.with_suffix(".svg"))
     console.print(f"written to {kept} and {kept.with_suffix('.svg').name} beside it")
 
@@ -72,6 +75,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--warm-up", type=int, default=10, help="rounds that are not counted")
     parser.add_argument("--rounds", type=int, default=10, help="rounds that are counted")
     return parser.parse_args()
+
+
+def measured_rows(spark: SparkSession, *, quick: bool) -> Figures:
+    sizes = ((0.1, 150, 2),) if quick else ((1, 1500, 5), (5, 1500, 3))
+    return {f"sf{scale:g}": plain_rows.measure(spark, scale, orders, rounds) for scale, orders, rounds in sizes}
 
 
 def can_be_measured(scenario: Scenario) -> bool:
@@ -207,7 +215,7 @@ def report(found: dict[str, Any]) -> dict[str, Any]:
     return {"python": platform.python_version(), "cpus": os.cpu_count(), "scenarios": found}
 
 
-def show(found: dict[str, Any], captured: Figures) -> None:
+def show(found: dict[str, Any], captured: Figures, rows: Figures) -> None:
     measured: Rounds = {name: facts["rounds"] for name, facts in found.items()}
     for name, seconds in measured.items():
         heading = Table("view", *seconds[0]["v1"], "Spark full ÷ rollview", "jobs", "files read", "files written")
@@ -222,8 +230,9 @@ def show(found: dict[str, Any], captured: Figures) -> None:
             heading.add_row(view, *sides, times, *(str(facts[k]) for k in ("jobs", "files_read", "files_written")))
         console.print(heading)
     capture.show(captured, console)
+    plain_rows.show(rows, console)
     goals = Table("goal", "what", "figure", "met", title="Goals")
-    for verdict in verdicts(measured, captured):
+    for verdict in verdicts(measured, captured, rows):
         met = "–" if verdict.met is None else "yes" if verdict.met else "no"
         goals.add_row(verdict.number, verdict.goal, verdict.figure, met)
     console.print(goals)

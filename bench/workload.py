@@ -100,13 +100,16 @@ class Batch:
     inserted: dict[str, pa.Table]
 
 
-def batches(source: Path, size: int, seed: int = 1) -> Iterator[Batch]:
-    """Each deletes ``size`` orders and brings ``size`` new ones, with their lines; keys are spread at random."""
+def batches(source: Path, size: int, seed: int = 1, after: int = 0) -> Iterator[Batch]:
+    """Each deletes ``size`` orders and brings ``size`` new ones, with their lines; keys are spread at random.
+
+    ``after``: so many orders in that random order are left to batches before.
+    """
     orders, lines = table(source, "orders"), table(source, "lineitem")
     keys = orders["o_orderkey"].to_numpy()
     chosen = np.random.default_rng(seed).permutation(len(keys))
     step = int(keys.max()) + 1
-    for number, start in enumerate(range(0, len(keys) - 2 * size, 2 * size), 1):
+    for number, start in enumerate(range(after, len(keys) - 2 * size, 2 * size), 1):
         gone, copied = keys[chosen[start : start + size]], keys[chosen[start + size : start + 2 * size]]
         deleted = {"orders": _of(orders, "o_orderkey", gone), "lineitem": _of(lines, "l_orderkey", gone)}
         new = {"orders": _of(orders, "o_orderkey", copied), "lineitem": _of(lines, "l_orderkey", copied)}

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from demo.others import second_act
@@ -20,6 +21,7 @@ import rollview
 from rollview import Warehouse
 from rollview.engine import session
 from rollview.errors import Conflict
+from rollview.results import Refreshed
 
 CUSTOMERS, ORDERS, LINES = 20_000, 150_000, 450_000
 
@@ -150,48 +152,44 @@ def clerk(wh: Warehouse, number: int, failures: list[BaseException]) -> None:
 
 def refresh_beside_recomputation(wh: Warehouse) -> None:
     chapter("Refresh: only what changed, beside what recomputation needs")
+    with timed("the first refresh of this process, while Spark still loads its code"):
+        wh.refresh()
+    wh.sql("DELETE FROM lines WHERE order_id IN (21, 22, 23)", "UPDATE customers SET state = 'TX' WHERE id = 8")
     stale = {view.name: view.staleness_commits for view in wh.status().views}
     began = time.perf_counter()
     refreshed = wh.refresh()
     total = time.perf_counter() - began
-    table = Table(
-        "view",
-        "commits behind",
-        "delta rows",
-        "read",
-        "refresh",
-        "recompute",
-        "reads",
-        title="refresh to csn " + str(refreshed.csn),
-    )
+    base = sum(table.rows or 0 for table in wh.status().tables)
+    console.print(compared(refreshed, stale, {view.name: recomputation(wh, view.name) for view in refreshed.views}))
+    say(f"All three views were published at csn {refreshed.csn} in one step, {total:.2f} s in all.")
+    say(f"Recomputing reads {base:,} rows. Both were done once before, so that neither loads code.")
+
+
+def compared(refreshed: Refreshed, stale: Mapping[str, int], recomputed: Mapping[str, float]) -> Table:
+    """Each view's refresh beside its recomputation, both warm; it fits 80 columns."""
+    table = Table("view", "behind", "changes", "read", "refresh", "recompute", title=f"refresh to csn {refreshed.csn}")
     for view in refreshed.views:
-        seconds = recomputation(wh, view.name)
-        base = sum(pin.rows for name in tables_below(wh, view.name) for pin in [wh.snapshot().get(name).pins["state"]])
         table.add_row(
             view.name,
             str(stale[view.name]),
             f"{view.delta_rows:,}",
             f"{view.bytes_read / 1024:,.0f} KiB",
             f"{view.seconds:.2f} s",
-            f"{seconds:.2f} s",
-            f"{base:,} rows",
+            f"{recomputed[view.name]:.2f} s",
         )
-    console.print(table)
-    say(f"All three views were published at csn {refreshed.csn} in one step, {total:.2f} s in all.")
+    return table
 
 
 def recomputation(wh: Warehouse, name: str) -> float:
+    """Seconds, the second time."""
     from rollview.relations.reader import Reader
 
-    reader = Reader(wh.spark, wh.root / "data", wh.snapshot())
-    began = time.perf_counter()
-    reader.recompute(name, wh.snapshot().moment.csn).toArrow()
-    return time.perf_counter() - began
-
-
-def tables_below(wh: Warehouse, name: str) -> set[str]:
-    relation = wh.snapshot().get(name)
-    return {name} if relation.definition is None else set().union(*(tables_below(wh, n) for n in relation.depends_on))
+    reader, seconds = Reader(wh.spark, wh.root / "data", wh.snapshot()), 0.0
+    for _ in range(2):
+        began = time.perf_counter()
+        reader.recompute(name, wh.snapshot().moment.csn).toArrow()
+        seconds = time.perf_counter() - began
+    return seconds
 
 
 def roll_back_in_time(wh: Warehouse) -> None:

@@ -23,6 +23,8 @@ class Example:
 
 _JOIN = "FROM orders o JOIN customers c ON o.customer = c.id"
 
+_LATEST = "SELECT id, ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) AS n FROM orders"
+
 EXAMPLES = (
     Example("linear", "projection, expressions", "SELECT id, UPPER(name) AS name FROM customers"),
     Example("linear", "WHERE", "SELECT id FROM orders WHERE amount > 10"),
@@ -75,14 +77,19 @@ EXAMPLES = (
     Example("whole", "cube, rollup, grouping sets", "SELECT day, SUM(amount) AS s FROM orders GROUP BY ROLLUP (day)"),
     Example("whole", "generator", "SELECT id, EXPLODE(SPLIT(name, ' ')) AS word FROM customers"),
     Example("whole", "top-k", "SELECT id, amount FROM orders ORDER BY amount, id LIMIT 10"),
+    Example("settled", "latest row per key", _LATEST),
+    Example("settled", "top-k", "SELECT id, amount FROM orders ORDER BY amount LIMIT 10"),
+    Example("settled", "some rows", "SELECT id, day FROM orders LIMIT 10"),
+    Example("settled", "FIRST", "SELECT customer, FIRST(amount) AS a FROM orders GROUP BY customer"),
+    Example("settled", "MAX_BY", "SELECT customer, MAX_BY(amount, day) AS a FROM orders GROUP BY customer"),
+    Example("settled", "COLLECT_LIST", "SELECT customer, COLLECT_LIST(amount) AS a FROM orders GROUP BY customer"),
     Example(
         "whole", "outer join without equality", "SELECT c.id, o.day FROM customers c LEFT JOIN orders o ON o.id > c.id"
     ),
     Example("whole", "no FROM", "SELECT 1 AS one"),
     Example("refused", "a random value", "SELECT id, RAND() AS r FROM orders"),
     Example("refused", "the clock", "SELECT id FROM orders WHERE day < CURRENT_DATE()"),
-    Example("refused", "the order of arrival", "SELECT customer, FIRST(amount) AS a FROM orders GROUP BY customer"),
-    Example("refused", "LIMIT without a total order", "SELECT id, amount FROM orders ORDER BY amount LIMIT 10"),
+    Example("refused", "the order of arrival", "SELECT APPROX_PERCENTILE(amount, 0.5) AS a FROM orders"),
     Example("refused", "TABLESAMPLE", "SELECT id FROM orders TABLESAMPLE (10 PERCENT)"),
     Example("refused", "a function of your own", "SELECT my_function(id) AS x FROM orders"),
     Example("refused", "an expression without a name", "SELECT id, amount * 2 FROM orders"),

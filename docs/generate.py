@@ -240,6 +240,10 @@ _SETTINGS = {
     "detail": "how long they are kept commit by commit; older ones are compressed",
     "schedule": "when `rollview run` sees to sources and views, for all or by name: "
     "see [how to](../how-to/capture-a-source.md#run-it-all)",
+    "propagate": "when it propagates views, besides refreshing them, in the same words: "
+    "see [how to](../how-to/choose-a-policy.md)",
+    "policy": "when views are propagated and applied, for all, by name or by tables: "
+    "see [how to](../how-to/choose-a-policy.md)",
     "order": "`arrival` or `commit_time`: the order of commits of several sources",
     "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
 }
@@ -309,7 +313,7 @@ def sql_page() -> str:
         *(_examples(how, said) for how, said in _WAYS.items()),
         "### Functions that are refused\n",
         "All other functions of Spark's own may be used; functions of your own may not, because nothing is known of\n"
-        "their value. `collect_list`, `collect_set` and `array_agg` are taken inside `sort_array`.\n",
+        "their value.\n",
         table(("because", "functions"), _refused_functions()),
         _STATEMENTS,
     ]
@@ -320,6 +324,13 @@ _WAYS = {
     "linear": "### Linear: from the deltas\n",
     "keyed": "### Keyed: the touched keys are computed again, at each csn that touched them\n",
     "whole": "### Whole: recomputed, and the difference stored\n",
+    "settled": "### Where SQL leaves a choice\n\n"
+    "Rows that are equal in an order may come in any order. rollview makes the choice, the same in every run and at\n"
+    "every csn: it goes on with the other columns that the query uses, until no tie matters. Keys, GROUP BY, DISTINCT\n"
+    "and equalities tell it where none is left. `rollview view create` and `rollview view explain` say what was\n"
+    "chosen, and the query is evaluated as shown. `'rollview.ties' = 'refuse'` in TBLPROPERTIES refuses such a view\n"
+    "instead. Columns of a type that has no order, such as MAP, cannot decide: where they would have to, the view is\n"
+    "refused.\n",
     "refused": "### Refused\n",
 }
 
@@ -362,7 +373,8 @@ def _examples(how: str, title: str) -> str:
         assert kept == example.how, f"{example.title} is {kept} ({why}), not {example.how}"
         if kept == how:
             rows.append((example.title, f"`{example.query}`", why))
-    return f"{title}\n" + table(("", "example", "why"), rows)
+    third = "is evaluated as" if how == "settled" else "why"
+    return f"{title}\n" + table(("", "example", third), rows)
 
 
 def _kept(example: Example) -> tuple[str, str]:
@@ -372,6 +384,8 @@ def _kept(example: Example) -> tuple[str, str]:
     except SqlError as refusal:
         return "refused", str(refusal).split(" (line")[0]
     plan = view.plan(outline, _facts(outline, example))
+    if outline.settled.notes:
+        return "settled", f"`{outline.settled.text.strip()}`"
     worst = max(plan.operators, key=lambda note: ("linear", "keyed", "whole").index(note.how))
     return worst.how, worst.reason.replace(" (line 1)", "")
 

@@ -12,6 +12,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "rollview"
@@ -52,6 +53,7 @@ class Place:
     size: int
 
 
+@cache
 def modules(source: Path) -> dict[str, Module]:
     found = {}
     for path in sorted(source.rglob("*.py")):

@@ -56,8 +56,8 @@ def _load(spark: SparkSession, scale: float, root: Path, *, keys: bool) -> None:
     for name in TABLES:
         rows = spark.read.parquet(str(data(scale) / f"{name}.parquet"))
         columns = [f"{field.name} {field.dataType.simpleString()}" for field in rows.schema.fields]
-        constraints = _constraints(name) if keys else []
-        warehouse.sql(f"CREATE TABLE {name} ({', '.join(columns + constraints)})")
+        declared = constraints(name) if keys else []
+        warehouse.sql(f"CREATE TABLE {name} ({', '.join(columns + declared)})")
         with warehouse.transaction() as transaction:
             transaction.insert(name, rows)
     for name, query in VIEWS.items():
@@ -65,7 +65,8 @@ def _load(spark: SparkSession, scale: float, root: Path, *, keys: bool) -> None:
     warehouse.close()
 
 
-def _constraints(name: str) -> list[str]:
+def constraints(name: str) -> list[str]:
+    """The keys of a table, as they are declared."""
     references = REFERENCES.get(name, {})
     foreign = [f"FOREIGN KEY ({ours}) REFERENCES {other} ({KEYS[other][0]})" for ours, other in references.items()]
     return [f"PRIMARY KEY ({', '.join(KEYS[name])})", *foreign]

@@ -12,10 +12,12 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── InUse                 others depend on it
 │   └── OutOfReach            a csn or moment that cannot be read or rolled to
 ├── ConstraintViolated        a transaction broke a declared constraint
+├── NotFollowed               a transaction that an immediate view cannot follow
 ├── Retryable                 try again later
 │   ├── Conflict              another transaction committed first
 │   ├── Busy                  another process holds the lease
 │   ├── SourceDown            a source does not answer
+│   ├── SinkDown              what a subscriber is delivered to does not answer
 │   └── NotPassed             a source is not known to have passed a moment
 ├── SourceStopped             a source cannot be read on until somebody acts
 │   ├── LostPosition          the source no longer has what follows the last position
@@ -144,6 +146,19 @@ class ConstraintViolated(RollviewError):
         )
 
 
+class NotFollowed(RollviewError):
+    code = "not_followed"
+
+    def __init__(self, view: str, reason: str) -> None:
+        super().__init__(
+            f"The transaction is undone: the view '{view}', which has to follow it at once, cannot. {reason}",
+            hint=f"Refresh the view to see whether it is right again, or let it follow later: "
+            f"rollview view set {view} rollview.policy=dpda",
+            view=view,
+            reason=reason,
+        )
+
+
 class Retryable(RollviewError):
     code = "retryable"
     retryable = True
@@ -180,6 +195,17 @@ class SourceDown(Retryable):
             f"Source '{source}' does not answer: {reason}.",
             hint="Nothing was lost. Try again when it is back.",
             source=source,
+        )
+
+
+class SinkDown(Retryable):
+    code = "sink_down"
+
+    def __init__(self, subscriber: str, reason: str) -> None:
+        super().__init__(
+            f"Subscriber '{subscriber}' cannot be delivered to: {reason}.",
+            hint="Nothing was lost: the same changes come again when it answers.",
+            subscriber=subscriber,
         )
 
 

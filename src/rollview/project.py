@@ -17,6 +17,7 @@ from rollview.core.durations import duration
 from rollview.core.lazy import lazy_module
 from rollview.core.order import Order
 from rollview.core.ownership import is_trusted
+from rollview.core.states import Policy
 from rollview.errors import AlreadyExists, NotFound, UsageError
 from rollview.results import CatalogRecovery, Result
 from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings, table_named
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from rollview import warehouse
+    from rollview.relations import policies
 else:
+    policies = lazy_module("rollview.relations.policies")
     warehouse = lazy_module("rollview.warehouse")
 
 FILE = "rollview.yaml"
@@ -55,6 +58,14 @@ warehouse: .rollview
 # When 'rollview run' captures sources and refreshes views: every 10 seconds, cron 0 * * * *, within 5 minutes,
 # continuous or manual; one for all, or by name.
 # schedule: {default: every 10 seconds, bank: continuous}
+
+# When it propagates views besides refreshing them, in the same words.
+# propagate: {default: manual, revenue: continuous}
+
+# When views are propagated and applied: snapshot (recomputed when asked), immediate (both in the commit), ipda
+# (propagated in the commit, applied later) or dpda (both later). One for all, by name, or for all views over some
+# tables. A view's own property rollview.policy wins.
+# policy: {default: dpda, revenue: immediate, over: [{tables: [orders, lines], policy: ipda}]}
 
 # Databases and folders whose tables are captured; add each with 'rollview source add NAME'.
 # sources:
@@ -146,6 +157,19 @@ class SourceConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyOver:
+    """The policy of all views that rest on no other tables than these."""
+
+    __pydantic_config__ = _STRICT
+
+    tables: list[str]
+    policy: str
+
+
+PolicyConfig = str | dict[str, str | list[PolicyOver]]
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What ``rollview.yaml`` says, references not yet resolved."""
 
@@ -157,6 +181,8 @@ class Config:
     detail: str | dict[str, str] | None = None
     sources: dict[str, SourceConfig] | None = None
     schedule: str | dict[str, str] | None = None
+    propagate: str | dict[str, str] | None = None
+    policy: PolicyConfig | None = None
     order: Literal["arrival", "commit_time"] = "arrival"
     delay: str = "5 minutes"
 
@@ -191,6 +217,17 @@ class Project:
                 )
         return {key: resolve(value, self.folder) for key, value in settings.items()}
 
+    def policies(self) -> policies.Policies:
+        """Of views that name none themselves."""
+        given = {"default": self.config.policy} if isinstance(self.config.policy, str) else self.config.policy or {}
+        over, named = given.get("over", []), {name: text for name, text in given.items() if isinstance(text, str)}
+        if isinstance(over, str) or len(named) + ("over" in given) < len(given):
+            hint = "Write policy: {default: dpda, VIEW: ipda, over: [{tables: [T, U], policy: ipda}]}"
+            raise UsageError(f"policy: in {FILE} is not right.", hint=hint)
+        chosen = {name.lower(): policies.parse_policy(text) for name, text in named.items()}
+        sets = ((frozenset(map(str.lower, one.tables)), policies.parse_policy(one.policy)) for one in over)
+        return policies.Policies(chosen.pop("default", Policy.DPDA), chosen, tuple(sets))
+
     def source(self, name: str) -> SourceSettings:
         """What the file says of a source, its paths understood from anywhere."""
         found = (self.config.sources or {}).get(name)
@@ -207,7 +244,8 @@ class Project:
         for source in (self.config.sources or {}).values():
             references.note_variables(source.address, *map(_spelled, (source.options or {}).values()))
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
-        return warehouse.Warehouse.open(self.root, catalog_url=self.catalog_url(), conf=self.spark_conf(), order=order)
+        about = (self.catalog_url(), None, self.spark_conf(), order, self.policies())
+        return warehouse.Warehouse.open(self.root, *about)
 
     def recover(self, *, accept_catalog: bool = False, accept_clock: bool = False) -> CatalogRecovery:
         accepted = {"accept_catalog": accept_catalog, "accept_clock": accept_clock}

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rollview.core.interval import Csn, Interval
-from rollview.core.states import SourceState, ViewMode, ViewState
+from rollview.core.states import Policy, SourceState, ViewMode, ViewState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -86,6 +86,15 @@ class ViewCreated(Result):
     mode: ViewMode
     replaced: bool
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSet(Result):
+    """A view's properties from now on, and the policy that follows from them and from the project."""
+
+    name: str
+    properties: Mapping[str, str]
+    policy: Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +235,7 @@ class ViewStatus(Result):
     high_water_mark: Csn
     staleness_commits: int
     staleness_seconds: float
-    policy: str
+    policy: Policy
     rows: int
     last_refresh: datetime | None
     last_mode: str | None
@@ -240,7 +249,7 @@ class ViewStatus(Result):
 
 @dataclass(frozen=True, slots=True)
 class SourceFinding(Result):
-    """What a source lacks, and the statement that mends it; ``blocks`` if it cannot be captured so."""
+    """What a source lacks, and the statement that repairs it; ``blocks`` if it cannot be captured so."""
 
     what: str
     mend: str | None
@@ -490,3 +499,77 @@ class Acknowledged(Result):
     name: str
     position: Csn
     moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberDelivered(Result):
+    """Batches and rows that were delivered, or the problem that kept them."""
+
+    name: str
+    position: Csn
+    batches: int
+    rows: int
+    problem: str | None = None
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered(Result):
+    subscribers: tuple[SubscriberDelivered, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentLine(Result):
+    """An experiment of the lab, and where it is from."""
+
+    name: str
+    title: str
+    paper: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentList(Result):
+    experiments: tuple[ExperimentLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedVersion(Result):
+    """``reflects``: the units of each source, or the csn, whose view it is; None if there is none."""
+
+    version: int
+    rows: str
+    reflects: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryJudged(Result):
+    """How consistent a view was. ``so_far``: it has not come to rest. ``undecided``: there were too many states to try,
+    so it may be better. ``breaks`` is the lowest level that it does not reach, ``reason`` why, with the rows that the
+    state nearest to the version has more and less."""
+
+    name: str
+    level: str
+    so_far: bool
+    undecided: bool
+    versions: tuple[JudgedVersion, ...]
+    breaks: str | None = None
+    reason: str | None = None
+    missing: str | None = None
+    surplus: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRun(Result):
+    """What happened, line by line; ``judged`` where a view was published."""
+
+    name: str
+    title: str
+    paper: str
+    lines: tuple[str, ...]
+    judged: HistoryJudged | None
+
+
+@dataclass(frozen=True, slots=True)
+class FilesWritten(Result):
+    folder: str
+    files: tuple[str, ...]

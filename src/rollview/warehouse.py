@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from rollview import capture, publish, query, relations, results, sql, subscribers
 from rollview import schedule as scheduling
-from rollview.algebra.definition import declare
 from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
 from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.errors import AlreadyExists, NotFound, RollviewError
 from rollview.publish.workplace import Workplace
+from rollview.relations.policies import Policies
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,9 +49,11 @@ class Warehouse:
         spark: SparkSession | None,
         conf: Mapping[str, str],
         order: Order | None = None,
+        policies: Policies | None = None,
     ) -> None:
         self.root = root
-        self._place = Workplace(root / DATA_FOLDER, catalog, spark, conf, order or Order())
+        given = (spark, conf, order or Order(), policies or Policies())
+        self._place = Workplace(root / DATA_FOLDER, catalog, *given, lambda place: scheduling.ViewsInCommits(place))
 
     @classmethod
     def create(cls, root: str | os.PathLike[str], catalog_url: str | None = None) -> Warehouse:
@@ -78,11 +80,13 @@ class Warehouse:
         spark: SparkSession | None = None,
         conf: Mapping[str, str] | None = None,
         order: Order | None = None,
+        policies: Policies | None = None,
     ) -> Warehouse:
         """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``.
-        ``order``: that of commits of several sources, by arrival if it says nothing else."""
+        ``order``: that of commits of several sources, by arrival if it says nothing else. ``policies``: of views that
+        name none themselves; ``dpda`` if it says nothing else."""
         place = _existing(root)
-        warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order)
+        warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order, policies)
         try:
             warehouse._place.check()
         except BaseException:
@@ -158,7 +162,11 @@ class Warehouse:
 
     def create_view(self, text: str) -> results.ViewCreated:
         """``CREATE [OR REPLACE] MATERIALIZED VIEW …``."""
-        return sql.create_view(self._place, declare(text))
+        return sql.create_view(self._place, text)
+
+    def set_view(self, name: str, properties: Mapping[str, str]) -> results.ViewSet:
+        """``ALTER MATERIALIZED VIEW … SET TBLPROPERTIES``: nothing is rebuilt. An empty value removes a property."""
+        return sql.set_view(self._place, name, properties)
 
     def drop_view(self, name: str) -> None:
         """``DROP MATERIALIZED VIEW``: refused while another view reads it."""
@@ -199,13 +207,15 @@ class Warehouse:
         detail: str | Mapping[str, str] | None = None,
         prune_before: Point | None = None,
         compress_before: Point | None = None,
+        overtake: Sequence[str] = (),
         grace: timedelta = timedelta(hours=1),
         on_progress: OnProgress | None = None,
     ) -> results.Maintained:
         """Do what saves space, or only say so. Without a setting or a csn, every csn stays in reach.
 
         ``retention`` and ``detail``: how long changes are kept, and kept commit by commit (``30 days``, ``1000
-        commits``). ``grace``: how long a file that is out of use may still be read by somebody.
+        commits``). ``overtake``: subscribers that hold nothing back this time, and may be out of reach after it.
+        ``grace``: how long a file that is out of use may still be read by somebody.
         """
         return scheduling.maintain_relations(
             self._place,
@@ -215,6 +225,7 @@ class Warehouse:
             detail=detail,
             prune_before=prune_before,
             compress_before=compress_before,
+            overtake=overtake,
             grace=grace,
             on_progress=on_progress,
         )
@@ -259,14 +270,21 @@ class Warehouse:
         return capture.decide(self._place, global_id, choice)
 
     def run(
-        self, interval: float, stop: threading.Event, rounds: int | None = None, schedule: Words = None
-    ) -> Iterator[results.Captured | results.Refreshed | RollviewError]:
-        """Capture and refresh as each source and view asks until ``stop`` is set; what was done, and what went wrong.
+        self,
+        interval: float,
+        stop: threading.Event,
+        rounds: int | None = None,
+        schedule: Words = None,
+        propagate: Words = None,
+    ) -> Iterator[results.Captured | results.Refreshed | results.Delivered | RollviewError]:
+        """Capture, refresh and deliver as each source and view asks until ``stop`` is set; what was done, and what went
+        wrong.
 
-        ``schedule``: their cadences in words, for one or by name; ``interval``: seconds, for those that have none.
+        ``schedule``: their cadences in words, for one or by name; ``propagate``: those of views that are propagated by
+        themselves as well; ``interval``: seconds, for those that have none.
         ``rounds``: everything so many times, whatever its cadence.
         """
-        return scheduling.run_until(self._place, interval, stop, rounds, schedule)
+        return scheduling.run_until(self._place, interval, stop, rounds, schedule, propagate)
 
     def resnapshot(
         self, name: str, *, widen: bool = False, settings: SourceSettings | None = None
@@ -287,9 +305,11 @@ class Warehouse:
         """Hand out the changes of a view, and keep them until they are acknowledged.
 
         ``from_``: ``start`` is all rows at the oldest csn in reach, then changes; a csn, changes after it; ``now``,
-        later changes.
+        later changes. ``to``: a folder, or the URL of a server, with a secret as ``env:NAME`` or ``file:PATH``; without
+        it the subscriber pulls.
         """
-        return subscribers.add(self._place, name, view, from_, to)
+        sink = None if to is None else subscribers.anchored(to, Path.cwd())
+        return subscribers.add(self._place, name, view, from_, sink)
 
     def subscribers(self, name: str | None = None) -> tuple[results.SubscriberStatus, ...]:
         """Where each subscriber stands, or the named one."""
@@ -317,6 +337,10 @@ class Warehouse:
         """
         return subscribers.acknowledge(self._place, name, csn, full=full)
 
+    def deliver(self, names: Sequence[str] = ()) -> results.Delivered:
+        """Bring changes to the subscribers that have an address; one that fails stops no other."""
+        return subscribers.deliver(self._place, names)
+
     def resync_subscriber(self, name: str) -> results.SubscriberStatus:
         """Begin anew: all rows of the view at one csn come next, then changes."""
         return subscribers.resync(self._place, name)
@@ -343,9 +367,19 @@ class Warehouse:
         """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach."""
         return query.verify_view(self._place, name, at)
 
+    def check_history(
+        self,
+        name: str,
+        after: Point | None = None,
+        through: Point | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> results.HistoryJudged:
+        """Compare a view with its definition at every csn that changed either, and judge how consistent it was."""
+        return query.check_history(self._place, name, after, through, tell)
+
     def status(self) -> results.Status:
         """Where every table, view and source stands."""
-        return query.warehouse_status(self.catalog, self._place.data)
+        return query.warehouse_status(self.catalog, self._place.policies)
 
     def valid_time(self, name: str) -> results.ValidTime:
         """For how long the rows that are published are what the table or view is, told by commit times."""

@@ -17,8 +17,8 @@ from tests.servers.spark import cluster, connect_server
 ROOT = Path(__file__).parents[2]
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-with_servers = pytest.mark.skipif(
-    os.environ.get("ROLLVIEW_ANYWHERE") != "1", reason="NOT RUN: it starts servers; 'make anywhere' runs it"
+in_full = pytest.mark.skipif(
+    os.environ.get("ROLLVIEW_ANYWHERE") != "1", reason="NOT RUN: it tells the story once more; 'make anywhere' runs it"
 )
 
 
@@ -41,6 +41,7 @@ def tell(kind: str, folder: Path, server: Sequence[str] = ()) -> None:
     assert told.returncode == 0, told.stdout[-3000:] + told.stderr[-6000:]
 
 
+@in_full
 def test_a_session_of_our_own(tmp_path: Path) -> None:
     configured(tmp_path, master="local[2]")
     tell("configured", tmp_path)
@@ -61,7 +62,7 @@ def test_spark_connect_by_its_address_and_by_a_session_of_the_users(tmp_path: Pa
     check_with_others(tmp_path / "w")
 
 
-@with_servers
+@in_full
 def test_a_cluster_of_a_master_and_two_workers(tmp_path: Path) -> None:
     with cluster(tmp_path) as address:
         small = {"spark__executor__memory": "512m", "spark__driver__host": "127.0.0.1"}

@@ -324,6 +324,12 @@ class Crew:
     def due_views(self) -> tuple[str, ...]:
         return ("v",)
 
+    def due_subscribers(self) -> tuple[str, ...]:
+        return ()
+
+    def deliver(self, name: str) -> Any:
+        raise AssertionError(name)
+
     def capture(self, names: Group) -> Captured:
         if names == ("bad",):
             raise RecursionError("token=hunter2")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rollview.core.states import SourceState
 from tests.docs.pages import ROOT, all_pages, prose, read_blocks
 
 PAGES = pytest.mark.parametrize("page", all_pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -43,7 +44,7 @@ def test_words_are_ours(page: Path) -> None:
 
 
 def test_papers_are_cited_by_author_and_title() -> None:
-    cites = re.compile(r"\bseed 00\d|\(00[0-4] |\b00[0-4] (?:§|Eq|Def|Fig|Theorem)")
+    cites = re.compile(r"\b[Ss]eed 00\d|\(00[0-4] |\b00[0-4] (?:§|/|\[|Eq|Def|Fig|Theorem)")
     texts = [path for folder in ("src", "docs") for path in (ROOT / folder).rglob("*.[pm][yd]")]
     assert not [path for path in texts if cites.search(path.read_text(encoding="utf-8"))]
 
@@ -74,3 +75,9 @@ def _leads(page: Path, link: str) -> bool:
 def _anchor(heading: str) -> str:
     """As GitHub spells it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_states_of_a_source_are_all_explained() -> None:
+    page = (ROOT / "docs" / "internals" / "capture.md").read_text(encoding="utf-8")
+    table = page.partition("## States")[2].partition("\nA file of the warehouse")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(SourceState)

@@ -17,52 +17,17 @@ SELECT INPUT_FILE_NAME() AS file FROM r
 refused: not_deterministic
 A view cannot use input_file_name: its value depends on where a row is stored or processed. (line 1, column 8)
 ===
-# the order of arrival
-SELECT g, FIRST(x) AS f FROM r GROUP BY g
----
-refused: not_deterministic
-A view cannot use first: its value depends on the order in which rows arrive. (line 1, column 11)
-hint: Write min(x).
-===
-# a list in the order of arrival
-SELECT g, COLLECT_LIST(x) AS xs FROM r GROUP BY g
----
-refused: not_deterministic
-A view cannot use collect_list: its value depends on the order in which rows arrive. (line 1, column 11)
-hint: Write sort_array(collect_list(x)).
-===
 # a function that Spark does not have
 SELECT MY_UDF(x) AS y FROM r
 ---
 refused: unsupported
 A view cannot use my_udf: it is not one of Spark's own functions, so nothing is known of its value. (line 1, column 8)
 ===
-# some rows
-SELECT k FROM r LIMIT 3
----
-refused: not_deterministic
-A view cannot use LIMIT: without a total order, which rows it takes is chance. (line 1, column 23)
-hint: Order by every column of the result.
-===
 # a sample
 SELECT k FROM r TABLESAMPLE (10 PERCENT)
 ---
 refused: not_deterministic
 A view cannot use TABLESAMPLE: which rows it takes is random. (line 1, column 30)
-===
-# numbered rows
-SELECT ROW_NUMBER() OVER (ORDER BY k) AS n FROM r
----
-refused: not_deterministic
-A view cannot use row_number: its value depends on the order in which rows arrive. (line 1, column 8)
-hint: Write rank(): where the order leaves no ties, both are the same.
-===
-# a frame of rows
-SELECT SUM(x) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM r
----
-refused: not_deterministic
-A view cannot use a window frame of ROWS: its value depends on the order in which rows arrive. (line 1, column 8)
-hint: Write RANGE.
 ===
 # a script
 SELECT TRANSFORM(k) USING 'cat' AS b FROM r

@@ -137,3 +137,26 @@ SELECT ARRAYS_ZIP(w, w) AS z FROM r
 mode: whole
 columns: z
 operator: query | whole | arrays_zip (line 1): it names its fields after the columns it is given
+===
+# some rows
+SELECT k FROM r LIMIT 3
+---
+mode: whole
+columns: k
+operator: query | whole | LIMIT (line 1): top-k has no incremental rule yet
+operator: LIMIT (line 1) | settled | where its order leaves a choice, rows are taken by `k`
+===
+# numbered rows
+SELECT ROW_NUMBER() OVER (ORDER BY k) AS n FROM r
+---
+mode: whole
+columns: n
+operator: query | whole | window function (line 1): window functions have no incremental rule yet
+===
+# a frame of rows
+SELECT SUM(x) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM r
+---
+mode: whole
+columns: s
+operator: query | whole | window function (line 1): window functions have no incremental rule yet
+operator: a window frame of ROWS (line 1) | settled | where its order leaves a choice, rows are taken by `r`.`x`

@@ -194,9 +194,11 @@ def test_the_first_committer_wins(
     assert held == expected
     assert warehouse.snapshot().moment.csn == csn + len(committed)
     assert warehouse.catalog.steps(status="running") == ()
-    warehouse.refresh()
-    for name, found in definitions(expected).items():
-        assert_same(extent(warehouse, name), found, name)
+    # A wrong row of a view stays in it until it is looked at.
+    if number % times(3, full=1) == 0 or number == len(CASES) - 1:
+        warehouse.refresh()
+        for name, found in definitions(expected).items():
+            assert_same(extent(warehouse, name), found, name)
     if number % times(12, full=1) == 0:
         assert_verified(warehouse)
 

@@ -5,26 +5,30 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 
 import pytest
-
-import rollview
-
-SOURCE = Path(rollview.__file__).parent
+from tests.shape import SOURCE, modules
 
 WRITERS_OF_LAYOUTS = ("set_layout", "activate_layouts")
 
 
 def _calls(method: str, arguments: int = 0) -> Iterator[tuple[str, str]]:
     """The room and the file of every ``something.method(...)`` with at least so many arguments."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        where = path.relative_to(SOURCE).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or len(node.args) < arguments:
-                continue
-            if isinstance(node.func, ast.Attribute) and node.func.attr == method:
-                yield where.partition("/")[0], where
+    for called, given, where in _all_calls():
+        if called == method and given >= arguments:
+            yield where.partition("/")[0], where
+
+
+@cache
+def _all_calls() -> list[tuple[str, int, str]]:
+    """The method, how many arguments it is given, and the file."""
+    return [
+        (node.func.attr, len(node.args), module.path.relative_to(SOURCE).as_posix())
+        for module in modules(SOURCE).values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    ]
 
 
 @pytest.mark.parametrize("method", WRITERS_OF_LAYOUTS)

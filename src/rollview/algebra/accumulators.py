@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from rollview.algebra.combining import average
 from rollview.algebra.expressions import (
     all_of,
     any_of,
@@ -34,9 +35,6 @@ from rollview.core.names import COUNT
 ROWS = "_rv_rows"
 _INTEGERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _FLOATS = ("float", "double")
-_MOST_DIGITS = 15
-"""Of a decimal whose average is kept: the quotient then has nine digits more than the result. With more digits of its
-own it would have less, and a group of a million rows could be rounded twice."""
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _HUGE = "1e18"
 
@@ -127,15 +125,10 @@ def _sum(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: 
 
 def _average(value: exp.Expr, present: exp.Column, type_: str, result: str, ledger: AccumulatorSet) -> exp.Expr:
     total = _total(value, type_, ledger)
-    decimal = _DECIMAL.fullmatch(type_)
-    if decimal is None:
-        quotient = exp.Div(this=cast(total, "double"), expression=cast(present, "double"))
-        return case((_positive(present), cast(quotient, result)))
-    precision, scale = int(decimal.group(1)), int(decimal.group(2))
-    if precision > _MOST_DIGITS:
+    quotient = average(total, present, type_, result)
+    if quotient is None:
         raise NotLinear(f"AVG of {type_} needs more digits than an exact sum leaves")
-    narrowed = cast(total, f"decimal({precision + 10},{scale})")
-    return case((_positive(present), cast(exp.Div(this=narrowed, expression=cast(present, "decimal(20,0)")), result)))
+    return case((_positive(present), quotient))
 
 
 def _moments(value: exp.Expr, present: exp.Column, type_: str, ledger: AccumulatorSet) -> exp.Expr:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,7 +15,7 @@ from rollview.algebra.words import in_place
 from rollview.core.names import fault_in_name
 from rollview.errors import InvalidName, SqlError, Unsupported
 
-PROPERTIES = ("refresh_mode", "schedule", "group", "retention", "detail")
+PROPERTIES = ("refresh_mode", "schedule", "propagate", "group", "retention", "detail", "ties", "policy")
 _OURS = "rollview."
 _OPTIONS = (exp.MaterializedProperty, exp.SchemaCommentProperty, exp.Property)
 
@@ -66,6 +66,36 @@ def checked_name(name: str, what: str) -> str:
     return name
 
 
+@dataclass(frozen=True, slots=True)
+class AlteredView:
+    """``ALTER MATERIALIZED VIEW name SET TBLPROPERTIES (…)``."""
+
+    name: str
+    properties: Mapping[str, str]
+
+
+def is_view_change(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Alter) and tree.args.get("kind") == "MATERIALIZED VIEW"
+
+
+def altered(tree: exp.Expr) -> AlteredView:
+    name, actions = relation_name(tree.this, "view"), tree.args.get("actions") or []
+    given = [item for action in actions if isinstance(action, exp.AlterSet) for item in _set_by(action)]
+    if len(actions) != 1 or not given or tree.args.get("exists"):
+        raise Unsupported(
+            f"ALTER MATERIALIZED VIEW '{name}': only SET TBLPROPERTIES is supported.",
+            hint="To change its query, write CREATE OR REPLACE MATERIALIZED VIEW.",
+        )
+    return AlteredView(name, {item.this.name: item.args["value"].name for item in given})
+
+
+def _set_by(action: exp.AlterSet) -> list[exp.Property]:
+    properties = [item for item in action.expressions if isinstance(item, exp.Properties)]
+    if len(properties) < len(action.expressions):
+        return []
+    return [item for listed in properties for item in listed.expressions if type(item) is exp.Property]
+
+
 def _name_and_columns(tree: exp.Expr) -> tuple[str, tuple[str, ...]]:
     target = tree.this
     name = relation_name(target, "view")
@@ -93,7 +123,12 @@ def _check_options(tree: exp.Expr, name: str) -> None:
                 f"CREATE MATERIALIZED VIEW '{name}': the option '{render(item)}' is not supported.",
                 hint="rollview decides how a view is stored.",
             )
-    for key in _properties(tree):
+    refuse_unknown(name, _properties(tree))
+
+
+def refuse_unknown(name: str, properties: Iterable[str]) -> None:
+    """Refuse a property that looks like ours and is not."""
+    for key in properties:
         if key.startswith(_OURS) and key.removeprefix(_OURS) not in PROPERTIES:
             known = ", ".join(f"'{_OURS}{own}'" for own in PROPERTIES)
             raise Unsupported(f"View '{name}': there is no property '{key}'.", hint=f"There are {known}.")

@@ -17,7 +17,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from rollview.algebra.levels import Plus, UnsignedShift, parenthesised
-from rollview.algebra.words import remember
+from rollview.algebra.words import remember, set_span
 
 _UNDERSTOOD = {
     "ARRAY": exp.Array,
@@ -199,6 +199,14 @@ class VerbatimSpark(Spark):
                 this = self.expression(exp.EQ(this=this, expression=self._parse_disjunction()))
             return this
 
+        def _parse_alter(self) -> exp.Alter | exp.Command:
+            """``ALTER MATERIALIZED VIEW`` has the form of ``ALTER VIEW``."""
+            materialized = self._match_text_seq("MATERIALIZED")
+            altered = super()._parse_alter()
+            if materialized and isinstance(altered, exp.Alter):
+                altered.set("kind", f"MATERIALIZED {altered.args['kind']}")
+            return altered
+
         def _parse_statement(self) -> exp.Expr | None:
             return self._written(super()._parse_statement)
 
@@ -215,6 +223,54 @@ class VerbatimSpark(Spark):
             if parsed is not None and first and self._prev:
                 remember(parsed, self.sql, first.start, self._prev.end + 1)
             return parsed
+
+        def _parse_order(self, this: exp.Expr | None = None, skip_order_token: bool = False) -> exp.Expr | None:
+            first = self._curr
+            found = super()._parse_order(this, skip_order_token)
+            if isinstance(found, exp.Order) and first and self._prev:
+                set_span(found, first.start, self._prev.end + 1)
+            return found
+
+        def _parse_partition_and_order(self) -> tuple[list[exp.Expr], exp.Expr | None]:
+            first = self._curr
+            partition, order = super()._parse_partition_and_order()
+            if order is not None and first and self._prev:
+                set_span(order, first.start, self._prev.end + 1)
+            return partition, order
+
+        def _parse_limit(self, this: exp.Expr | None = None, *arguments: Any, **options: Any) -> exp.Expr | None:
+            return self._limited(super()._parse_limit, this, *arguments, **options)
+
+        def _parse_offset(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            return self._limited(super()._parse_offset, this)
+
+        def _limited(self, parse: Callable[..., exp.Expr | None], *arguments: Any, **options: Any) -> exp.Expr | None:
+            first = self._curr
+            found = parse(*arguments, **options)
+            if isinstance(found, exp.Limit | exp.Offset | exp.Fetch) and first and self._prev:
+                set_span(found, first.start, self._prev.end + 1)
+            return found
+
+        def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+            """A call, and what may follow it: WITHIN GROUP, FILTER, OVER."""
+            first, behind = self._begin_of_call(), self._prev.end + 1 if self._prev else 0
+            found = super()._parse_window(this, alias)
+            if this is not None and first is not None:
+                set_span(this, first, behind)
+                if found is not None and found is not this:
+                    set_span(found, first, self._prev.end + 1)
+            return found
+
+        def _begin_of_call(self) -> int | None:
+            """Where the call that ends here begins."""
+            depth, index = 0, self._index - 1
+            while index > 0:
+                kind = self._tokens[index].token_type
+                depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
+                if depth == 0:
+                    return int(self._tokens[index - 1 if kind == TokenType.L_PAREN else index].start)
+                index -= 1
+            return None
 
         def _parse_function_call(self, *arguments: Any, **options: Any) -> exp.Expr | None:
             return self._placed(super()._parse_function_call, *arguments, **options)

@@ -10,6 +10,7 @@ from rollview.core import names
 
 AT = f"{names.RESERVED_PREFIX}at"
 UNTIL = f"{names.RESERVED_PREFIX}until"
+_SIGN = f"{names.RESERVED_PREFIX}sign"
 
 
 def identifier(name: str) -> exp.Identifier:
@@ -105,26 +106,43 @@ def each(*values: exp.Expr) -> exp.Expr:
     return call("explode", exp.Array(expressions=[value.copy() for value in values]))
 
 
-def come_and_go(rows: str, columns: Iterable[str], at: str, until: str) -> exp.Select:
-    """As a timed delta: each row comes at the csn ``at`` and goes at ``until``, except at csn 0 and at none."""
+def come_and_go(rows: str, columns: Iterable[str], at: str, until: str, *, sign: exp.Expr | None = None) -> exp.Select:
+    """As a timed delta: each row comes at the csn ``at`` and goes at ``until``, except at csn 0 and at none.
+
+    ``sign``: 1, or -1 of a row that is taken away from another meanwhile.
+    """
     kept = [column(None, name) for name in columns]
-    twice = select(*kept, column(None, at), column(None, until), named(each(big(1), big(-1)), names.COUNT))
+    carried = [] if sign is None else [named(sign, _SIGN)]
+    twice = select(*kept, *carried, column(None, at), column(None, until), named(each(big(1), big(-1)), names.COUNT))
     twice = twice.from_(table(rows))
     comes = exp.GT(this=column(None, names.COUNT), expression=number(0))
     csn = case((comes, column(None, at)), otherwise=column(None, until))
-    timed = select(*kept, column(None, names.COUNT), named(csn, names.CSN)).from_(twice.subquery("t"))
+    count: exp.Expr = column(None, names.COUNT)
+    if sign is not None:
+        count = named(exp.Mul(this=count, expression=column(None, _SIGN)), names.COUNT)
+    timed = select(*kept, count, named(csn, names.CSN)).from_(twice.subquery("t"))
     return timed.where(exp.GT(this=csn.copy(), expression=number(0)), copy=False)
 
 
-def over(function: exp.Expr, partition: Iterable[exp.Expr], order: exp.Expr, *, running: bool = False) -> exp.Window:
-    """A window function; ``running``: over the rows up to this one."""
+def over(
+    function: exp.Expr,
+    partition: Iterable[exp.Expr],
+    order: exp.Expr,
+    *,
+    running: bool = False,
+    before: bool = False,
+) -> exp.Window:
+    """A window function; ``running``: over the rows up to this one; ``before``: over those before this one."""
     window = exp.Window(
         this=function,
         partition_by=[part.copy() for part in partition],
         order=exp.Order(expressions=[exp.Ordered(this=order.copy(), nulls_first=True)]),
     )
-    if running:
+    if running or before:
         spec = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+        if before:
+            spec.set("end", number(1))
+            spec.set("end_side", "PRECEDING")
         window.set("spec", spec)
     return window
 

@@ -17,7 +17,7 @@ from rollview.errors import NotDeterministic, Unsupported
 _CLOCK = "its value is the time at which it runs"
 _CHANCE = "its value is random"
 _PLACE = "its value depends on where a row is stored or processed"
-_ORDER = "its value depends on the order in which rows arrive"
+ARRIVAL = "its value depends on the order in which rows arrive"
 _SESSION = "its value depends on who runs it"
 _OUTSIDE = "it runs code or reads state that rollview cannot see"
 
@@ -30,32 +30,35 @@ _REFUSED: dict[str, str] = {
         ["input_file_name", "input_file_block_start", "input_file_block_length", "monotonically_increasing_id"], _PLACE
     ),
     "spark_partition_id": _PLACE,
-    **dict.fromkeys(
-        ["first", "first_value", "last", "last_value", "any_value", "collect_list", "collect_set", "array_agg"], _ORDER
-    ),
-    **dict.fromkeys(
-        ["listagg", "string_agg", "max_by", "min_by", "mode", "nth_value", "collect_union", "approx_top_k"], _ORDER
-    ),
-    **dict.fromkeys(["row_number", "ntile", "lag", "lead", "histogram_numeric", "counter_diff"], _ORDER),
+    **dict.fromkeys(["collect_union", "approx_top_k", "histogram_numeric", "counter_diff"], ARRIVAL),
     **dict.fromkeys(
         [f"kll_{what}_agg_{of}" for what in ("sketch", "merge") for of in ("bigint", "double", "float")], _CHANCE
     ),
-    **dict.fromkeys(["hll_sketch_agg", "hll_union_agg", "theta_sketch_agg", "theta_union_agg"], _ORDER),
-    **dict.fromkeys(["theta_intersection_agg", "approx_top_k_accumulate", "approx_top_k_combine"], _ORDER),
+    **dict.fromkeys(["hll_sketch_agg", "hll_union_agg", "theta_sketch_agg", "theta_union_agg"], ARRIVAL),
+    **dict.fromkeys(["theta_intersection_agg", "approx_top_k_accumulate", "approx_top_k_combine"], ARRIVAL),
     **dict.fromkeys(
         [f"tuple_{what}_agg_{of}" for what in ("sketch", "union", "intersection") for of in ("double", "integer")],
-        _ORDER,
+        ARRIVAL,
     ),
     "aes_encrypt": _CHANCE,
-    **dict.fromkeys(["approx_percentile", "percentile_approx", "schema_of_variant_agg"], _ORDER),
+    **dict.fromkeys(["approx_percentile", "percentile_approx", "schema_of_variant_agg"], ARRIVAL),
     **dict.fromkeys(["current_user", "user", "session_user", "current_catalog", "current_database"], _SESSION),
     **dict.fromkeys(["current_schema", "current_path", "current_timezone", "version"], _SESSION),
     **dict.fromkeys(["java_method", "reflect", "try_reflect", "python_worker_logs", "raise_error"], _OUTSIDE),
 }
 
+SETTLED = frozenset(
+    """
+    any_value array_agg collect_list collect_set first first_value lag last last_value lead listagg max_by min_by mode
+    nth_value ntile row_number string_agg
+    """.split()  # noqa: SIM905 - a list to read
+)
+"""Functions whose value depends on the order in which rows arrive, unless the order of columns decides it."""
+
 _AGGREGATES = frozenset(
     """
-    any array_agg collect_list collect_set
+    any any_value array_agg collect_list collect_set first first_value last last_value listagg max_by min_by mode
+    string_agg
     approx_count_distinct approx_top_k_accumulate approx_top_k_combine avg bit_and bit_or bit_xor
     bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or corr count count_if count_min_sketch
     covar_pop covar_samp every grouping grouping_id hll_sketch_agg hll_union_agg kll_merge_agg_bigint
@@ -77,7 +80,7 @@ _GENERATORS = frozenset(
 _TIME_WINDOWS = ("window", "session_window", "window_time")
 _SORTED = ("sort_array", "array_sort")
 _ORDERED_BY_CONTENT = ("collect_list", "collect_set", "array_agg")
-_INSTEAD = {
+INSTEAD = {
     **dict.fromkeys(_ORDERED_BY_CONTENT, "Write sort_array(collect_list(x))."),
     **dict.fromkeys(("listagg", "string_agg"), "Write array_join(sort_array(collect_list(x)), ',')."),
     **dict.fromkeys(("first", "first_value", "any_value"), "Write min(x)."),
@@ -130,37 +133,34 @@ def check_determined(query: exp.Expr) -> None:
         if name is not None:
             _check_call(node, name)
         elif isinstance(node, exp.TableSample):
-            raise _refusal(NotDeterministic, node, "TABLESAMPLE", "which rows it takes is random")
+            raise refusal(NotDeterministic, node, "TABLESAMPLE", "which rows it takes is random")
         elif isinstance(node, exp.QueryTransform):
-            raise _refusal(NotDeterministic, node, "TRANSFORM … USING", _OUTSIDE)
+            raise refusal(NotDeterministic, node, "TRANSFORM … USING", _OUTSIDE)
         elif isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
-            raise _refusal(Unsupported, node, f"the parameter {node.sql('spark')}", "nothing gives it a value")
-        elif isinstance(node, exp.WindowSpec):
-            _check_frame(node)
+            raise refusal(Unsupported, node, f"the parameter {node.sql('spark')}", "nothing gives it a value")
         if name == "collate":
             _check_collation(node)
-    for limited in query.find_all(exp.Limit, exp.Offset, exp.Fetch):
-        _check_limit(limited)
 
 
 def _check_call(node: exp.Expr, name: str) -> None:
     reason = _REFUSED.get(name)
     if name == "unix_timestamp" and not list(node.iter_expressions()):
         reason = _CLOCK
-    if reason is not None and not (name in _ORDERED_BY_CONTENT and _is_sorted(node)):
-        raise _refusal(NotDeterministic, node, name, reason, _INSTEAD.get(name))
+    if reason is not None:
+        raise refusal(NotDeterministic, node, name, reason, INSTEAD.get(name))
     if isinstance(node, exp.Anonymous) and name not in builtin():
-        raise _refusal(
+        raise refusal(
             Unsupported, node, name, "it is not one of Spark's own functions, so nothing is known of its value"
         )
 
 
-def _is_sorted(node: exp.Expr) -> bool:
-    """Put in an order of its own; an order that a lambda gives may leave ties."""
+def is_sorted(node: exp.Expr) -> bool:
+    """A list that is put in an order of its own; an order that a lambda gives may leave ties."""
     above = node.parent
     while isinstance(above, exp.Filter | exp.Paren):
         above = above.parent
-    assert above is not None
+    if above is None or function_name(node) not in _ORDERED_BY_CONTENT:
+        return False
     return function_name(above) in _SORTED and above.find(exp.Lambda) is None
 
 
@@ -168,37 +168,10 @@ def _check_collation(node: exp.Expr) -> None:
     """Strings that a collation takes for equal are still different strings: which one a group shows is chance."""
     if not isinstance(node.find_ancestor(exp.Predicate, exp.Query), exp.Predicate):
         hint = "Compare with COLLATE, and show lower(x)."
-        raise _refusal(NotDeterministic, node, "COLLATE in its result", _ORDER, hint)
+        raise refusal(NotDeterministic, node, "COLLATE in its result", ARRIVAL, hint)
 
 
-def _check_frame(frame: exp.WindowSpec) -> None:
-    """Rows that are equal in the window's order stand in no order among themselves."""
-    unbounded = frame.args.get("start") == "UNBOUNDED" and frame.args.get("end") == "UNBOUNDED"
-    if frame.args.get("kind") == "ROWS" and not unbounded:
-        assert frame.parent is not None
-        raise _refusal(NotDeterministic, frame.parent, "a window frame of ROWS", _ORDER, "Write RANGE.")
-
-
-def _check_limit(limited: exp.Expr) -> None:
-    query = limited.parent
-    assert query is not None
-    order = query.args.get("order")
-    ordered = {item.this.sql("spark") for item in order.expressions} if order is not None else set()
-    outputs = query.selects if isinstance(query, exp.Query) else []
-    if not all(_is_ordered(output, ordered) for output in outputs):
-        hint = "Order by every column of the result."
-        raise _refusal(NotDeterministic, limited, "LIMIT", "without a total order, which rows it takes is chance", hint)
-
-
-def _is_ordered(output: exp.Expr, ordered: set[str]) -> bool:
-    spellings = {
-        output.unalias().sql("spark"),
-        exp.column(exp.to_identifier(output.alias_or_name, quoted=True)).sql("spark"),
-    }
-    return bool(spellings & ordered)
-
-
-def _refusal(
+def refusal(
     kind: type[NotDeterministic] | type[Unsupported],
     node: exp.Expr,
     name: str,

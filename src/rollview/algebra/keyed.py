@@ -1,7 +1,7 @@
 """The general mechanism for operators that are not linear: recompute for the affected keys, at each csn that touched
 them.
 
-Law (ARCHITECTURE, idea 4): let f be an operator that never mixes rows of different keys. For a key k touched at
+Law: let f be an operator that never mixes rows of different keys. For a key k touched at
 csns c1 < c2 < … of (a, b], with f_k(t) its result for k on the inputs at t:
 
     Δf = Σ_k Σ_i  [ f_k(ci) at ci ]  −  [ f_k(c(i-1)) at ci ],     c0 = a
@@ -94,6 +94,36 @@ def _at_moments(script: Script, side: Operator, keys: Keys, moments: str) -> str
     if script.small:
         broadcast(query, "m")
     return script.add("at_moments", _copies(query, [column(None, name) for name in side.columns], (AT, UNTIL)))
+
+
+def timed_of_touched(script: Script, side: Operator, inputs: Sequence[tuple[Operator, Keys]], keys: Keys) -> exp.Query:
+    """As ``script.timed``; of the old rows at least those whose key was touched by one of the inputs, and all where they
+    are few."""
+    if not keys or script.reads_few(side):
+        return select(*[column(None, name) for name in (*side.columns, COUNT, CSN)]).from_(table(script.timed(side)))
+    columns = [column("s", name) for name in side.columns]
+    matches = [same_value(column("s", name), column("m", key_name(i))) for i, name in enumerate(keys)]
+    state = select(*columns, column("s", COUNT), named(big(0), CSN)).from_(table(script.old(side), "s"))
+    state = state.join(table(touched(script, inputs), "m"), on=all_of(matches), join_type="LEFT SEMI", copy=False)
+    if script.small:
+        broadcast(state, "m")
+    if not script.changed(side):
+        return state
+    names = [column(None, name) for name in (*side.columns, COUNT, CSN)]
+    return bag_union([state, select(*names).from_(table(script.delta(side)))])
+
+
+def touched(script: Script, inputs: Sequence[tuple[Operator, Keys]]) -> str:
+    """The keys that changed, each once for each input that changed it."""
+    sides = [
+        select(*[named(column(None, name), key_name(i)) for i, name in enumerate(keys)])
+        .distinct()
+        .from_(table(script.delta(side)))
+        for side, keys in inputs
+        if script.changed(side)
+    ]
+    which = frozenset((side, tuple(keys)) for side, keys in inputs)
+    return script.once(("touched", which), "touched", lambda: bag_union(sides))
 
 
 def _copies(netted: exp.Select, columns: Sequence[exp.Column], extra: Sequence[str] = ()) -> exp.Select:

@@ -1,4 +1,4 @@
-"""What a query can ever need of the relations it reads. (Seed 002, 5.1.)
+"""What a query can ever need of the relations it reads. (Chen et al., *Multiversion Based View Maintenance*, 5.1.)
 
 Law: a column that the query does not name, and a row that is thrown away wherever the relation is read, change nothing
 in its answer. A row is thrown away where a conjunct over that relation alone is not fulfilled, and the relation stands

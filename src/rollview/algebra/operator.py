@@ -69,7 +69,7 @@ class Operator(Protocol):
         """What the values of a column may be; when in doubt, floating."""
 
     def type_of(self, name: str) -> str | None:
-        """The stored type of a column that comes up as it was stored; None of all others."""
+        """The type of a column, as far as stored types and plain expressions tell; else None."""
 
     def origin(self, column: exp.Column) -> exp.Expr:
         """What a column of its own stands for in the author's words, for ``explain``."""

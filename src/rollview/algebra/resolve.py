@@ -21,6 +21,7 @@ from rollview.core.schema import Constraints, Schema
 from rollview.errors import NotFound, SqlError, Unsupported
 
 ROWS_SUFFIX = "@rows"
+_WAS = "rollview_was"
 _PLAINLY = "Write SELECT … FROM table."
 
 
@@ -31,6 +32,8 @@ class Known:
     name: str
     schema: Schema
     constraints: Constraints = Constraints()
+    told_apart_by: tuple[tuple[str, ...], ...] = ()
+    """Columns in which no two rows are equal, where a view's definition says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +247,22 @@ def _rename(query: exp.Query, outputs: tuple[str, ...]) -> exp.Query:
     while isinstance(first, exp.SetOperation | exp.Subquery):
         first = first.this
     if isinstance(first, exp.Select):
-        items = [named(item.unalias().copy(), name) for item, name in zip(first.selects, outputs, strict=True)]
+        items = [_renamed(item, name) for item, name in zip(first.selects, outputs, strict=True)]
         first.set("expressions", items)
     if not any(query.args.get(name) for name in ("limit", "offset", "fetch")):
         query.set("order", None)
     return query
+
+
+def _renamed(item: exp.Expr, name: str) -> exp.Alias:
+    made = named(item.unalias().copy(), name)
+    made.meta[_WAS] = item.alias_or_name
+    return made
+
+
+def name_in_text(output: exp.Expr) -> str:
+    """What the text itself calls an output, whatever the view's list of columns calls it."""
+    return str(output.meta[_WAS]) if output._meta and _WAS in output.meta else output.alias_or_name
 
 
 def rebind(query: exp.Query, reads: tuple[Known, ...], rename: Mapping[str, str]) -> exp.Query:

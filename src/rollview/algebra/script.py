@@ -11,12 +11,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from sqlglot import exp
 
 from rollview.algebra.expressions import column, gathered, identifier, select, table
 from rollview.core.names import COUNT, CSN
+
+InputForm = Literal["delta", "old", "timed", "rows"]
+"""In which form a query reads a relation: its changes over the interval, its signed state before it, both of them, its
+plain rows."""
 
 DELTA_SUFFIX = "@delta"
 OLD_SUFFIX = "@old"
@@ -25,6 +29,9 @@ AT_ONCE_ROWS = 10_000
 """Up to here, changes included, a stored relation is joined whole: planning how not to costs more than its rows."""
 ONE_TASK_ROWS = 200_000
 """Up to here a stored relation is read by one task in less time than an exchange between tasks takes."""
+
+FEW_ROWS = 10_000
+"""Up to here all rows of a relation are looked at, which saves finding out first which are concerned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ class Script:
     """The changes lie at many csns, so that keys may have been touched at many of them."""
     subqueries: dict[str, exp.Query] = field(default_factory=dict)
     notes: list[TermNote] = field(default_factory=list)
-    inputs: set[tuple[str, str]] = field(default_factory=set)
+    inputs: set[tuple[str, InputForm]] = field(default_factory=set)
     _written: dict[object, str] = field(default_factory=dict)
 
     def motion_of(self, relation: str) -> Motion:
@@ -118,7 +125,7 @@ class Script:
         """Name of the state at the interval's start, at csn 0, with the delta: as ``delta``."""
         return self.once((rel, "timed"), f"{_kind(rel)}_timed", lambda: rel.timed(self))
 
-    def input(self, relation: str, what: str) -> exp.Table:
+    def input(self, relation: str, what: InputForm) -> exp.Table:
         """A stored relation's ``delta``, ``old`` or ``timed``."""
         self.inputs.add((relation, what))
         return table(f"{relation}@{what}")
@@ -135,6 +142,10 @@ class Script:
     def reads_little(self) -> bool:
         """Whether one task may read all that was asked for so far."""
         return self.small and all(self.sizes.get(name, sys.maxsize) <= ONE_TASK_ROWS for name in self._old_inputs)
+
+    def reads_few(self, rel: ScriptNode) -> bool:
+        """Whether all rows of it are so few that to look for some of them would take longer."""
+        return self.small and all(self.sizes.get(name, sys.maxsize) <= FEW_ROWS for name in _stored_below(rel))
 
     @property
     def _old_inputs(self) -> list[str]:

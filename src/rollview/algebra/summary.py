@@ -1,6 +1,7 @@
 """A view whose top is GROUP BY with linear aggregates, or DISTINCT: kept as groups with accumulators.
 
-Law (summary delta, 000 /5 and 003 [8]): a group's accumulators at csn t are those at a plus the increments of (a, t].
+Law (summary delta, Beyer et al., *Immediate Propagate Deferred Apply*, section 5): a group's
+accumulators at csn t are those at a plus the increments of (a, t].
 The group is visible iff it has rows (a grand total always is). The view's rows are a projection and selection of the
 groups, so:
 
@@ -12,7 +13,7 @@ Only the delta of the input and the touched groups are read; never a base row fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -37,17 +38,16 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
-from rollview.algebra.operator import Operator, Output
+from rollview.algebra.operator import Input, Operator, Output
 from rollview.algebra.operators.aggregate import Aggregate
 from rollview.algebra.operators.block import Block
 from rollview.algebra.operators.distinct import Distinct
-from rollview.algebra.script import OLD_SUFFIX, Script
+from rollview.algebra.script import FEW_ROWS, OLD_SUFFIX, Script
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Schema
 
 GROUPS = f"_rv_groups{OLD_SUFFIX}"
-FEW_GROUPS = 10_000
-"""Up to here all groups are looked at, which saves finding out first which were touched."""
+FEW_GROUPS = FEW_ROWS
 SHOWN = "_rv_shown"
 """Whether a row of ``groups_ahead`` is a group that the view shows at the end of the interval."""
 _SEEN = "_rv_seen"
@@ -85,6 +85,16 @@ def find_aggregate(rel: Operator) -> tuple[Aggregate, tuple[Output, ...], tuple[
     if isinstance(rel, Block) and len(rel.sources) == 1 and isinstance(rel.sources[0].rel, Aggregate):
         return rel.sources[0].rel, rel.outputs, rel.where
     return None
+
+
+def with_types(rel: Operator, types: Mapping[str, str], results: Mapping[str, str]) -> Operator:
+    """The same, with what Spark told of the columns that the aggregate at the top reads, and of its results."""
+    if isinstance(rel, Aggregate):
+        return replace(rel, types=types, results=results)
+    if isinstance(rel, Block):
+        (source,) = rel.sources
+        return replace(rel, sources=(Input(source.alias, with_types(source.rel, types, results)),))
+    return rel
 
 
 def summarise(

@@ -15,12 +15,11 @@ from sqlglot import exp
 
 from rollview.algebra import zeroes
 from rollview.algebra.accumulators import NotLinear
-from rollview.algebra.adding import order_of_adding
 from rollview.algebra.build import Sources, build
 from rollview.algebra.clock import check_words
 from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import column, named, number, select, table
-from rollview.algebra.functions import check_determined
+from rollview.algebra.float_sums import order_dependent_sum
 from rollview.algebra.group_keys import grouped_by_maps
 from rollview.algebra.notes import notes_of
 from rollview.algebra.operator import Operator, OperatorNote, Upkeep, walk
@@ -28,8 +27,8 @@ from rollview.algebra.operators.aggregate import Aggregate
 from rollview.algebra.operators.leaf import Leaf, leaves
 from rollview.algebra.pieces import NotIncremental, TablePiece
 from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
-from rollview.algebra.resolve import Known, Resolved, rebind, resolve
-from rollview.algebra.script import Motion, Script, TermNote
+from rollview.algebra.resolve import Known, Resolved, rebind
+from rollview.algebra.script import InputForm, Motion, Script, TermNote
 from rollview.algebra.summary import (
     Summary,
     find_aggregate,
@@ -38,14 +37,17 @@ from rollview.algebra.summary import (
     groups_delta,
     summarise,
     visible,
+    with_types,
 )
 from rollview.algebra.text import place_of
+from rollview.algebra.ties import SettledQuery, settled, told_apart_by
 from rollview.algebra.words import Words
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.core.states import ViewMode
 
-MISREAD = "misread"
+MISREAD, SETTLED, CHOICES, TOLD_APART_BY = "misread", "settled", "choices", "told_apart_by"
+"""What is remembered of a view beside the types that Spark told."""
 
 
 class Mode(StrEnum):
@@ -70,10 +72,10 @@ class AuthorsQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propagation:
-    """A query and the inputs it names: (relation, "delta" | "old" | "rows")."""
+    """A query and the inputs it names: a relation, and in which form."""
 
     query: exp.Query
-    inputs: frozenset[tuple[str, str]]
+    inputs: frozenset[tuple[str, InputForm]]
     terms: tuple[TermNote, ...] = ()
     author: AuthorsQuery | None = None
     """Where it is the view's definition itself: its author's words, which are what is run."""
@@ -91,6 +93,16 @@ class Outline:
     resolved: Resolved
     rel: Operator | None
     whole_because: str | None
+    settled: SettledQuery
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What to remember of it: the choices that were made, so that they are the same for good."""
+        found: dict[str, Any] = {}
+        if self.settled.notes:
+            found = {SETTLED: self.settled.text.strip(), CHOICES: list(self.settled.notes)}
+        keys = told_apart_by(self.resolved)
+        return found | {TOLD_APART_BY: [list(key) for key in keys]} if keys else found
 
     @property
     def probes(self) -> tuple[Propagation, Propagation] | None:
@@ -129,7 +141,7 @@ class ViewPlan:
 
     def recomputation(self) -> Propagation:
         """The definition itself, over ``name@rows``."""
-        inputs = frozenset((relation.name, "rows") for relation in self.reads)
+        inputs: frozenset[tuple[str, InputForm]] = frozenset((relation.name, "rows") for relation in self.reads)
         return Propagation(our_reading(self.outline.resolved), inputs, author=self.author)
 
     @property
@@ -183,8 +195,8 @@ def our_reading(resolved: Resolved) -> exp.Query:
 
 def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
     """Resolve the query and find its incremental form, or the reason why there is none."""
-    resolved = resolve(declared.query, known, declared.columns, f"View '{declared.name}'")
-    check_determined(resolved.query)
+    found = settled(declared, known)
+    resolved = found.resolved
     check_words(resolved)
     pieces = [TablePiece(relation.name, relation.schema, relation.constraints) for relation in resolved.reads]
     stored = {piece.name.lower(): Leaf.build(piece) for piece in pieces}
@@ -194,8 +206,8 @@ def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
     except NotIncremental as refusal:
         line, _ = place_of(refusal.node)
         where = f" (line {line})" if line else ""
-        return Outline(resolved, None, f"{refusal.operator}{where}: {refusal.reason}")
-    return Outline(resolved, rel, None)
+        return Outline(resolved, None, f"{refusal.operator}{where}: {refusal.reason}", found)
+    return Outline(resolved, rel, None, found)
 
 
 def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
@@ -205,21 +217,31 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
     """
     if outline.rel is not None and MISREAD in facts:
         return plan(replace(outline, rel=None, whole_because=str(facts[MISREAD])), facts)
+    choices = tuple(_choice_note(note) for note in facts.get(CHOICES, outline.settled.notes))
     if outline.rel is None:
         note = OperatorNote("query", "whole", outline.whole_because or "")
-        return ViewPlan(outline, Mode.WHOLE, None, (note,))
+        return ViewPlan(outline, Mode.WHOLE, None, (note, *choices))
     top, summary, not_linear = find_aggregate(outline.rel), None, None
     try:
         summary = summarise(top, facts["input"], facts["results"]) if top is not None else None
     except NotLinear as refusal:
         not_linear = str(refusal)
     at_top = outline.rel, top[0] if top else None, facts.get("input", {})
-    again = order_of_adding(*at_top, kept=summary is not None) or grouped_by_maps(*at_top)
+    again = order_dependent_sum(*at_top, kept=summary is not None) or grouped_by_maps(*at_top)
     if again is not None:
         return plan(replace(outline, rel=None, whole_because=again), facts)
+    rel = outline.rel
+    if top is not None and summary is None:
+        rel = with_types(rel, facts["input"], facts["results"])
+        outline = replace(outline, rel=rel)
     mode = Mode.INCREMENTAL if summary is None else Mode.SUMMARY
-    notes = notes_of(outline.rel, [relation.name for relation in outline.resolved.reads], not_linear, summary)
-    return ViewPlan(outline, mode, summary, notes)
+    notes = notes_of(rel, [relation.name for relation in outline.resolved.reads], not_linear, summary)
+    return ViewPlan(outline, mode, summary, (*notes, *choices))
+
+
+def _choice_note(note: str) -> OperatorNote:
+    operator, _, reason = note.partition(": ")
+    return OperatorNote(operator, "settled", reason)
 
 
 def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 _TEXT, _FIRST, _BEHIND = "rollview_text", "rollview_first", "rollview_behind"
+_SPAN = "rollview_span"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,15 @@ class Words:
 def remember(node: exp.Expr, text: str, first: int, behind: int) -> None:
     """The node was parsed from ``text[first:behind]``."""
     node.meta.update({_TEXT: text, _FIRST: first, _BEHIND: behind})
+
+
+def set_span(node: exp.Expr, first: int, behind: int) -> None:
+    """Where a part of a query stands in the text, which it keeps whatever is made of what is around it."""
+    node.meta[_SPAN] = (first, behind)
+
+
+def find_span(node: exp.Expr) -> tuple[int, int] | None:
+    return node.meta[_SPAN] if node._meta and _SPAN in node.meta else None
 
 
 def forget(node: exp.Expr) -> None:

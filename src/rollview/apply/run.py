@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, RollviewError
-from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, publish_together, recorded
+from rollview.publish.step import NewVersion, OpenStep, Shown, publish_together, recorded
 from rollview.relations.ahead import Ahead
 from rollview.relations.reader import Reader, stored_as
 from rollview.store.buckets import Buckets, bucket_expression
@@ -32,15 +31,6 @@ if TYPE_CHECKING:
 
 BUCKET_ROWS = 100_000
 LABEL = "apply"
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """A new extent (and new groups, where they were due), logged but not yet published."""
-
-    step: ApplyStep
-    running: RunningStep
-    logged: tuple[LoggedVersion, ...]
 
 
 OnFailure = Callable[[str, RollviewError], None]
@@ -59,14 +49,15 @@ def run_apply(
     on_failure: OnFailure = _raise,
     ahead: Mapping[str, Ahead] = MappingProxyType({}),
     phases: Mapping[str, Phases] = MappingProxyType({}),
+    also: Sequence[OpenStep] = (),
 ) -> dict[str, int]:
     """Bring every view of the set to its csn and publish them in one catalog transaction. Rows per view.
 
-    ``ahead``: views whose state at that csn was computed already.
+    ``ahead``: views whose state at that csn was computed already. ``also``: steps that are published with them.
     A view that fails is told to ``on_failure``. Unless that raises, the others are published without it and without
     those that read it.
     """
-    applied: list[Applied] = []
+    applied: list[OpenStep] = list(also)
     failed: set[str] = set()
     try:
         for step in steps:
@@ -75,36 +66,34 @@ def run_apply(
             try:
                 meter = meters.setdefault(step.view, Meter())
                 with measured(phases.get(step.view, Phases())):
-                    applied.append(_apply(reader, catalog, lease, step, meter, _told(ahead.get(step.view), step)))
+                    applied.append(log_apply(reader, catalog, lease, step, meter, ahead.get(step.view)))
             except (EngineFailed, Corrupt) as error:
                 failed.add(step.view)
                 on_failure(step.view, error)
-        _publish(catalog, lease, applied, meters)
+        _publish(catalog, lease, applied)
     except BaseException:
         for done in applied:
             done.running.give_up()
         raise
-    return {done.step.view: done.logged[0].rows for done in applied}
+    return {done.relation: done.shown[0].logged.rows for done in applied}
 
 
 def _told(ahead: Ahead | None, step: ApplyStep) -> Ahead | None:
     return ahead if ahead is not None and ahead.csn == step.after and step.change_rows else None
 
 
-def _publish(catalog: Catalog, lease: Lease, applied: Sequence[Applied], meters: Mapping[str, Meter]) -> None:
-    steps = [(done.running, meters[done.step.view].of(LABEL).to_json()) for done in applied]
-    with publish_together(catalog, lease, steps) as publishing:
+def _publish(catalog: Catalog, lease: Lease, applied: Sequence[OpenStep]) -> None:
+    with publish_together(catalog, lease, [(done.running, done.profile) for done in applied]) as publishing:
         for done in applied:
-            for logged in done.logged:
-                publishing.show(logged, done.step.after, done.step.after)
+            publishing.show_step(done)
 
 
 @phase("apply")
-def _apply(
+def log_apply(
     reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter, ahead: Ahead | None
-) -> Applied:
-    """A step that stays open until it is published."""
-    relation = reader.snapshot.get(step.view)
+) -> OpenStep:
+    """A new extent, and new groups where they are due, up to their publication, which is left to the caller."""
+    relation, ahead = reader.snapshot.get(step.view), _told(ahead, step)
     place, groups_place = DeltaFolder.new_folder(), DeltaFolder.new_folder()
     paths = (f"{relation.folder}/extent/{place}", f"{relation.folder}/groups/{groups_place}")
     with recorded(catalog, lease, reader.root, step.view, "apply", step.between, paths) as running:
@@ -114,7 +103,8 @@ def _apply(
             new.append(_new_groups(reader, step, groups_place, meter, ahead))
         running.computed()
         logged = running.log(new, {"view": step.view, "csn": str(step.after)})
-    return Applied(step, running, logged)
+    shown = tuple(Shown(one, step.after, step.after) for one in logged)
+    return OpenStep(running, step.view, meter.of(LABEL).to_json(), shown)
 
 
 def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> NewVersion:

@@ -30,7 +30,7 @@ def check_source(place: Workplace, name: str, settings: SourceSettings | None) -
     """Without settings: a source that is known."""
     settings = settings and settings.anchored(Path.cwd())
     found = requests.check(name, settings) if settings else requests.check_recorded(place.catalog, name)
-    findings = tuple(SourceFinding(one.what, one.mend, one.blocks) for one in found)
+    findings = tuple(SourceFinding(one.what, one.repair, one.blocks) for one in found)
     return SourceChecked(name, not any(one.blocks for one in findings), findings)
 
 
@@ -58,7 +58,7 @@ def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
     records = place.catalog.sources()
     wanted = [place.catalog.source(name).name for name in names] or [record.name for record in records]
     plan = plan_capture(records, tuple(dict.fromkeys(wanted)), place.order)
-    done = run_capture(place.catalog, place.data, plan)
+    done = run_capture(place.catalog, place.data, plan, place.following)
     return Captured(place.snapshot().moment.csn, done)
 
 

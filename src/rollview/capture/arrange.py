@@ -3,7 +3,8 @@
 Law: a unit of work never overtakes one of its own source. The parts of a global transaction go together, so they wait
 until all have come, and whatever follows one of them at its source waits with it; other sources go on. Where two global
 transactions were committed in different orders at two sources, they and what lies between them are one unit of work.
-(Seed 004, 5.4: what a transaction depends on is at its sources before it, so this order never shows it without.)
+(Zhuge et al., *The Strobe Algorithms*, section 5.4: what a transaction depends on is at its
+sources before it, so this order never shows it without.)
 """
 
 from __future__ import annotations

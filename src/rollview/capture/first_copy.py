@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from rollview.capture.in_place import COPIED, READINGS, told
+from rollview.capture.in_place import COPIED, READINGS, reading_of
 from rollview.capture.restrict import restriction
 from rollview.catalog import (
     Catalog,
@@ -209,7 +209,7 @@ def _publish(
     names = [f"relation:{one.relation.name}" for one in copied]
     with catalog.lease("definitions", "commit", *names) as lease:
         logged = step.log([new for one in copied for new in _first_versions(root, one)], {"table": "copied"})
-        with step.publish(lease, held=held, profile={"rows": sum(one.rows for one in copied)}) as publishing:
+        with step.publish(lease, held=(held,), profile={"rows": sum(one.rows for one in copied)}) as publishing:
             writer = publishing.writer
             for one in copied:
                 about = (one.relation.schema, one.relation.constraints)
@@ -226,7 +226,9 @@ def _publish(
             writer.sources.advance(record.name, None, copy.position, copy.memory, **times)
             writer.sources.set_state(record.name, SourceState.ACTIVE)
             if COPIED in copy.memory:
-                readings = {one.relation.name: told(state_folder(root, one.relation), *one.read) for one in copied}
+                readings = {
+                    one.relation.name: reading_of(state_folder(root, one.relation), *one.read) for one in copied
+                }
                 writer.sources.set_health(record.name, {READINGS: readings})
 
 

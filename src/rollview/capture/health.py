@@ -1,4 +1,4 @@
-"""How a source fares, as the catalog tells it.
+"""The health of a source, as the catalog records it.
 
 Law: a source that fails hurts nobody else: its state says why, its tables stay at their last good csn, and it is tried
 again after longer and longer.

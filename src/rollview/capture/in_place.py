@@ -36,7 +36,7 @@ Reading = Mapping[str, Any]
 """How a table is read: ``bytes`` that were not copied, ``kept`` of them by us alone; or the ``reason`` of a copy."""
 
 
-def told(folder: DeltaFolder, files: Sequence[DataFile], reason: str | None) -> Reading:
+def reading_of(folder: DeltaFolder, files: Sequence[DataFile], reason: str | None) -> Reading:
     linked = sum(file.size for file in files if file.linked)
     if reason is None and (linked or not files):
         return {"bytes": linked, "kept": kept_alone(folder.root, files)}
@@ -101,7 +101,7 @@ def _read(catalog: Catalog, root: Path, name: str, reason: str | None) -> Readin
     relation = catalog.snapshot().get(name)
     folder = state_folder(root, relation)
     why = "it has gained columns here" if is_widened(relation) else reason
-    return told(folder, folder.files(relation.pins[Part.STATE].version), why)
+    return reading_of(folder, folder.files(relation.pins[Part.STATE].version), why)
 
 
 def _falls_behind(catalog: Catalog, root: Path, name: str, reading: Reading) -> bool:

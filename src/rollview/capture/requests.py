@@ -23,7 +23,7 @@ from rollview.catalog import Catalog, Choice, HeldPart, Lease, Part, SourceRecor
 from rollview.core.faults import reach
 from rollview.core.states import SourceState
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
-from rollview.evolve.needs import grown, has_rows, reads_needed, tell_missing, whole
+from rollview.evolve.needs import explain_missing_columns, grown, has_rows, reads_needed, whole
 from rollview.publish.step import drop, dropped
 from rollview.sources.kinds import new_memory, open_new
 from rollview.sources.protocol import Finding
@@ -117,7 +117,7 @@ def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:
     notes: list[str] = []
     for record in catalog.sources():
         settings = SourceSettings.from_json(record.settings)
-        tell_missing(record.name, settings, view, catalog.snapshot())
+        explain_missing_columns(record.name, settings, view, catalog.snapshot())
         if reads_needed(settings, view) and _is_copied(record):
             with catalog.lease(lease_name(record.name)) as lease:
                 notes += _covered(catalog, root, catalog.source(record.name), view, lease)
@@ -195,12 +195,12 @@ def _record(catalog: Catalog, name: str, settings: SourceSettings, declared: Seq
 
 
 def _not_ready(name: str, findings: list[Finding]) -> UsageError:
-    mends = [finding.mend for finding in findings if finding.mend]
+    repairs = [finding.repair for finding in findings if finding.repair]
     return UsageError(
         f"Source '{name}' cannot be captured yet: {'; '.join(finding.what for finding in findings)}.",
-        hint=f"At the source run: {' '.join(mends)}" if mends else "Mend that first; nothing was changed.",
+        hint=f"At the source run: {' '.join(repairs)}" if repairs else "Repair that first; nothing was changed.",
         source=name,
-        mend=mends,
+        mend=repairs,
     )
 
 

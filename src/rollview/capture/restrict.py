@@ -2,7 +2,7 @@
 
 Law: a selection is linear: σ(R + Δ) = σ(R) + σ(Δ). So a captured table is the source's table, selected, at every csn,
 if rows that go and rows that come are selected each by itself; an update that takes a row across the condition is then
-an insert or a delete. (Seed 002, 5.1.)
+an insert or a delete. (Chen et al., *Multiversion Based View Maintenance*, section 5.1.)
 """
 
 from __future__ import annotations

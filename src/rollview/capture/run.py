@@ -20,11 +20,12 @@ from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core import durable
 from rollview.core.order import Order
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
 from rollview.core.states import SourceState
 from rollview.errors import RollviewError
 from rollview.evolve.plan import LayoutPlan
 from rollview.evolve.run import run_change
+from rollview.publish.following import Following
 from rollview.results import SourceCaptured
 from rollview.sources.boundary import as_error, named
 from rollview.sources.protocol import LayoutChange, Source
@@ -34,20 +35,25 @@ Captured = CaptureProgress | RollviewError
 _PATIENCE = 30.0
 
 
-def run_capture(catalog: Catalog, root: Path, plan: CapturePlan) -> tuple[SourceCaptured, ...]:
-    """What each source gave, or why it gave nothing. A group that fails keeps no other from its turn."""
+def run_capture(
+    catalog: Catalog, root: Path, plan: CapturePlan, following: Following | None = None
+) -> tuple[SourceCaptured, ...]:
+    """What each source gave, or why it gave nothing. A group that fails keeps no other from its turn. ``following``:
+    who brings views along."""
     done: list[SourceCaptured] = []
     for group in plan.groups:
         try:
-            done += run_group(catalog, root, group, plan.order, _PATIENCE)
+            done += run_group(catalog, root, group, plan.order, _PATIENCE, following)
         except Exception as error:
-            done += [_told(catalog, name, unforeseen(error)) for name in group]
+            done += [_told(catalog, name, unexpected_error(error)) for name in group]
     return tuple(done)
 
 
-def run_group(catalog: Catalog, root: Path, names: Group, order: Order, wait: float) -> tuple[SourceCaptured, ...]:
+def run_group(
+    catalog: Catalog, root: Path, names: Group, order: Order, wait: float, following: Following | None = None
+) -> tuple[SourceCaptured, ...]:
     """Sources that wait for each other. Busy if another process is at one of them for longer than ``wait``."""
-    done = capture(catalog, root, names, order, wait)
+    done = capture(catalog, root, names, order, wait, following)
     return tuple(_told(catalog, name, done[name]) for name in names)
 
 
@@ -58,17 +64,22 @@ def _told(catalog: Catalog, name: str, done: Captured) -> SourceCaptured:
 
 
 def capture(
-    catalog: Catalog, root: Path, names: Sequence[str], order: Order, wait: float = _PATIENCE
+    catalog: Catalog,
+    root: Path,
+    names: Sequence[str],
+    order: Order,
+    wait: float = _PATIENCE,
+    following: Following | None = None,
 ) -> Mapping[str, Captured]:
     """Everything that these sources have committed by now, one ledger order for all. One that fails stops no other.
 
     Busy if another process is at one of them for longer than ``wait``.
     """
     with catalog.lease(*map(lease_name, names), wait=wait) as lease:
-        done = _capture(catalog, root, names, order, lease)
+        done = _capture(catalog, root, names, order, lease, following)
         # Each change of a layout that is followed leaves fewer columns, so there are not many.
         while followed := _follow_changes(catalog, done):
-            again = _capture(catalog, root, names, order, lease)
+            again = _capture(catalog, root, names, order, lease, following)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
         return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
 
@@ -108,7 +119,9 @@ def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange, lease:
     return error
 
 
-def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order, lease: Lease) -> Mapping[str, _Done]:
+def _capture(
+    catalog: Catalog, root: Path, names: Sequence[str], order: Order, lease: Lease, following: Following | None
+) -> Mapping[str, _Done]:
     with ExitStack() as stack:
         done: dict[str, _Done] = {}
         streams: list[CommitStream] = []
@@ -124,7 +137,7 @@ def _capture(catalog: Catalog, root: Path, names: Sequence[str], order: Order, l
                     streams.append(stream)
                 else:
                     done[record.name] = _Done(stream, stream.units, stream.rows)
-        return {**done, **_captured(catalog, root, streams, order, lease)}
+        return {**done, **_captured(catalog, root, streams, order, lease, following)}
 
 
 def _opened(
@@ -141,18 +154,23 @@ def _opened(
 
 
 def _captured(
-    catalog: Catalog, root: Path, streams: Sequence[CommitStream], order: Order, lease: Lease
+    catalog: Catalog,
+    root: Path,
+    streams: Sequence[CommitStream],
+    order: Order,
+    lease: Lease,
+    following: Following | None,
 ) -> Mapping[str, _Done]:
     if not streams:
         return {}
     records = {stream.name: catalog.source(stream.name) for stream in streams}
-    sequencer = Sequencer(catalog, root, streams, lease, order)
+    sequencer = Sequencer(catalog, root, streams, lease, order, following)
     try:
         # What a source fails with has its name by now: an error of the system is of the warehouse's own disk.
         with durable.disk(root):
             found: Mapping[str, Captured | LayoutChange] = sequencer.run()
     except Exception as caught:
-        found = dict.fromkeys(records, unforeseen(caught))
+        found = dict.fromkeys(records, unexpected_error(caught))
     found = {**found, **sequencer.stopped}
     return {
         stream.name: _noted(
@@ -183,7 +201,7 @@ def _noted(
         note(catalog, record, outcome, lease)
         return _Done(outcome, reached.units, reached.rows)
     notes: tuple[str, ...] = ()
-    # It has just answered; if it does not tell how it fares, it is asked again the next time.
+    # It has just answered; if it does not tell its health, it is asked again the next time.
     with suppress(RollviewError), named(record.name, reached.position):
         notes = note_health(catalog, record, source, readings(catalog, root, record, source, reached.position))
         source.tidy(record.memory)

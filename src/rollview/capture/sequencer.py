@@ -21,6 +21,7 @@ from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.errors import RollviewError, SourceStopped
+from rollview.publish.following import Following
 from rollview.sources.boundary import as_error
 from rollview.sources.protocol import LayoutChange, UnitOfWork
 
@@ -48,13 +49,14 @@ class Sequencer:
         streams: Sequence[CommitStream],
         lease: Lease,
         order: Order | None = None,
+        following: Following | None = None,
     ) -> None:
-        """``lease``: on the sources."""
+        """``lease``: on the sources. ``following``: who brings views along."""
         self._catalog = catalog
         self._lease = lease
         self._streams = {stream.name: stream for stream in streams}
         self.reached = {stream.name: stream.start for stream in streams}
-        self._publication = Publication(catalog, root, streams, lease)
+        self._publication = Publication(catalog, root, streams, lease, following)
         self._order = order or Order()
         self.stopped: dict[str, RollviewError | LayoutChange] = {}
         self._absent = [

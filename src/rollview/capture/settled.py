@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rollview.capture.arrange import Entry
 from rollview.capture.counted import Numbers, counted, numbers_of
-from rollview.capture.stored_rows import difference, held_pieces
+from rollview.capture.stored_rows import difference, stored_pieces
 from rollview.catalog import Change, Relation
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
@@ -198,16 +198,19 @@ def _signed_pieces(root: Path, source: str, relation: Relation, changes: Changes
     if changes.replaces:
         yield difference(root, relation, _all_rows(source, relation, changes, position))
         return
-    if changes.before or changes.after or not changes.spools:
+    if not changes.spools:
         yield _net_effect(source, relation, changes, position)
-    for spool in changes.spools:
-        yield from spool.pieces()
+    elif len(changes.spools) == 1 and not len(changes.before) and not len(changes.after):
+        yield from changes.spools[0].pieces()
+    else:
+        # What one part brings another may take away again, and a csn has the net effect of all.
+        yield from _poured(source, relation, changes, position).pieces()
 
 
 def _compared(root: Path, source: str, relation: Relation, changes: Changes, position: str) -> Changes:
     """How a table that is replaced by rows on disk differs from what is held: the net effect of both, on disk too."""
     both = _poured(source, relation, changes, position)
-    for rows in held_pieces(root, relation):
+    for rows in stored_pieces(root, relation):
         both.add_counted(rows.set_column(rows.num_columns - 1, COUNT, pc.negate(rows[COUNT])))
     return Changes(spools=(both,))
 

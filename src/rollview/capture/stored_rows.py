@@ -24,7 +24,7 @@ from rollview.types.arrow import arrow_schema
 from rollview.types.signed_rows import net_rows
 
 
-def held(root: Path, relation: Relation) -> pa.Table:
+def stored_table(root: Path, relation: Relation) -> pa.Table:
     """The table's rows with ``_count``, not added up."""
     state, delta = relation.pins[Part.STATE], relation.pins[Part.DELTA]
     base = load_rows(state_folder(root, relation), state.version)
@@ -33,8 +33,8 @@ def held(root: Path, relation: Relation) -> pa.Table:
     return pa.concat_tables([rows, changes.filter(pc.greater(changes[CSN], state.through)).drop([CSN])])
 
 
-def held_pieces(root: Path, relation: Relation) -> Iterator[pa.Table]:
-    """The same as ``held``, a part at a time."""
+def stored_pieces(root: Path, relation: Relation) -> Iterator[pa.Table]:
+    """The same as ``stored_table``, a part at a time."""
     state, delta = relation.pins[Part.STATE], relation.pins[Part.DELTA]
     for base in iter_rows(state_folder(root, relation), state.version):
         yield base.append_column(COUNT, pa.array(np.ones(base.num_rows, dtype=np.int64)))
@@ -46,7 +46,7 @@ def difference(root: Path, relation: Relation, new: pa.Table) -> pa.Table:
     """Rows with ``_count`` +1 or -1 that make what is held into ``new``."""
     schema = relation.schema
     come = new.select(list(schema.names)).append_column(COUNT, pa.array(np.ones(new.num_rows, dtype=np.int64)))
-    gone = held(root, relation)
+    gone = stored_table(root, relation)
     gone = gone.set_column(gone.num_columns - 1, COUNT, pc.negate(gone[COUNT]))
     return net_rows(pa.concat_tables([gone, come.cast(gone.schema)]))
 

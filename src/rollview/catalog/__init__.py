@@ -8,6 +8,7 @@ from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
 from rollview.catalog.values import (
     NOT_KEPT,
+    NOTHING_MISSED,
     CapturedTable,
     Change,
     ChangeCount,
@@ -18,6 +19,7 @@ from rollview.catalog.values import (
     Layout,
     LeaseInfo,
     LedgerEntry,
+    MissedCommits,
     Moment,
     NewUnit,
     Part,
@@ -37,6 +39,7 @@ from rollview.catalog.values import (
 from rollview.catalog.writer import CatalogWriter
 
 __all__ = [
+    "NOTHING_MISSED",
     "NOT_KEPT",
     "CapturedTable",
     "Catalog",
@@ -51,6 +54,7 @@ __all__ = [
     "Lease",
     "LeaseInfo",
     "LedgerEntry",
+    "MissedCommits",
     "Moment",
     "NewUnit",
     "Part",

@@ -23,6 +23,7 @@ from rollview.catalog.values import (
     Identity,
     LeaseInfo,
     LedgerEntry,
+    MissedCommits,
     Moment,
     Quarantined,
     Snapshot,
@@ -154,6 +155,11 @@ class Catalog:
         with self._database.read() as connection:
             found = reading.read_snapshot(connection).get(relation)
             return reading.read_changes(connection, found.id, interval)
+
+    def missed(self, relations: Iterable[str], interval: Interval, since: datetime) -> MissedCommits:
+        """The commits of the interval that changed one of the relations, and how many were made since a moment."""
+        with self._database.read() as connection:
+            return moments.read_missed(connection, tuple(relations), interval, since)
 
     def oldest_change(self, relations: Iterable[str], interval: Interval) -> datetime | None:
         """When the first commit of the interval that changed one of the relations was made."""

@@ -16,8 +16,8 @@ from rollview import errors
 from rollview.catalog import tables as t
 from rollview.catalog.reading import read_moment, read_snapshot
 from rollview.catalog.sources import read_sources
-from rollview.catalog.values import Moment, Snapshot, SourcePosition, SourceRecord, folded
-from rollview.core.interval import Csn
+from rollview.catalog.values import MissedCommits, Moment, Snapshot, SourcePosition, SourceRecord, folded
+from rollview.core.interval import Csn, Interval
 
 LOCAL = "local"
 
@@ -56,6 +56,18 @@ def read_last_changes(connection: sa.Connection, names: Collection[str], at: Csn
 def read_next_changes(connection: sa.Connection, names: Collection[str], after: Csn) -> tuple[Moment, ...]:
     """Of each relation that has changed since then, its first change."""
     return _changes_at(connection, names, sa.func.min(t.change.c.csn), t.change.c.csn > after)
+
+
+def read_missed(
+    connection: sa.Connection, names: Collection[str], interval: Interval, since: datetime
+) -> MissedCommits:
+    ids = sa.select(t.relation.c.id).where(t.relation.c.folded.in_([folded(name) for name in names]))
+    inside = t.change.c.csn.between(interval.after + 1, interval.through)
+    changed = t.ledger.c.csn.in_(sa.select(t.change.c.csn).where(t.change.c.relation_id.in_(ids), inside))
+    when = t.ledger.c.ledger_time
+    counts = sa.func.count(), sa.func.min(when, type_=t.Instant), sa.func.count().filter(when >= since)
+    commits, oldest, lately = connection.execute(sa.select(*counts).where(changed)).one()
+    return MissedCommits(commits, oldest, lately)
 
 
 def _changes_at(

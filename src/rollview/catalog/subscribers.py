@@ -62,12 +62,12 @@ class SubscriberWriter:
         if (present := self._connection.execute(known).scalar()) is not None:
             raise errors.AlreadyExists("subscriber", present)
         about = {"name": name, "folded": folded(name), "relation_id": relation.id, "sink": sink}
-        begun = _begun(relation, warehouse, position, full=full)
+        begun = self._begun(relation, warehouse, position, full=full)
         self._connection.execute(t.subscriber.insert().values(**about, **begun, added=self._wall_clock()))
 
     def begin_anew(self, name: str, relation: Relation, warehouse: str, position: Csn) -> None:
         """All rows at ``position`` come first; what was offered or acknowledged before counts no more."""
-        self._update(self.get(name), **_begun(relation, warehouse, position, full=True), problem=None)
+        self._update(self.get(name), **self._begun(relation, warehouse, position, full=True), problem=None)
 
     def offer(self, subscriber: SubscriberRecord, through: Csn) -> Interval:
         """The next batch: it ends there, or where one ends that was offered before and is not acknowledged yet."""
@@ -98,6 +98,12 @@ class SubscriberWriter:
 
     def remove(self, name: str) -> None:
         self._connection.execute(t.subscriber.delete().where(t.subscriber.c.id == self.get(name).id))
+
+    def _begun(self, relation: Relation, warehouse: str, position: Csn, *, full: bool) -> dict[str, Any]:
+        history = {"warehouse": warehouse, "folder": relation.folder, "columns": relation.schema.to_json()}
+        # Whatever is begun later sorts behind.
+        token = f"{int(self._wall_clock().timestamp() * 1_000_000):016x}{uuid4().hex[:16]}"
+        return {**history, "token": token, "position": position, "full": full, "offered": None}
 
     def _same(self, subscriber: SubscriberRecord) -> SubscriberRecord:
         """As it is now; out of reach if it was begun anew meanwhile."""
@@ -131,11 +137,6 @@ def _check_offered(now: SubscriberRecord, csn: Csn, *, full: bool) -> None:
             subscriber=now.name,
             position=now.position,
         )
-
-
-def _begun(relation: Relation, warehouse: str, position: Csn, *, full: bool) -> dict[str, Any]:
-    history = {"warehouse": warehouse, "folder": relation.folder, "columns": relation.schema.to_json()}
-    return {**history, "token": uuid4().hex, "position": position, "full": full, "offered": None}
 
 
 def _subscriber(row: sa.Row[Any]) -> SubscriberRecord:

@@ -141,6 +141,18 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class MissedCommits:
+    """How many commits something lacks, when the first of them was made, and how many of them were made lately."""
+
+    commits: int
+    oldest: datetime | None
+    lately: int
+
+
+NOTHING_MISSED = MissedCommits(0, None, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     csn: Csn
     time: datetime

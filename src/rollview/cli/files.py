@@ -16,3 +16,10 @@ def read_text(path: Path) -> str:
         raise UsageError(f"Cannot read '{path}': {cause.strerror}.", file=str(path)) from None
     except UnicodeDecodeError:
         raise UsageError(f"'{path}' is not UTF-8 text.", file=str(path)) from None
+
+
+def write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as cause:
+        raise UsageError(f"Cannot write '{path}': {cause.strerror}.", file=str(path)) from None

@@ -19,7 +19,7 @@ from rollview.cli.statements import run_statements, split_statements
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError, UsageError
 from rollview.project import start_project
-from rollview.results import Captured, Profile, Refreshed
+from rollview.results import Captured, Delivered, Profile, Refreshed
 
 if TYPE_CHECKING:
     pass
@@ -115,26 +115,31 @@ def run_(
     interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds from one round to the next.")] = 10.0,
     rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after so many rounds; 0 goes on.")] = 0,
 ) -> None:
-    """Capture the sources and refresh the views, each as it asks, until SIGTERM or Ctrl-C.
+    """Capture the sources, refresh the views and deliver to subscribers, each as it asks, until SIGTERM or Ctrl-C.
 
     What says nothing else has its turn every --interval seconds. 'schedule' in rollview.yaml and the view property
-    'rollview.schedule' say: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual. What has begun
-    is finished before it stops. What fails is told, and tried again after longer and longer. Several may run at once.
+    'rollview.schedule' say: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual; 'propagate' and
+    'rollview.propagate' say it of propagation alone. What has begun is finished before it stops. What fails is told,
+    and tried again after longer and longer. Several may run at once.
     """
-    cadences = run.project().config.schedule
+    told = run.project().config
     with run.warehouse() as warehouse, schedule.stopping() as stop:
-        for event in warehouse.run(interval, stop, rounds or None, cadences):
+        for event in warehouse.run(interval, stop, rounds or None, told.schedule, told.propagate):
             show_event(run, event)
             sys.stdout.flush()
 
 
-def show_event(run: Invocation, event: Captured | Refreshed | RollviewError) -> None:
+def show_event(run: Invocation, event: Captured | Refreshed | Delivered | RollviewError) -> None:
     """Only what is worth a line."""
     match event:
         case RollviewError():
             run.output.error(event)
         case Refreshed() if event.views:
             run.output.show(event)
+        case Delivered():
+            given = tuple(one for one in event.subscribers if one.batches or one.problem)
+            if given:
+                run.output.show(replace(event, subscribers=given))
         case Captured():
             told = tuple(one for one in event.sources if one.units or one.problem or one.notes)
             if told:
@@ -169,6 +174,25 @@ def refresh(
     with run.warehouse() as warehouse, run.working("Refreshing views") as working:
         answer = warehouse.refresh(tuple(select or ()), to=point, mode=mode, on_progress=working.tell)
     run.output.show(Profile(answer.csn, answer.views) if profile else answer)
+
+
+@command(app, "propagate")
+def propagate(
+    run: Invocation,
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", "-s", help="Only these views: v, +v with what it reads, v+ with what reads it."),
+    ] = None,
+    to: Annotated[str, typer.Option("--to", help="Propagate up to this csn or time.")] = "latest",
+) -> None:
+    """Make the changes of views only; what they show stays as it is until 'refresh' or 'view roll' applies them.
+
+    Example: rollview propagate --select revenue_by_state
+    """
+    point = run.point(to).at
+    with run.warehouse() as warehouse, run.working("Propagating") as working:
+        answer = warehouse.propagate(tuple(select or ()), to=point, on_progress=working.tell)
+    run.output.show(answer)
 
 
 @command(app, "status")

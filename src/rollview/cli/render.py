@@ -229,6 +229,12 @@ def _catches_up(view: results.ViewStatus) -> str:
     return f"; {pace}: " + ("falls further behind" if ends is None else f"fresh in {_duration(ends)}")
 
 
+@_renders(results.ViewSet)
+def _(answer: results.ViewSet, to: TextOutput) -> None:
+    to.say(f"View '{answer.name}' is {answer.policy}.")
+    to.table(("property", "value"), list(answer.properties.items()))
+
+
 @_renders(results.SourceAdded)
 def _(answer: results.SourceAdded, to: TextOutput) -> None:
     if not answer.tables:
@@ -351,6 +357,16 @@ def _(answer: answers.Pulled, to: TextOutput) -> None:
     to.note(f"{what} csn {answer.through}. When they are stored: {ack}")
 
 
+@_renders(results.Delivered)
+def _(answer: results.Delivered, to: TextOutput) -> None:
+    if not answer.subscribers:
+        to.say("No subscriber has an address.")
+        return
+    headings = ("subscriber", "position", "batches", "rows", "problem")
+    rows = [(one.name, one.position, one.batches, one.rows, one.problem or "") for one in answer.subscribers]
+    to.table(headings, rows, ("position", "batches", "rows"))
+
+
 @_renders(results.Acknowledged)
 def _(answer: results.Acknowledged, to: TextOutput) -> None:
     verb = "is now" if answer.moved else "stays"
@@ -454,6 +470,43 @@ def _valid(valid: results.ValidTime) -> str:
     since = f" since {_time(valid.since)}" if valid.since is not None else ""
     until = f" until {_time(valid.until)}" if valid.until is not None else ""
     return f"{csns},{since}{until}" if since or until else csns
+
+
+@_renders(results.ExperimentList)
+def _(answer: results.ExperimentList, to: TextOutput) -> None:
+    to.table(("experiment", "what", "from"), _values(answer.experiments, "name", "title", "paper"))
+
+
+@_renders(results.ExperimentRun)
+def _(answer: results.ExperimentRun, to: TextOutput) -> None:
+    to.say(f"{answer.title} ({answer.paper})\n")
+    for line in answer.lines:
+        to.say(line)
+    if answer.judged is not None:
+        to.say("")
+        render(answer.judged, to)
+
+
+@_renders(results.HistoryJudged)
+def _(answer: results.HistoryJudged, to: TextOutput) -> None:
+    level = f"at least {answer.level}" if answer.undecided else answer.level
+    to.say(f"'{answer.name}' is {level}{' so far' if answer.so_far else ''}.")
+    rows = [(one.version, one.rows, one.reflects or "–") for one in answer.versions]
+    to.table(("version", "rows", "reflects"), rows, ("version",))
+    if answer.undecided:
+        to.note("There are more states than are searched: give versions a csn, or units that they go through.")
+    if answer.reason is not None:
+        to.say(f"Not {answer.breaks}: {answer.reason}.")
+        for what, some in (("missing", answer.missing), ("too many", answer.surplus)):
+            if some:
+                to.say(f"  {what}: {some}")
+
+
+@_renders(results.FilesWritten)
+def _(answer: results.FilesWritten, to: TextOutput) -> None:
+    to.say(f"Written into {answer.folder}: {_count(len(answer.files), 'file')}")
+    for name in answer.files:
+        to.say(f"  {name}")
 
 
 def _marks(column: str, relation: Any) -> str:

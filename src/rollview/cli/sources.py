@@ -78,7 +78,7 @@ def check(
     key: Keys = None,
     format_: Format = None,
 ) -> None:
-    """Say what is missing for a source, and the exact statement that mends it. Changes nothing.
+    """Say what is missing for a source, and the exact statement that repairs it. Changes nothing.
 
     Fails with 1 when something is in the way.
     """

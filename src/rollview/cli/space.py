@@ -27,13 +27,18 @@ def maintain(
         str | None,
         typer.Option("--compress-before", help="Keep only the net effect of the changes before this csn or time."),
     ] = None,
+    overtake: Annotated[
+        list[str] | None,
+        typer.Option("--overtake", help="A subscriber that holds nothing back this time: it has to resync then."),
+    ] = None,
     grace: Annotated[
         float, typer.Option("--grace", min=0, help="Hours in which a reader may still hold a file that is out of use.")
     ] = 1.0,
 ) -> None:
     """Save space: merge small files, prune and compress what the settings give up, remove what nobody can be reading.
 
-    Without retention or detail in rollview.yaml, and without a csn, every csn stays in reach.
+    Without retention or detail in rollview.yaml, and without a csn, every csn stays in reach. What a view or a
+    subscriber still has to read stays, and the answer names who holds it.
 
     Examples:
 
@@ -52,6 +57,7 @@ def maintain(
             detail=settings.detail,
             prune_before=prune,
             compress_before=compress,
+            overtake=tuple(overtake or ()),
             grace=timedelta(hours=grace),
             on_progress=working.tell,
         )

@@ -1,4 +1,4 @@
-"""subscriber add, pull, ack, list, show, resync, remove."""
+"""subscriber add, pull, ack, deliver, list, show, resync, remove."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from rollview.cli.answers import Dropped, SubscriberList, pulled
+from rollview.cli.exits import ExitCode
 from rollview.cli.invocation import Invocation, command
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
@@ -25,20 +26,26 @@ def add(
         str,
         typer.Option("--from", help="start: all rows, then changes; a csn: changes after it; now: later changes."),
     ] = "start",
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="Deliver to a folder, http(s):// or kafka://; secrets by env:NAME or file:PATH."),
+    ] = None,
 ) -> None:
     """Hand out a view's changes to a program outside, and keep them until it has acknowledged them.
 
-    The program pulls, stores the rows and their csn together, and acknowledges. 'maintain' gives up nothing that it
-    has not acknowledged.
+    The program pulls, stores the rows and their csn together, and acknowledges. With --to, 'rollview run' and
+    'rollview subscriber deliver' bring the changes to it. 'maintain' gives up nothing that it does not have yet.
 
     Examples:
 
       rollview subscriber add billing revenue_by_state
 
       rollview subscriber add alerts large_orders --from now
+
+      rollview subscriber add archive revenue_by_state --to exports/revenue
     """
     with run.warehouse() as warehouse:
-        run.output.show(warehouse.add_subscriber(name, view, _from(from_)))
+        run.output.show(warehouse.add_subscriber(name, view, _from(from_), to))
 
 
 @command(app, "pull")
@@ -83,6 +90,23 @@ def ack(
     """
     with run.warehouse() as warehouse:
         run.output.show(warehouse.ack(name, csn, full=full))
+
+
+@command(app, "deliver")
+def deliver(
+    run: Invocation,
+    names: Annotated[list[str] | None, typer.Argument(help="Only these; all that have an address by default.")] = None,
+) -> None:
+    """Bring changes to the subscribers that have an address, as 'rollview run' does. Starts Spark only if it must.
+
+    One that fails stops no other; the command then ends with 1, or with 3 if trying again may help.
+    """
+    with run.warehouse() as warehouse, run.working("Delivering"):
+        done = warehouse.deliver(tuple(names or ()))
+    run.output.show(done)
+    failed = [one for one in done.subscribers if one.problem is not None]
+    if failed:
+        raise typer.Exit(ExitCode.TRY_AGAIN if all(one.retryable for one in failed) else ExitCode.FAILED)
 
 
 @command(app, "list")

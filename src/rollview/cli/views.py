@@ -1,4 +1,4 @@
-"""view create, list, show, drop, roll, read, delta, explain, verify."""
+"""view create, list, show, set, drop, roll, read, delta, explain, verify, check-history."""
 
 from __future__ import annotations
 
@@ -59,6 +59,25 @@ def show(run: Invocation, name: Name) -> None:
     """Show one view: columns, definition, stored parts, what it reads and what reads it."""
     with run.warehouse() as warehouse:
         run.output.show(show_relation(warehouse, name, "view"))
+
+
+@command(app, "set")
+def set_(
+    run: Invocation,
+    name: Name,
+    properties: Annotated[list[str], typer.Argument(help="KEY=VALUE, as in TBLPROPERTIES; KEY= removes one.")],
+) -> None:
+    """Set properties of a view, for example its policy or schedule. Nothing is rebuilt.
+
+    Example: rollview view set revenue_by_state rollview.policy=ipda
+    """
+    pairs = [given.partition("=") for given in properties]
+    wrong = [key for key, equals, _ in pairs if not equals or not key]
+    if wrong:
+        raise UsageError(f"'{wrong[0]}' is not KEY=VALUE.", hint="For example: rollview.policy=ipda")
+    with run.warehouse() as warehouse, run.working(f"Setting properties of {name}"):
+        answer = warehouse.set_view(name, {key: value for key, _, value in pairs})
+    run.output.show(answer)
 
 
 @command(app, "drop")
@@ -149,6 +168,30 @@ def verify(
             done.append(warehouse.verify(name, at=point))
     run.output.show(Verified(tuple(done)))
     if not all(view.equal for view in done):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@command(app, "check-history")
+def check_history(
+    run: Invocation,
+    name: Name,
+    after: Annotated[str | None, typer.Option("--after", help="A csn or time; the oldest in reach by default.")] = None,
+    through: Annotated[
+        str | None, typer.Option("--through", help="A csn or time; the view's newest by default.")
+    ] = None,
+) -> None:
+    """Judge a view's history: its rows at every csn against its definition over the tables at that csn.
+
+    Complete: readers can see every state that the tables passed through, and each is right. Fails with 1 when any
+    version is wrong. Each csn is recomputed, so give an interval where there are many.
+
+    Example: rollview view check-history revenue_by_state --after 790
+    """
+    begin, end = (None if text is None else run.point(text).at for text in (after, through))
+    with run.warehouse() as warehouse, run.working(f"Recomputing {name}") as working:
+        verdict = warehouse.check_history(name, begin, end, lambda csn: working.now(f"Recomputing {name} at {csn}"))
+    run.output.show(verdict)
+    if not all(version.reflects for version in verdict.versions):
         raise typer.Exit(ExitCode.FAILED)
 
 

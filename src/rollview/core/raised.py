@@ -13,7 +13,7 @@ from rollview.errors import EngineFailed, RollviewError
 _OURS = "rollview"
 
 
-def told(error: BaseException) -> str:
+def kind_and_line(error: BaseException) -> str:
     """``RecursionError in sources/debezium/records.py, line 60``."""
     kind = type(error).__name__
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if _OURS in PurePath(frame.filename).parts]
@@ -24,10 +24,11 @@ def told(error: BaseException) -> str:
     return f"{kind} in {'/'.join(below)}, line {ours[-1].lineno}"
 
 
-def unforeseen(error: Exception) -> RollviewError:
-    """Whatever goes wrong is told, and the work goes on."""
+def unexpected_error(error: Exception) -> RollviewError:
+    """Whatever goes wrong is kind_and_line, and the work goes on."""
     if isinstance(error, RollviewError):
         return error
     return EngineFailed(
-        f"Something went wrong that was not foreseen: {told(error)}.", hint="The rest goes on. Please report it."
+        f"Something went wrong that was not foreseen: {kind_and_line(error)}.",
+        hint="The rest goes on. Please report it.",
     )

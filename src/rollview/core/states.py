@@ -24,7 +24,6 @@ class SourceState(StrEnum):
     WIDENING = "widening"
     """A larger part of its tables is copied."""
     REMOVING = "removing"
-    SOURCE_STOPPED = "source_stopped"
     LOST_POSITION = "lost_position"
     SCHEMA_CHANGED = "schema_changed"
     BAD_VALUE = "bad_value"
@@ -49,6 +48,23 @@ class ViewMode(StrEnum):
 
     INCREMENTAL = "incremental"
     WHOLE = "whole"
+
+
+class Policy(StrEnum):
+    """When a view is propagated and applied (Beyer et al., section 1.1)."""
+
+    SNAPSHOT = "snapshot"
+    """Recomputed when somebody asks for it."""
+    IMMEDIATE = "immediate"
+    """Propagated and applied in the commit of what it reads."""
+    IPDA = "ipda"
+    """Propagated in the commit, applied later."""
+    DPDA = "dpda"
+    """Propagated and applied later."""
+
+    @property
+    def in_commits(self) -> bool:
+        return self in (Policy.IMMEDIATE, Policy.IPDA)
 
 
 def one_of(choices: type[Closed], text: str, what: str) -> Closed:

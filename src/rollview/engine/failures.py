@@ -33,7 +33,7 @@ def spark_failures(doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def spark_analysis(what: str) -> Iterator[None]:
+def spark_analysis(what: str, *, hint: str | None = None) -> Iterator[None]:
     """Inside, Spark analyses a user's text: what it finds wrong is an error in that text."""
     try:
         yield
@@ -42,7 +42,7 @@ def spark_analysis(what: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__module__.split(".")[0] != "pyspark":
             raise
-        raise SqlError(f"Spark does not accept {what}: {said(error)}") from error
+        raise SqlError(f"Spark does not accept {what}: {said(error)}", hint=hint) from error
 
 
 @contextmanager

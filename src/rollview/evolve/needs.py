@@ -65,7 +65,7 @@ def has_rows(settings: SourceSettings, view: Declared, snapshot: Snapshot) -> bo
     return all(snapshot.get(name).is_kept for name in read)
 
 
-def tell_missing(source: str, settings: SourceSettings, view: Declared, snapshot: Snapshot) -> None:
+def explain_missing_columns(source: str, settings: SourceSettings, view: Declared, snapshot: Snapshot) -> None:
     """A view that names a column that may be at the source, and was not asked for, is refused with what helps."""
     there = _tables(parse_one(view.query))
     chosen = [t.relation for t in settings.tables if t.columns and not t.needed and t.relation.lower() in there]

@@ -1,4 +1,4 @@
-"""What is read from moved forward, so that what lies behind it may be shortened.
+"""States and groups advanced to a later csn, so that older deltas can be pruned or compressed.
 
 Law: snapshot(s) + Δ(s, t] is snapshot(t), so no answer changes.
 """

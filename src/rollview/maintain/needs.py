@@ -1,15 +1,16 @@
 """The oldest csn of a relation that something still reads from.
 
 Law: a view reads on from its high-water mark, and its extent is brought elsewhere from its own csn; below a view that
-reads, everything is read at that view's csn. A delta may only be shortened behind all of these.
+reads, everything is read at that view's csn. A subscriber reads its view on from its position. A delta may only be
+shortened behind all of these; what is not overtaken by name is not overtaken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rollview.catalog import Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Part, Relation, RelationKind, Snapshot, SubscriberRecord
 from rollview.core.interval import Csn
 
 
@@ -19,9 +20,10 @@ class NeededCsn:
     why: str
 
 
-def oldest_need(snapshot: Snapshot, relation: Relation) -> NeededCsn:
+def oldest_need(snapshot: Snapshot, relation: Relation, subscribers: Iterable[SubscriberRecord] = ()) -> NeededCsn:
     """Groups are not counted: they can be folded forward, as a table's state can."""
-    return min(_needs(snapshot, relation), key=lambda need: need.csn)
+    needs = (*_needs(snapshot, relation), *_of_subscribers(relation, subscribers))
+    return min(needs, key=lambda need: need.csn)
 
 
 def legal(relation: Relation, csn: Csn) -> Csn:
@@ -35,6 +37,13 @@ def _needs(snapshot: Snapshot, relation: Relation) -> Iterator[NeededCsn]:
         yield from _of_view(relation)
     for view in snapshot.above(relation.name):
         yield from _of_view(view)
+
+
+def _of_subscribers(relation: Relation, subscribers: Iterable[SubscriberRecord]) -> Iterator[NeededCsn]:
+    """One whose history has ended needs nothing of this one: it begins anew."""
+    for one in subscribers:
+        if one.view == relation.name and one.folder == relation.folder:
+            yield NeededCsn(one.position, f"subscriber '{one.name}' is at csn {one.position}")
 
 
 def _of_view(view: Relation) -> Iterator[NeededCsn]:

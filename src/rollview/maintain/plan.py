@@ -13,9 +13,9 @@ from pathlib import Path
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import CSN
-from rollview.maintain.needs import legal, oldest_need
+from rollview.maintain.needs import NeededCsn, legal, oldest_need
 from rollview.maintain.release import readers_of_changes
-from rollview.maintain.settings import Asked, Keep, asked_compress, asked_prune
+from rollview.maintain.settings import Keep, ShorteningLimit, asked_compress, asked_prune
 from rollview.publish.fold import pays as fold_pays
 from rollview.publish.merge import groups_of
 from rollview.publish.rewrite import Files, stored
@@ -59,8 +59,10 @@ def plan_relation(snapshot: Snapshot, catalog: Catalog, root: Path, name: str, k
     """In the order in which they are done."""
     relation = snapshot.get(name)
     held = stored(snapshot, root, relation)
-    prune = _shorten(snapshot, relation, Action.PRUNE, asked_prune(snapshot, catalog, relation, keep))
-    compress = _shorten(snapshot, relation, Action.COMPRESS, asked_compress(snapshot, catalog, relation, keep))
+    subscribers = [one for one in catalog.subscribers() if one.name not in keep.overtake]
+    need = oldest_need(snapshot, relation, subscribers)
+    prune = _shorten(relation, need, Action.PRUNE, asked_prune(snapshot, catalog, relation, keep))
+    compress = _shorten(relation, need, Action.COMPRESS, asked_compress(snapshot, catalog, relation, keep))
     tasks: list[Task] = [task for task in (prune.hold, compress.hold) if task is not None]
     pruned = _plan_prune(relation, held, prune)
     begin = max(_compressed(catalog, relation), pruned.interval.through if pruned else 0, relation.readable_from)
@@ -85,11 +87,10 @@ class _Shorten:
     hold: Task | None = None
 
 
-def _shorten(snapshot: Snapshot, relation: Relation, action: Action, asked: Asked | None) -> _Shorten:
+def _shorten(relation: Relation, need: NeededCsn, action: Action, asked: ShorteningLimit | None) -> _Shorten:
     pin = relation.pins[Part.DELTA]
     if asked is None or asked.csn <= pin.after:
         return _Shorten(pin.after, "", False)
-    need = oldest_need(snapshot, relation)
     csn = max(pin.after, legal(relation, min(asked.csn, need.csn)))
     hold = None
     if need.csn < asked.csn:

@@ -155,7 +155,7 @@ def _swept(work: Maintenance, names: Sequence[str] | None) -> Iterator[Maintenan
 def _told_sweep(sweep: Sweep, grace: timedelta, *, later: bool) -> Iterator[MaintenanceDone]:
     owners = dict.fromkeys(sweep.unused.owner.values())
     for owner in owners:
-        due, waiting = sweep.due_of(owner), sweep.later_of(owner)
+        due, waiting = sweep.of(sweep.due, owner), sweep.of(sweep.later, owner)
         what = "no view or table has them" if owner is None else "no pinned version names them"
         if due:
             yield MaintenanceDone(owner, None, "remove", what, None, len(due), sweep.bytes(due))

@@ -14,10 +14,10 @@ from datetime import timedelta
 from rollview.catalog import Catalog, Relation, Snapshot
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
+from rollview.relations.plans import DETAIL, EACH_COMMIT, EACH_REFRESH
 
 DEFAULT = "default"
 RETENTION = "rollview.retention"
-DETAIL = "rollview.detail"
 
 _PERIOD = re.compile(r"(?P<number>\d+)\s+(?P<unit>commit|minute|hour|day|week)s?", re.IGNORECASE)
 _FOREVER = "forever"
@@ -36,7 +36,7 @@ class Period:
 
 def parse_period(text: str) -> Period | None:
     """None is for ever."""
-    if text.strip().lower() == _FOREVER:
+    if text.strip().lower() in (_FOREVER, EACH_COMMIT):
         return None
     found = _PERIOD.fullmatch(text.strip())
     if found is None:
@@ -51,17 +51,18 @@ def parse_period(text: str) -> Period | None:
 @dataclass(frozen=True, slots=True)
 class Keep:
     """What the user gave up. ``prune_before`` and ``compress_before`` are csns named for this one time; ``needed`` are
-    tables of which only what views need has to be here."""
+    tables of which only what views need has to be here; ``overtake`` are subscribers that hold nothing this time."""
 
     retention: Words = None
     detail: Words = None
     prune_before: Csn | None = None
     compress_before: Csn | None = None
     needed: frozenset[str] = frozenset()
+    overtake: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ShorteningLimit:
     """Up to which csn, by whose words, and whether they named it for this one time."""
 
     csn: Csn
@@ -69,14 +70,21 @@ class Asked:
     named: bool
 
 
-def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
-    words = _words(relation, keep.retention, RETENTION)
-    return _asked(snapshot, catalog, keep.prune_before, words, "retention")
+def asked_prune(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> ShorteningLimit | None:
+    return _asked(snapshot, catalog, keep.prune_before, RETENTION, _words(relation, keep.retention, RETENTION))
 
 
-def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> Asked | None:
+def asked_compress(snapshot: Snapshot, catalog: Catalog, relation: Relation, keep: Keep) -> ShorteningLimit | None:
     words = _words(relation, keep.detail, DETAIL)
-    return _asked(snapshot, catalog, keep.compress_before, words, "detail")
+    # What a refresh merged is as coarse as its author wants it.
+    return _asked(snapshot, catalog, keep.compress_before, DETAIL, None if words == EACH_REFRESH else words)
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse a view's own words that cannot be understood."""
+    for name in (RETENTION, DETAIL):
+        if name in properties and (name, properties[name]) != (DETAIL, EACH_REFRESH):
+            parse_period(properties[name])
 
 
 def check_words(words: Words) -> None:
@@ -95,12 +103,15 @@ def _words(relation: Relation, given: Words, name: str) -> str | None:
     return by_name.get(relation.name.lower(), by_name.get(DEFAULT))
 
 
-def _asked(snapshot: Snapshot, catalog: Catalog, named: Csn | None, words: str | None, what: str) -> Asked | None:
+def _asked(
+    snapshot: Snapshot, catalog: Catalog, named: Csn | None, name: str, words: str | None
+) -> ShorteningLimit | None:
+    what = name.rpartition(".")[2]
     if named is not None:
-        return Asked(min(named, snapshot.moment.csn), f"before csn {named}, as asked", True)
+        return ShorteningLimit(min(named, snapshot.moment.csn), f"before csn {named}, as asked", True)
     period = parse_period(words) if words is not None else None
     if period is None:
         return None
     if period.time is None:
-        return Asked(max(0, snapshot.moment.csn - period.commits), f"{what} is {words}", False)
-    return Asked(catalog.csn_recorded_by(catalog.now() - period.time), f"{what} is {words}", False)
+        return ShorteningLimit(max(0, snapshot.moment.csn - period.commits), f"{what} is {words}", False)
+    return ShorteningLimit(catalog.csn_recorded_by(catalog.now() - period.time), f"{what} is {words}", False)

@@ -33,11 +33,9 @@ class Sweep:
     trims: tuple[tuple[str, LogTrim], ...]
     notes: Notes
 
-    def due_of(self, relation: str | None) -> tuple[str, ...]:
-        return tuple(path for path in self.due if self.unused.owner[path] == relation)
-
-    def later_of(self, relation: str | None) -> tuple[str, ...]:
-        return tuple(path for path in self.later if self.unused.owner[path] == relation)
+    def of(self, paths: tuple[str, ...], relation: str | None) -> tuple[str, ...]:
+        """Those of the paths that belong to the relation."""
+        return tuple(path for path in paths if self.unused.owner[path] == relation)
 
     def bytes(self, paths: tuple[str, ...]) -> int:
         return sum(self.unused.files[path] for path in paths)

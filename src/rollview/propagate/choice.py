@@ -96,14 +96,15 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names))
 
 
-def choose(plan: ViewPlan, mode: RefreshMode, work: RefreshWork, past: PastSteps) -> Choice:
+def choose(plan: ViewPlan, mode: RefreshMode, work: RefreshWork, past: PastSteps, *, merges: bool = False) -> Choice:
+    """``merges``: no csn is lost where several commits become one, because the view does not keep them."""
     if plan.mode is Mode.WHOLE:
         return Choice(Mode.WHOLE, plan.outline.whole_because or "")
     if mode is RefreshMode.RECOMPUTE:
         return Choice(Mode.WHOLE, "asked for")
     if mode is RefreshMode.INCREMENTAL or not _worth_a_thought(plan, work):
         return Choice(plan.mode, DELTAS_ONLY)
-    if work.csns is None or work.csns[0] != work.csns[1]:
+    if not merges and (work.csns is None or work.csns[0] != work.csns[1]):
         return Choice(plan.mode, "deltas only: recomputing would make several commits one")
     return _cheaper(plan, work, [step for step in past() if "read_rows" in step.profile])
 

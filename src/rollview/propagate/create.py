@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rollview.algebra.definition import Declared
-from rollview.algebra.view import MISREAD, Outline, Propagation, ViewPlan, authors_query, outline, plan
+from rollview.algebra.view import CHOICES, MISREAD, Outline, Propagation, ViewPlan, authors_query, outline, plan
 from rollview.catalog import Catalog, CatalogWriter, Definition, Lease, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Column, Constraints, Schema
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LABEL = "create"
+_HINT = "rollview goes on where an order leaves ties. Write an ORDER BY that leaves none."
 _FIRST_GROUPS = "_rv_first_groups"
 
 
@@ -53,7 +54,8 @@ class ViewToCreate:
     @property
     def notes(self) -> tuple[str, ...]:
         """What its author should know of it."""
-        return (f"View '{self.declared.name}': {self.facts[MISREAD]}.",) if MISREAD in self.facts else ()
+        said = [self.facts[MISREAD]] if MISREAD in self.facts else []
+        return tuple(f"View '{self.declared.name}': {note}." for note in (*said, *self.facts.get(CHOICES, ())))
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     tables = unseen(spark, made.resolved.reads)
     author = _authors(spark, declared, made, tables)
     schema = _schema(made, author)
-    facts = misread(made, author, tables) or _facts(spark, made)
+    facts = {**(misread(made, author, tables) or _facts(spark, made)), **made.facts}
     made_plan = plan(made, facts)
     wanted = refresh_mode(declared.properties.get(REFRESH_MODE, RefreshMode.AUTO))
     check_strict(declared.name, made_plan, wanted)
@@ -158,7 +160,7 @@ def _authors(spark: SparkSession, declared: Declared, made: Outline, tables: Map
     """The author's own text, analysed by Spark over tables that it cannot see through."""
     resolved = made.resolved
     query = prepare_author(authors_query(resolved))
-    with spark_analysis(f"the query of view '{declared.name}'"):
+    with spark_analysis(f"the query of view '{declared.name}'", hint=_HINT if made.settled.notes else None):
         found = replace(query, outputs=None).run(spark, tables)
         names = tuple(field.name for field in found.schema.fields)
     if len(names) != len(resolved.outputs):

@@ -20,7 +20,7 @@ from rollview.core.phases import phase
 from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, bounded, step_limit
 from rollview.propagate.choice import PastSteps, RefreshMode, RefreshWork, check_strict, choose, choose_without, mode_of
 from rollview.propagate.moved import ChangesOf, Moved, moved
-from rollview.relations.plans import Circumstances, ClosedReferences, high_water_mark, plan_of
+from rollview.relations.plans import Circumstances, ClosedReferences, high_water_mark, keeps_refreshes_only, plan_of
 from rollview.relations.reader import stored_as
 from rollview.store.timed import delta_files
 
@@ -58,6 +58,8 @@ class PropagateStep:
     """No operator but the groups at the top looks at whole keys again."""
     more: bool = False
     """The view is not where it was wanted after this step: another one follows."""
+    merged: bool = False
+    """All its changes become one, at the csn of the last: nobody asks for a csn inside."""
     commits: int = 0
     """How many commits that changed something it takes; 0 where nobody counted."""
 
@@ -132,7 +134,7 @@ def plan_propagate(
     step = _next_step(snapshot, asked, changes_of, past)
     reads = _read_over(snapshot, root, asked, step.interval, changes_of)
     choice = choose_without(reads.absent, reads.anew, name, asked.plan, asked.mode) or choose(
-        asked.plan, asked.mode, reads.work, past
+        asked.plan, asked.mode, reads.work, past, merges=asked.merges
     )
     is_last = step.interval.through == asked.through
     return PropagateStep(
@@ -144,13 +146,14 @@ def plan_propagate(
         reads.work,
         choice.reason,
         groups_states=asked.plan.groups_states and reads.work.read_rows > SMALL_DELTA_ROWS,
-        ahead=applied_next and reads.few_groups and choice.mode is not Mode.WHOLE and is_last,
+        ahead=applied_next and not asked.merges and reads.few_groups and choice.mode is not Mode.WHOLE and is_last,
         absent=frozenset(relation.name for relation in reads.absent),
         many=asked.plan.groups_states and _spread(reads.work) >= MANY_CSNS,
         is_linear=asked.plan.mode is not Mode.WHOLE and not asked.plan.groups_states,
         more=not is_last,
         rows={lower: change.rows for lower, change in reads.changes.items()},
         commits=step.commits,
+        merged=asked.merges,
     )
 
 
@@ -165,6 +168,10 @@ class _Asked:
     read: tuple[Relation, ...]
     after: Csn
     through: Csn
+
+    @property
+    def merges(self) -> bool:
+        return keeps_refreshes_only(self.relation)
 
 
 def _asked(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode | None) -> _Asked | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,10 +21,10 @@ from rollview.engine.meter import Meter
 from rollview.errors import EngineFailed
 from rollview.propagate.closed import closed_references
 from rollview.propagate.plan import PropagateStep
-from rollview.publish.step import NewVersion, RunningStep, recorded
+from rollview.publish.step import NewVersion, OpenStep, RunningStep, Shown, recorded
 from rollview.relations.ahead import Ahead, ahead_of, delta_of
 from rollview.relations.plans import ClosedReferences, propagation_of
-from rollview.relations.prepared_query import standing_query
+from rollview.relations.prepared_query import prepare_query
 from rollview.relations.reader import Reader
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
@@ -46,24 +48,44 @@ class Propagated:
 
 
 def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Propagated:
-    relation = reader.snapshot.get(step.view)
-    stored = reader.stored(step.view)
-    folder, pin = stored.folder("delta"), relation.pins[Part.DELTA]
-    place = folder.new_folder()
-    paths = (f"{relation.folder}/delta/{place}",)
+    with _recorded(reader, catalog, lease, step) as (running, place):
+        done, opened = _logged(reader, step, meter, running, place)
+        with running.publish(lease, opened.profile) as publishing:
+            publishing.show_step(opened)
+    return done
+
+
+def log_propagate(
+    reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter
+) -> tuple[Propagated, OpenStep]:
+    """The same up to its publication, which is left to the caller. ``reader``: of a snapshot in which all that the view
+    reads has come as far as the step."""
+    with _recorded(reader, catalog, lease, step) as (running, place):
+        return _logged(reader, step, meter, running, place)
+
+
+@contextmanager
+def _recorded(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep) -> Iterator[tuple[RunningStep, str]]:
+    place = DeltaFolder.new_folder()
+    paths = (f"{reader.snapshot.get(step.view).folder}/delta/{place}",)
     with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running:
-        running.begun()
-        closed = _closed(reader, step)
-        files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if step.moves else ((), None)
-        new = NewVersion(step.view, Part.DELTA, folder, pin, files)
-        (logged,) = running.log([new], {"view": step.view, "interval": str(step.interval)})
-        added = sum(file.rows for file in files)
-        profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
-        with running.publish(lease, profile) as publishing:
-            publishing.show(logged, pin.after, step.interval.through)
-            for stretch in _coarse(reader, step):
-                publishing.writer.add_coarse(step.view, stretch)
-    return Propagated(added, _terms(reader, step, closed), ahead)
+        yield running, place
+
+
+def _logged(
+    reader: Reader, step: PropagateStep, meter: Meter, running: RunningStep, place: str
+) -> tuple[Propagated, OpenStep]:
+    folder, pin = reader.stored(step.view).folder("delta"), reader.snapshot.get(step.view).pins[Part.DELTA]
+    running.begun()
+    closed = _closed(reader, step)
+    files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if step.moves else ((), None)
+    new = NewVersion(step.view, Part.DELTA, folder, pin, files)
+    (logged,) = running.log([new], {"view": step.view, "interval": str(step.interval)})
+    added = sum(file.rows for file in files)
+    profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
+    shown = (Shown(logged, pin.after, step.interval.through),)
+    opened = OpenStep(running, step.view, profile, shown, _coarse(reader, step))
+    return Propagated(added, _terms(reader, step, closed), ahead), opened
 
 
 def _closed(reader: Reader, step: PropagateStep) -> ClosedReferences:
@@ -119,16 +141,23 @@ def view_delta(reader: Reader, step: PropagateStep, closed: ClosedReferences = f
     """The stored columns with ``_count`` and ``_csn``."""
     if step.mode is Mode.WHOLE:
         return _difference(reader, step)
-    return _propagation(reader, step, closed, ahead=False)
+    changes = _propagation(reader, step, closed, ahead=False)
+    return _as_one(reader, step, changes) if step.merged else changes
+
+
+def _as_one(reader: Reader, step: PropagateStep, changes: DataFrame) -> DataFrame:
+    """The net effect, at the csn of the last change."""
+    hidden, schema = reader.plan(step.view).hidden, reader.snapshot.get(step.view).schema
+    return net(changes, hidden or schema, apart=True).withColumn(CSN, sf.lit(_last_csn(step)).cast("bigint"))
 
 
 def _propagation(reader: Reader, step: PropagateStep, closed: ClosedReferences, *, ahead: bool) -> DataFrame:
     plan = reader.plan(step.view)
     propagation = propagation_of(plan, step.circumstances(ahead=ahead, closed=closed))
     if step.shuffles_little:
-        standing = standing_query(reader, propagation, step.interval, step.view if plan.summary else None)
-        if standing is not None:
-            return standing
+        prepared = prepare_query(reader, propagation, step.interval, step.view if plan.summary else None)
+        if prepared is not None:
+            return prepared
     held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
     return reader.run(propagation, step.interval, held, small=step.small)
 
@@ -151,10 +180,10 @@ def _last_csn(step: PropagateStep) -> Csn:
 
 
 def _coarse(reader: Reader, step: PropagateStep) -> tuple[Interval, ...]:
-    """The stretches inside which the view's delta says nothing: its own if recomputed, and those of what it reads."""
+    """The stretches inside which the view's delta says nothing: its own if it is one change, and those it reads."""
     below = (reader.snapshot.get(lower) for lower in reader.snapshot.get(step.view).depends_on)
     stretches = [stretch for relation in below for stretch in relation.coarse if stretch.overlaps(step.interval)]
-    if step.mode is Mode.WHOLE and step.work.csns is not None:
+    if (step.merged or step.mode is Mode.WHOLE) and step.work.csns is not None:
         first, last = step.work.csns
         stretches.extend([Interval(first - 1, last)] if first < last else [])
     return tuple(stretches)

@@ -18,20 +18,22 @@ from rollview.publish.rewrite import Files, Rewriting, rewrite
 from rollview.relations.reader import Reader, stored_as
 from rollview.store.buckets import Buckets
 from rollview.store.folder import DeltaFolder
-from rollview.store.timed import delta_files
+from rollview.store.timed import delta_files, only_inserts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LEAST = 100_000
 SHARE = 2
+MOST = 1_000_000
+"""More changes than this are not sent to where a table's rows are read."""
 BUCKET_ROWS = 250_000
 
 _log = logging.getLogger(__name__)
 
 
 def fold_if_it_pays(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:
-    """Fold when the delta since the state has grown beyond half of it. Never raises: the table is as good unfolded."""
+    """Fold when what the delta changes has grown beyond half of the rest. Never raises: it is as good unfolded."""
     try:
         snapshot = catalog.snapshot()
         table = snapshot.find(name)
@@ -50,7 +52,12 @@ def pays(snapshot: Snapshot, root: Path, table: Relation) -> bool:
     if snapshot.moment.csn == state.through or table.pins[Part.DELTA].rows <= LEAST:
         return False
     files = delta_files(stored_as(root, table), Interval(state.through, snapshot.moment.csn))
-    return sum(file.rows for file in files) > max(LEAST, state.rows / SHARE)
+    rows = sum(file.rows for file in files)
+    if not table.constraints.primary_key:
+        return rows > max(LEAST, state.rows / SHARE)
+    # With a key, rows that only come are read as those of the state are; what costs is to look up what goes.
+    going = sum(file.rows for file in files if not only_inserts(file))
+    return going > max(LEAST, min(MOST, (state.rows + rows - going) / SHARE))
 
 
 def fold(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +55,31 @@ class LoggedVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """A version and what it covers: (after, through]."""
+
+    logged: LoggedVersion
+    after: Csn
+    through: Csn
+
+    @property
+    def pin(self) -> Pin:
+        return Pin(self.logged.part, self.logged.version, self.after, self.through, self.logged.rows)
+
+
+@dataclass(frozen=True, slots=True)
 class Publishing:
     """The catalog transaction in which steps become visible."""
 
     writer: CatalogWriter
+
+    def show_step(self, step: OpenStep) -> None:
+        for one in step.shown:
+            self.show_pin(one.logged.relation, one.pin)
+            if step.restarts and one.logged.part is Part.DELTA:
+                self.writer.forget_coarse(one.logged.relation, one.after)
+        for stretch in step.coarse:
+            self.writer.add_coarse(step.relation, stretch)
 
     def show(self, logged: LoggedVersion, after: Csn, through: Csn) -> None:
         """From here on readers find this version, which covers (after, through]."""
@@ -97,12 +118,20 @@ class RunningStep:
 
     @contextmanager
     def publish(
-        self, lease: Lease | None, profile: Profile | None = None, *, held: Lease | None = None
+        self,
+        lease: Lease | None,
+        profile: Profile | None = None,
+        *,
+        held: Sequence[Lease] = (),
+        along: Along | None = None,
     ) -> Iterator[Publishing]:
-        """The step is finished when the block ends, in one transaction with all that the block does. ``held``: another
-        lease without which nothing becomes visible."""
-        with _finished(self.catalog, lease, [(self, profile)], held) as publishing:
+        """The step is finished when the block ends, in one transaction with all that the block does. ``held``: other
+        leases without which nothing becomes visible. ``along``: what becomes visible with it."""
+        done = [(self, profile), *(along.done if along is not None else ())]
+        with _finished(self.catalog, lease, done, *held) as publishing:
             yield publishing
+            if along is not None:
+                along.show(publishing)
         reach(f"{self.kind}.published")
 
     def give_up(self) -> None:
@@ -119,9 +148,55 @@ class RunningStep:
                     writer.finish_step(step.id, "failed", step.profile)
         # The failure itself matters more; the next recovery cleans up, of this process or of another.
         except RollviewError as error:
-            self.catalog.let_go(self.id)
-            let_go(self.root, self.id)
+            self.let_go()
             _log.warning("step %d not given up: %s", self.id, error.message)
+
+    def let_go(self) -> None:
+        """This process has done with the step, whatever became of it: recovery will see."""
+        self.catalog.let_go(self.id)
+        let_go(self.root, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStep:
+    """A step whose versions are in the Delta logs, to become visible together with others. ``coarse``: stretches inside
+    which the relation cannot be read from then on. ``restarts``: nothing before what it shows can be read."""
+
+    running: RunningStep
+    relation: str
+    profile: Profile
+    shown: tuple[Shown, ...]
+    coarse: tuple[Interval, ...] = ()
+    restarts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """What becomes visible with a commit because it was handed to it. ``behind``: views that could not be brought
+    along, and why; None where that is no fault of theirs."""
+
+    steps: tuple[OpenStep, ...] = ()
+    behind: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def done(self) -> list[tuple[RunningStep, Profile | None]]:
+        return [(step.running, step.profile) for step in self.steps]
+
+    def show(self, publishing: Publishing) -> None:
+        for step in self.steps:
+            publishing.show_step(step)
+        for view, problem in self.behind.items():
+            if problem is not None:
+                publishing.writer.set_problem(view, problem)
+
+    def give_up(self) -> None:
+        for step in self.steps:
+            step.running.give_up()
+
+    def let_go(self) -> None:
+        """Whether they were published is not known: recovery will see."""
+        for step in self.steps:
+            step.running.let_go()
 
 
 def begin(
@@ -177,10 +252,14 @@ def publish_together(
 
 
 @contextmanager
-def publish_transaction(catalog: Catalog, lease: Lease, steps: Sequence[RunningStep]) -> Iterator[Publishing]:
-    """The steps of one local transaction become visible at once."""
-    with _finished(catalog, lease, [(step, None) for step in steps]) as publishing:
+def publish_transaction(
+    catalog: Catalog, lease: Lease, steps: Sequence[RunningStep], along: Along, held: Lease | None = None
+) -> Iterator[Publishing]:
+    """The steps of one local transaction become visible at once, with the views that it takes along."""
+    done = [(step, None) for step in steps]
+    with _finished(catalog, lease, [*done, *along.done], held) as publishing:
         yield publishing
+        along.show(publishing)
     reach("commit.published")
 
 
@@ -220,9 +299,9 @@ def _finished(
     catalog: Catalog,
     lease: Lease | None,
     done: Sequence[tuple[RunningStep, Profile | None]],
-    held: Lease | None = None,
+    *held: Lease | None,
 ) -> Iterator[Publishing]:
-    with catalog.write(lease, held) as writer:
+    with catalog.write(lease, *held) as writer:
         yield Publishing(writer)
         for step, profile in done:
             writer.finish_step(step.id, "done", profile)

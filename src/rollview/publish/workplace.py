@@ -6,7 +6,7 @@ Law: Spark starts when a request first needs it. Before the first change, what d
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,12 @@ from rollview import engine, publish, relations
 from rollview.catalog import Catalog, Snapshot
 from rollview.core import references
 from rollview.core.order import Order
+from rollview.relations.policies import Policies
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rollview.publish.following import Following
     from rollview.relations.reader import Reader
 
 RECOVER_SECONDS = 60.0
@@ -26,14 +28,23 @@ RECOVER_SECONDS = 60.0
 
 class Workplace:
     """``given`` is the user's own session; without it one is started with ``conf``. ``order``: that of commits of
-    several sources."""
+    several sources. ``policies``: of views that name none. ``follow_by``: who brings views along with commits."""
 
     def __init__(
-        self, data: Path, catalog: Catalog, given: SparkSession | None, conf: Mapping[str, str], order: Order
+        self,
+        data: Path,
+        catalog: Catalog,
+        given: SparkSession | None,
+        conf: Mapping[str, str],
+        order: Order,
+        policies: Policies,
+        follow_by: Callable[[Workplace], Following],
     ) -> None:
         self.data = data
         self.catalog = catalog
         self.order = order
+        self.policies = policies
+        self._follow_by = follow_by
         self.given = given
         self._conf = conf
         self._session: SparkSession | None = None
@@ -44,9 +55,15 @@ class Workplace:
         if self._session is None:
             for source in self.catalog.sources():
                 references.note_variables(source.settings["address"], *source.settings["options"].values())
+            references.note_variables(*(one.sink for one in self.catalog.subscribers() if one.sink is not None))
             start = engine.session
             self._session = start.adopt(self.given) if self.given is not None else start.start(self._conf)
         return self._session
+
+    @property
+    def following(self) -> Following:
+        """Made when a commit asks: it knows all that is needed to propagate."""
+        return self._follow_by(self)
 
     def snapshot(self) -> Snapshot:
         return self.catalog.snapshot()

@@ -11,10 +11,12 @@ from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rollview.query.explain import explain_view
+    from rollview.query.history import check_history
     from rollview.query.reading import delta, read, verify_view
     from rollview.query.status import held, quarantine, readings, sources, warehouse_status
 
 __all__ = [
+    "check_history",
     "delta",
     "explain_view",
     "held",
@@ -28,6 +30,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "check_history": "rollview.query.history",
         "explain_view": "rollview.query.explain",
         **dict.fromkeys(("delta", "read", "verify_view"), "rollview.query.reading"),
         **dict.fromkeys(("held", "quarantine", "readings", "sources", "warehouse_status"), "rollview.query.status"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rollview import results
 from rollview.algebra.script import TermNote
 from rollview.algebra.text import render
-from rollview.algebra.view import Mode, ViewPlan
+from rollview.algebra.view import SETTLED, Mode, ViewPlan
 from rollview.catalog import RelationKind, Snapshot
 from rollview.errors import UsageError
 from rollview.relations.plans import plan_of
@@ -17,7 +17,7 @@ def explain_view(snapshot: Snapshot, name: str) -> results.Explanation:
         raise UsageError(f"'{relation.name}' is a table; only views are maintained.")
     plan = plan_of(snapshot, relation)
     assert relation.definition is not None
-    sql, terms = _propagation(plan, relation.definition.query)
+    sql, terms = _propagation(plan, relation.definition.facts.get(SETTLED, relation.definition.query))
     return results.Explanation(
         relation.name,
         plan.mode.shown,

@@ -6,13 +6,13 @@ second of work. A view that is not quicker than its commits has no time at which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from rollview.catalog import Step
+from rollview.catalog import MissedCommits, Step
 
-_LAST = timedelta(minutes=1)
+LATELY = timedelta(minutes=1)
 _STEPS = 5
 
 
@@ -25,12 +25,12 @@ class Pace:
     catches_up_in: float | None
 
 
-def pace(missed: Sequence[datetime], steps: Iterable[Step], now: datetime) -> Pace:
-    """``missed``: the times of the commits that the view lacks; ``steps``: its last ones, newest first."""
-    came = sum(1 for time in missed if now - time <= _LAST) / _LAST.total_seconds()
+def pace(missed: MissedCommits, steps: Iterable[Step]) -> Pace:
+    """``missed``: the commits that the view lacks, and those of the last minute; ``steps``: its last, newest first."""
+    came = missed.lately / LATELY.total_seconds()
     done = _done(steps)
     gains = 0.0 if done is None else done - came
-    return Pace(came, done, len(missed) / gains if gains > 0 else None)
+    return Pace(came, done, missed.commits / gains if gains > 0 else None)
 
 
 def _done(steps: Iterable[Step]) -> float | None:

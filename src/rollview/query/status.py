@@ -6,14 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
-from rollview.catalog import Catalog, HeldPart, Part, Quarantined, Relation, Snapshot, SourceRecord, Step
+from rollview.catalog import (
+    NOTHING_MISSED,
+    Catalog,
+    HeldPart,
+    Part,
+    Quarantined,
+    Relation,
+    Snapshot,
+    SourceRecord,
+    Step,
+)
 from rollview.core.durations import duration
 from rollview.core.interval import Interval
-from rollview.core.states import ViewState
-from rollview.query.pace import pace
-from rollview.relations.valid_time import valid_time
+from rollview.core.states import Policy, ViewState
+from rollview.query.pace import LATELY, pace
+from rollview.relations.policies import Policies
+from rollview.relations.validity import Validity
 from rollview.results import (
     CatalogRows,
     HeldTransaction,
@@ -28,9 +38,9 @@ from rollview.results import (
 )
 
 
-def warehouse_status(catalog: Catalog, root: Path) -> Status:
+def warehouse_status(catalog: Catalog, policies: Policies) -> Status:
     snapshot = catalog.snapshot()
-    valid = {name: valid_time(catalog, root, snapshot, name) for name in snapshot.relations}
+    valid = {name: Validity(catalog, snapshot, relation).told() for name, relation in snapshot.relations.items()}
     steps = catalog.last_steps()
     lacking = missing(catalog.quarantine())
     return Status(
@@ -38,7 +48,10 @@ def warehouse_status(catalog: Catalog, root: Path) -> Status:
         snapshot.moment.time,
         tuple(replace(_table(snapshot, table), valid=valid[table.name]) for table in snapshot.tables()),
         tuple(
-            replace(_view(catalog, snapshot, view, steps.get(view.name), lacking), valid=valid[view.name])
+            replace(
+                _view(catalog, snapshot, view, policies.of(snapshot, view), steps.get(view.name), lacking),
+                valid=valid[view.name],
+            )
             for view in snapshot.views()
         ),
         sources(catalog),
@@ -130,20 +143,25 @@ def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
 
 
 def _view(
-    catalog: Catalog, snapshot: Snapshot, view: Relation, step: Step | None, lacking: Mapping[str, int]
+    catalog: Catalog,
+    snapshot: Snapshot,
+    view: Relation,
+    policy: Policy,
+    step: Step | None,
+    lacking: Mapping[str, int],
 ) -> ViewStatus:
     extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
-    missed = _missed_commits(
-        catalog, snapshot, view, Interval(extent.through, max(extent.through, snapshot.moment.csn))
-    )
-    how_fast = pace(tuple(missed.values()), catalog.steps(view.name, 40), datetime.now(UTC)) if missed else None
+    now = datetime.now(UTC)
+    lacks = Interval(extent.through, max(extent.through, snapshot.moment.csn))
+    missed = catalog.missed(snapshot.tables_below(view), lacks, now - LATELY) if lacks else NOTHING_MISSED
+    how_fast = pace(missed, catalog.steps(view.name, 40)) if missed.commits else None
     return ViewStatus(
         name=view.name,
         csn=extent.through,
         high_water_mark=delta.through,
-        staleness_commits=len(missed),
-        staleness_seconds=max(0.0, (datetime.now(UTC) - min(missed.values())).total_seconds()) if missed else 0.0,
-        policy=_policy(view),
+        staleness_commits=missed.commits,
+        staleness_seconds=max(0.0, (now - missed.oldest).total_seconds()) if missed.oldest else 0.0,
+        policy=policy,
         rows=extent.rows,
         last_refresh=step.finished if step is not None else None,
         last_mode=str(step.profile.get("mode", "")) or None if step is not None else None,
@@ -182,16 +200,3 @@ def missing(kept: Iterable[Quarantined]) -> dict[str, int]:
     for (relation, _), count in sums.items():
         lacking[relation] += max(0, count)
     return dict(+lacking)
-
-
-def _policy(view: Relation) -> str:
-    return view.definition.properties.get("rollview.policy", "dpda") if view.definition is not None else "dpda"
-
-
-def _missed_commits(catalog: Catalog, snapshot: Snapshot, view: Relation, interval: Interval) -> dict[int, datetime]:
-    """Commits to the base tables below the view that its extent does not show yet, with their times."""
-    if not interval:
-        return {}
-    tables = snapshot.tables_below(view)
-    entries = catalog.ledger(interval)
-    return {e.csn: e.ledger_time for e in entries if any(change.relation in tables for change in e.changes)}

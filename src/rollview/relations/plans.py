@@ -10,16 +10,20 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.states import states_read
-from rollview.algebra.view import Propagation, ViewPlan, outline, plan
+from rollview.algebra.view import SETTLED, TOLD_APART_BY, Propagation, ViewPlan, outline, plan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
 from rollview.core.states import ViewState
 from rollview.errors import OutOfReach
+from rollview.relations.marks import high_water_mark as high_water_mark
 from rollview.store.writing import BOUND
 
 REFRESH_MODE, RECOMPUTE = "rollview.refresh_mode", "recompute"
 """A view's property, and what it says where no delta is wanted."""
+DETAIL, EACH_COMMIT, EACH_REFRESH = "rollview.detail", "commit", "refresh"
+"""A view's property that says which csns stay readable: of every commit, or only those that a refresh reached. A period
+says how long the first is so."""
 
 
 ClosedReferences = frozenset[tuple[str, str]]
@@ -51,8 +55,9 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
 
 @lru_cache(maxsize=1024)
 def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
-    declared = Declared(name, columns, None, {}, query, False)
-    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), json.loads(facts))
+    told = json.loads(facts)
+    declared = Declared(name, columns, None, {}, told.get(SETTLED, query), False)
+    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), told)
 
 
 @lru_cache(maxsize=1024)
@@ -79,8 +84,14 @@ def reads_rows_of(snapshot: Snapshot, view: Relation) -> frozenset[str]:
     return states_read(plan_of(snapshot, view))
 
 
+def keeps_refreshes_only(view: Relation) -> bool:
+    """Whether its author gave up the csns between two refreshes."""
+    return view.definition is not None and view.definition.properties.get(DETAIL) == EACH_REFRESH
+
+
 def known_as(relation: Relation) -> Known:
-    return Known(relation.name, relation.schema, relation.constraints)
+    told = relation.definition.facts.get(TOLD_APART_BY, ()) if relation.definition is not None else ()
+    return Known(relation.name, relation.schema, relation.constraints, tuple(tuple(key) for key in told))
 
 
 def _known_to(view: Relation, relation: Relation) -> Known:
@@ -92,11 +103,6 @@ def _known_to(view: Relation, relation: Relation) -> Known:
     then = relation.schema_at(view.created)
     kept = tuple(column for column in then if column in relation.schema.columns)
     return Known(relation.name, Schema(kept), relation.constraints)
-
-
-def high_water_mark(snapshot: Snapshot, relation: Relation) -> Csn:
-    """The csn up to which the relation's changes are all there."""
-    return snapshot.moment.csn if relation.kind is RelationKind.TABLE else relation.pins[Part.DELTA].through
 
 
 def covered(snapshot: Snapshot, relation: Relation) -> Interval:

@@ -11,7 +11,7 @@ from typing import Literal
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
-from rollview.relations.plans import high_water_mark
+from rollview.relations.marks import high_water_mark
 
 Point = Csn | datetime | Literal["latest"]
 """A csn, a moment (with its zone), or the newest csn."""

@@ -1,8 +1,8 @@
 """Queries that stay: analysed by Spark once, then run again over other files.
 
-Law: two runs of a standing query are the same text over inputs of the same shape. What differs between them are whole
+Law: two runs of a prepared query are the same text over inputs of the same shape. What differs between them are whole
 files: each input that moves has a folder, filled before every run with links, or with one file of the timed rows of a
-small table. Where an input is not told by whole files there is no standing query, and the ordinary way is taken.
+small table. Where an input is not told by whole files there is no prepared query, and the ordinary way is taken.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary, finalize
 
 import pyarrow as pa
 
+from rollview.algebra.script import InputForm
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Propagation
 from rollview.catalog import RelationKind
@@ -43,12 +44,12 @@ _lock = Lock()
 
 
 @phase("prepare query")
-def standing_query(
+def prepare_query(
     reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
 ) -> DataFrame | None:
     """The propagation over the interval, its deltas in one piece; ``groups_of``: a summary view whose groups it reads.
 
-    None if it cannot be a standing query. The result is to be used before the next one is asked for.
+    None if it cannot be a prepared query. The result is to be used before the next one is asked for.
     """
     if not sees_local_links(reader.spark):
         return None
@@ -175,7 +176,7 @@ def _inputs(
     return inputs if len(inputs) == len(found) else None
 
 
-def _input(reader: Reader, name: str, what: str, interval: Interval) -> _Input | None:
+def _input(reader: Reader, name: str, what: InputForm, interval: Interval) -> _Input | None:
     if reader.snapshot.get(name).kind is RelationKind.VIEW or what == "rows":
         return None
     stored = reader.stored(name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from rollview.algebra.script import DELTA_SUFFIX, TIMED_SUFFIX
+from rollview.algebra.script import DELTA_SUFFIX, TIMED_SUFFIX, InputForm
 from rollview.algebra.stages import stages
 from rollview.algebra.summary import FEW_GROUPS
 from rollview.algebra.view import ROWS_SUFFIX, AuthorsQuery, Propagation, ViewPlan
@@ -159,7 +159,7 @@ class Reader:
             propagation, {f"{name}@{what}": self._plain(name, what, at) for name, what in sorted(propagation.inputs)}
         )
 
-    def _plain(self, name: str, what: str, at: Csn) -> DataFrame:
+    def _plain(self, name: str, what: InputForm, at: Csn) -> DataFrame:
         assert what != "delta"
         return self.rows(name, at) if what == "rows" else signed(self.rows(name, at))
 
@@ -170,7 +170,7 @@ class Reader:
                 known[name] = stage.run(self.spark, known).localCheckpoint()
         return last.run(self.spark, known)
 
-    def _input(self, name: str, what: str, interval: Interval) -> DataFrame:
+    def _input(self, name: str, what: InputForm, interval: Interval) -> DataFrame:
         if what == "delta":
             return self.unit_changes(name, interval)
         if what == "timed":

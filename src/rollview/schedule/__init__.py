@@ -14,8 +14,14 @@ if TYPE_CHECKING:
         run_until,
     )
     from rollview.schedule.daemon import stopping
+    from rollview.schedule.follow import ViewsInCommits
 
-__all__ = ["maintain_relations", "refresh_views", "roll_views", "run_until", "stopping"]
+__all__ = ["ViewsInCommits", "maintain_relations", "refresh_views", "roll_views", "run_until", "stopping"]
 __getattr__ = lazy_names(
-    __name__, {**dict.fromkeys(__all__, "rollview.schedule.commands"), "stopping": "rollview.schedule.daemon"}
+    __name__,
+    {
+        **dict.fromkeys(__all__, "rollview.schedule.commands"),
+        "ViewsInCommits": "rollview.schedule.follow",
+        "stopping": "rollview.schedule.daemon",
+    },
 )

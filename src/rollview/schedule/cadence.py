@@ -19,6 +19,8 @@ from rollview.errors import UsageError
 
 DEFAULT = "default"
 PROPERTY = "rollview.schedule"
+PROPAGATE = "rollview.propagate"
+"""The property that says when a view is propagated by itself, and not only when it is refreshed."""
 
 _SPAN = re.compile(r"(every|within)\s+(\d+(?:\.\d+)?)\s*(second|minute|hour|day|s|m|h|d)s?", re.IGNORECASE)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -76,11 +78,16 @@ def parse_cadence(text: str) -> Cadence:
 
 def cadence_of(name: str, own: str | None, words: Words, default: Cadence) -> Cadence:
     """What a source's or view's own property says, else the project, else ``default``."""
-    given = own or _given(name, words)
+    given = own or given_for(name, words)
     return default if given is None else parse_cadence(given)
 
 
-def _given(name: str, words: Words) -> str | None:
+def named_for(name: str, words: Words) -> str | None:
+    """What the project says of it by name."""
+    return None if words is None or isinstance(words, str) else given_for(name, {**words, DEFAULT: ""}) or None
+
+
+def given_for(name: str, words: Words) -> str | None:
     if words is None or isinstance(words, str):
         return words
     folded = {key.lower(): text for key, text in words.items()}

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from rollview.capture import requests
 from rollview.catalog import Part, Snapshot
+from rollview.core.states import Policy
 from rollview.errors import UsageError
 from rollview.maintain import Keep, Maintenance, maintain
 from rollview.propagate import RefreshMode, check_strict, mode_of, refresh_mode
@@ -19,12 +20,13 @@ from rollview.publish.merge import merge_if_many
 from rollview.publish.workplace import Workplace
 from rollview.relations.plans import plan_of
 from rollview.relations.points import Point, recorded_by, resolve
-from rollview.results import Maintained, Progress, Refreshed, Rolled
+from rollview.results import Delivered, Maintained, Progress, Refreshed, Rolled
 from rollview.schedule.cadence import Words
-from rollview.schedule.crew import Crew, run_rounds
+from rollview.schedule.crew import Crew, OwnPropagation, run_rounds
 from rollview.schedule.daemon import Event, work
 from rollview.schedule.refresh import Refresh, refresh, roll
 from rollview.schedule.selection import going_on, select_relations, select_views, views_below
+from rollview.subscribers import deliver
 
 OnProgress = Callable[[Progress], None]
 Setting = str | Mapping[str, str] | None
@@ -50,6 +52,8 @@ def refresh_views(
     place.recover()
     snapshot = place.snapshot()
     views = going_on(snapshot, select_views(snapshot, select), asked=bool(select))
+    if to is not None and to != "latest":
+        views = _rolled(place, snapshot, views, asked=bool(select))
     _refuse_whole(snapshot, views, wanted)
     target = None if to is None or to == "latest" else resolve(place.catalog, to, *views)
     done = refresh(_work(place, on_progress), views, target, mode=wanted, apply=apply, seconds=seconds)
@@ -63,6 +67,7 @@ def roll_views(place: Workplace, names: Sequence[str], to: Point, on_progress: O
         raise UsageError("No view is named that is to be rolled.")
     snapshot = place.snapshot()
     views = select_views(snapshot, names)
+    views = _rolled(place, snapshot, views, asked=True)
     latest = min(snapshot.get(name).pins[Part.DELTA].through for name in views)
     target = latest if to == "latest" else resolve(place.catalog, to, *views)
     return roll(_work(place, on_progress), views, target)
@@ -77,6 +82,7 @@ def maintain_relations(
     detail: Setting,
     prune_before: Point | None,
     compress_before: Point | None,
+    overtake: Sequence[str],
     grace: timedelta,
     on_progress: OnProgress | None,
 ) -> Maintained:
@@ -86,7 +92,8 @@ def maintain_relations(
         place.recover()
     names = select_relations(place.snapshot(), select) if select else None
     prune, compress = (recorded_by(place.catalog, point) for point in (prune_before, compress_before))
-    keep = Keep(retention, detail, prune, compress, requests.needed(place.catalog))
+    overtaken = frozenset(place.catalog.subscriber(name).name for name in overtake)
+    keep = Keep(retention, detail, prune, compress, requests.needed(place.catalog), overtaken)
 
     def move_on(table: str) -> bool:
         return requests.move_on(place.catalog, place.data, table)
@@ -96,9 +103,14 @@ def maintain_relations(
 
 
 def run_until(
-    place: Workplace, interval: float, stop: threading.Event, rounds: int | None, schedule: Words
+    place: Workplace,
+    interval: float,
+    stop: threading.Event,
+    rounds: int | None,
+    schedule: Words,
+    propagate: Words = None,
 ) -> Iterator[Event]:
-    """Capture and refresh as each source and view asks until ``stop`` is set, or everything so many times."""
+    """Capture, refresh and deliver as everything asks until ``stop`` is set, or everything so many times."""
     place.recover()
 
     def refresh_some(names: Sequence[str], seconds: float | None) -> Refreshed:
@@ -107,12 +119,32 @@ def run_until(
     def fold() -> None:
         _fold_captured(place)
 
-    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, schedule, interval)
+    def deliver_to(names: Sequence[str], seconds: float | None) -> Delivered:
+        return deliver(place, names, seconds)
+
+    def propagate_some(names: Sequence[str], seconds: float | None) -> Refreshed:
+        return refresh_views(place, names, apply=False, seconds=seconds)
+
+    ahead = OwnPropagation(propagate_some, propagate, place.policies)
+    about = (schedule, interval, place.following, ahead)
+    crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, deliver_to, *about)
     return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
 
+def _rolled(place: Workplace, snapshot: Snapshot, views: Sequence[str], *, asked: bool) -> tuple[str, ...]:
+    """Those that can be at another csn than the newest; to ask for one of the others is an error."""
+    kept = [name for name in views if place.policies.of(snapshot, snapshot.get(name)) is Policy.IMMEDIATE]
+    if kept and asked:
+        raise UsageError(
+            f"View '{kept[0]}' is immediate: it is always at the newest csn, and is not rolled.",
+            hint=f"To see it as it was: rollview view read {kept[0]} --as-of POINT",
+            view=kept[0],
+        )
+    return tuple(name for name in views if name not in kept)
+
+
 def _work(place: Workplace, on_progress: OnProgress | None) -> Refresh:
-    return Refresh(place.spark, place.data, place.catalog, on_progress or _silent)
+    return Refresh(place.spark, place.data, place.catalog, on_progress or _silent, policies=place.policies)
 
 
 def _refuse_whole(snapshot: Snapshot, views: Sequence[str], mode: RefreshMode | None) -> None:

@@ -1,9 +1,10 @@
-"""Capture and refresh, as the daemon asks for them."""
+"""Capture, refresh and delivery, as the daemon asks for them."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from rollview.capture.plan import Group, plan_capture
 from rollview.capture.run import run_group
 from rollview.catalog import Catalog, Part
 from rollview.core.order import Order
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
 from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
-from rollview.results import Captured, Refreshed
+from rollview.publish.following import Following
+from rollview.relations.policies import Policies
+from rollview.results import Captured, Delivered, Refreshed
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, ViewGroup, paced
 from rollview.schedule.due import Turns
@@ -26,6 +29,21 @@ GROUP = "rollview.group"
 
 RefreshSome = Callable[[Sequence[str], float | None], Refreshed]
 """Refreshes these views, for so many seconds if a number is given."""
+DeliverTo = Callable[[Sequence[str], float | None], Delivered]
+"""Delivers to these subscribers, or to all that have an address."""
+
+
+def _nothing(names: Sequence[str], seconds: float | None) -> Refreshed:
+    return Refreshed(0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPropagation:
+    """When views are propagated by themselves, and how."""
+
+    run: RefreshSome = _nothing
+    words: Words = None
+    policies: Policies = field(default_factory=Policies)
 
 
 class Crew:
@@ -36,21 +54,32 @@ class Crew:
         order: Order,
         refresh: RefreshSome,
         fold: Callable[[], None],
+        deliver: DeliverTo,
         schedule: Words,
         interval: float,
+        following: Following | None = None,
+        propagation: OwnPropagation | None = None,
     ) -> None:
         self._catalog = catalog
         self._root = root
         self._order = order
         self._refresh = refresh
         self._fold = fold
-        self._turns = Turns(catalog, schedule, every(interval))
+        self._deliver = deliver
+        self._following = following
+        self._propagation = propagation or OwnPropagation()
+        about = (self._propagation.words, self._propagation.policies)
+        self._turns = Turns(catalog, schedule, every(interval), *about)
+        self._seen_to = set[str]()
 
     def due_sources(self) -> Sequence[Group]:
         return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
     def due_views(self) -> Sequence[ViewGroup]:
-        """Each view by itself, or with the others of its group."""
+        """Each view by itself, or with the others of its group; first whoever is furthest behind.
+
+        So a daemon that never lives long sees to all of them.
+        """
         snapshot, due = self._catalog.snapshot(), self._turns.views()
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
@@ -59,7 +88,28 @@ class Crew:
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
             groups.setdefault(own, []).append(view.name)
-        return [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        found = [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        taken = {name for names in found for name in names}
+        waiting = [*found, *((name,) for name in self._turns.propagations() if name not in taken)]
+        return sorted(waiting, key=lambda names: min(snapshot.get(name).pins[Part.DELTA].through for name in names))
+
+    def due_subscribers(self) -> Sequence[str]:
+        return self._turns.subscribers()
+
+    def deliver(self, name: str) -> Delivered:
+        """For a while, as a view is refreshed."""
+        return self._told(self._deliver([name], _SLICE))
+
+    def deliver_all(self) -> Delivered:
+        return self._told(self._deliver((), None))
+
+    def has_addresses(self) -> bool:
+        return any(one.sink is not None for one in self._catalog.subscribers())
+
+    def _told(self, done: Delivered) -> Delivered:
+        failed = [one.name for one in done.subscribers if one.problem is not None]
+        self._turns.delivered([one.name for one in done.subscribers], failed)
+        return done
 
     def sources(self) -> Sequence[Group]:
         records = self._catalog.sources()
@@ -70,18 +120,30 @@ class Crew:
 
     def capture(self, names: Group) -> Captured:
         try:
-            done = run_group(self._catalog, self._root, names, self._order, 0.0)
+            done = run_group(self._catalog, self._root, names, self._order, 0.0, self._following)
             return Captured(self._catalog.snapshot().moment.csn, done)
         finally:
             self._turns.captured(names)
 
     def refresh(self, names: ViewGroup) -> Refreshed:
-        """For a while: what is not done then has its next turn at once, after the others."""
+        """For a while: what is not done then has its next turn at once, after the others. A view that only has to be
+        propagated by now is not applied. The first turn is one step, so that each view soon comes nearer.
+        """
+        if not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations()):
+            return self._propagated(names)
         newest = self._catalog.snapshot().moment.csn
-        done = self._refreshed(names, _SLICE)
+        seconds = _SLICE if self._seen_to.issuperset(names) else 0.0
+        self._seen_to.update(names)
+        done = self._refreshed(names, seconds)
         now = self._catalog.snapshot()
         self._turns.unfinished(name for name in names if now.get(name).pins[Part.EXTENT].through < newest)
         return done
+
+    def _propagated(self, names: ViewGroup) -> Refreshed:
+        try:
+            return self._propagation.run(names, _SLICE)
+        finally:
+            self._turns.propagated(names)
 
     def refresh_all(self, names: Sequence[str]) -> Refreshed:
         return self._refreshed(names, None)
@@ -104,7 +166,7 @@ def run_rounds(crew: Crew, interval: float, stop: threading.Event, rounds: int) 
         try:
             yield from _round(crew)
         except Exception as error:
-            yield unforeseen(error)
+            yield unexpected_error(error)
 
 
 def _round(crew: Crew) -> Iterator[Event]:
@@ -113,10 +175,12 @@ def _round(crew: Crew) -> Iterator[Event]:
         yield _came_of(partial(crew.capture, names))
     if views := crew.stale_views():
         yield _came_of(partial(crew.refresh_all, views))
+    if crew.has_addresses():
+        yield _came_of(crew.deliver_all)
 
 
-def _came_of(task: Callable[[], Captured | Refreshed]) -> Event:
+def _came_of(task: Callable[[], Event]) -> Event:
     try:
         return task()
     except Exception as error:
-        return unforeseen(error)
+        return unexpected_error(error)

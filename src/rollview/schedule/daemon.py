@@ -1,9 +1,10 @@
 """Work until somebody says stop.
 
-Law: sources are read beside each other and beside the refresh, so none waits for another that is slow or down. Views
-take turns, so none waits until another that is far behind has caught up. What has begun is finished; nothing begins
-after the stop. Whatever a kill leaves is recovered by whoever works next, so a stop is a courtesy and not a need.
-Several processes may do this at once: what another is at is left to it.
+Law: sources are read beside each other and beside the refresh, so none waits for another that is slow or down, and
+subscribers are delivered to in the same way. Views take turns, so none waits until another that is far behind has
+caught up. What has begun is finished; nothing begins after the stop. Whatever a kill leaves is recovered by whoever
+works next, so a stop is a courtesy and not a need. Several processes may do this at once: what another is at is left
+to it.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from types import FrameType
 from typing import Any, Protocol
 
 from rollview.capture.plan import Group
-from rollview.core.raised import unforeseen
+from rollview.core.raised import unexpected_error
 from rollview.errors import Busy, RollviewError
-from rollview.results import Captured, Refreshed
+from rollview.results import Captured, Delivered, Refreshed
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SOURCES_AT_ONCE = 8
+_SUBSCRIBERS_AT_ONCE = 4
 _TICK = 0.2
 
-Event = Captured | Refreshed | RollviewError
+Event = Captured | Refreshed | Delivered | RollviewError
 
 ViewGroup = tuple[str, ...]
 """Views that are published together; mostly one."""
@@ -39,19 +41,24 @@ class DueWork(Protocol):
 
     def due_sources(self) -> Sequence[Group]: ...
     def due_views(self) -> Sequence[ViewGroup]: ...
+    def due_subscribers(self) -> Sequence[str]: ...
     def capture(self, names: Group) -> Captured: ...
     def refresh(self, names: ViewGroup) -> Refreshed: ...
+    def deliver(self, name: str) -> Delivered: ...
 
 
 @dataclass(slots=True)
 class _Work:
-    """What is under way. The two pools keep slow sources from holding up the views, and the other way round."""
+    """What is under way. Pools of their own keep slow sources and subscribers from holding up the views, and the other
+    way round."""
 
     crew: DueWork
     capturing: ThreadPoolExecutor
     refreshing: ThreadPoolExecutor
+    delivering: ThreadPoolExecutor
     sources: dict[Group, Future[Captured]] = field(default_factory=dict)
     views: dict[ViewGroup, Future[Refreshed]] = field(default_factory=dict)
+    subscribers: dict[str, Future[Delivered]] = field(default_factory=dict)
 
     def begin(self) -> None:
         for group in self.crew.due_sources():
@@ -60,18 +67,20 @@ class _Work:
         for group in self.crew.due_views():
             if group not in self.views:
                 self.views[group] = self.refreshing.submit(self.crew.refresh, group)
+        for name in self.crew.due_subscribers():
+            if name not in self.subscribers:
+                self.subscribers[name] = self.delivering.submit(self.crew.deliver, name)
 
     def is_idle(self) -> bool:
-        return not self.sources and not self.views
+        return not (self.sources or self.views or self.subscribers)
 
     def finished(self, seconds: float) -> Iterator[Event]:
         """What ends within so many seconds."""
-        running: list[Future[Any]] = [*self.sources.values(), *self.views.values()]
-        done = wait(running, seconds, FIRST_COMPLETED).done
-        for names in [names for names, future in self.sources.items() if future in done]:
-            yield from _outcome(self.sources.pop(names))
-        for names in [names for names, future in self.views.items() if future in done]:
-            yield from _outcome(self.views.pop(names))
+        kinds: tuple[dict[Any, Future[Any]], ...] = (self.sources, self.views, self.subscribers)
+        done = wait([future for kind in kinds for future in kind.values()], seconds, FIRST_COMPLETED).done
+        for kind in kinds:
+            for names in [names for names, future in kind.items() if future in done]:
+                yield from _outcome(kind.pop(names))
 
 
 def work(crew: DueWork, stop: threading.Event) -> Iterator[Event]:
@@ -79,28 +88,29 @@ def work(crew: DueWork, stop: threading.Event) -> Iterator[Event]:
     with (
         ThreadPoolExecutor(_SOURCES_AT_ONCE, "rollview-capture") as capturing,
         ThreadPoolExecutor(1, "rollview-refresh") as refreshing,
+        ThreadPoolExecutor(_SUBSCRIBERS_AT_ONCE, "rollview-deliver") as delivering,
     ):
-        under_way = _Work(crew, capturing, refreshing)
+        under_way = _Work(crew, capturing, refreshing, delivering)
         while not (stop.is_set() and under_way.is_idle()):
             if not stop.is_set():
                 try:
                     under_way.begin()
                 except Exception as error:
-                    yield unforeseen(error)
+                    yield unexpected_error(error)
                     stop.wait(1.0)
             yield from under_way.finished(_TICK)
             if under_way.is_idle():
                 stop.wait(_TICK)
 
 
-def _outcome(ended: Future[Captured] | Future[Refreshed]) -> Iterator[Event]:
+def _outcome(ended: Future[Any]) -> Iterator[Event]:
     try:
         yield ended.result()
     # Another process is at it.
     except Busy:
         return
     except Exception as error:
-        yield unforeseen(error)
+        yield unexpected_error(error)
 
 
 def paced(interval: float, stop: threading.Event, rounds: int) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Which sources and views have their turn.
+"""Which sources, views and subscribers have their turn.
 
 Law: the catalog tells when each was last seen to, by whichever process, so several processes share the work. What
 failed waits longer each time, and only it.
@@ -11,12 +11,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rollview.catalog import Catalog, Part, Relation, Snapshot, SourceRecord
+from rollview.catalog import Catalog, Part, Relation, Snapshot, SourceRecord, SubscriberRecord
 from rollview.core.backoff import delay
 from rollview.core.interval import Interval
-from rollview.core.states import SourceState, ViewState
+from rollview.core.states import Policy, SourceState, ViewState
 from rollview.errors import UsageError
-from rollview.schedule.cadence import PROPERTY, Cadence, Words, cadence_of
+from rollview.relations.policies import Policies
+from rollview.schedule.cadence import (
+    PROPAGATE,
+    PROPERTY,
+    Cadence,
+    CadenceKind,
+    Words,
+    cadence_of,
+    given_for,
+    named_for,
+    parse_cadence,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -25,14 +36,18 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Turns:
-    """``default`` is for what has no cadence of its own. What leaves no trace in the catalog is remembered here."""
+    """``default`` is for what has no cadence of its own; ``propagate``: cadences of propagation alone. What leaves no
+    trace in the catalog is remembered here."""
 
     catalog: Catalog
     words: Words
     default: Cadence
+    propagate: Words = None
+    policies: Policies = field(default_factory=Policies)
     _seen: dict[str, datetime] = field(default_factory=dict)
     _failures: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     _unfinished: set[str] = field(default_factory=set)
+    _undelivered: dict[str, tuple[int, datetime]] = field(default_factory=dict)
 
     def sources(self) -> tuple[str, ...]:
         now = datetime.now(UTC)
@@ -42,6 +57,16 @@ class Turns:
         now, snapshot = datetime.now(UTC), self.catalog.snapshot()
         stale = self._stale(snapshot)
         return tuple(view.name for view, since in stale if _has_come(self._view_due(view, since), now))
+
+    def propagations(self) -> tuple[str, ...]:
+        """Views whose delta has its turn, whatever becomes of their extents."""
+        now, snapshot = datetime.now(UTC), self.catalog.snapshot()
+        asking = [view for view in snapshot.views() if self._propagation_words(snapshot, view) is not None]
+        lacking = self._lacking(snapshot, asking, Part.DELTA)
+        return tuple(view.name for view, since in lacking if _has_come(self._propagation_due(view, since), now))
+
+    def propagated(self, names: Iterable[str]) -> None:
+        self._seen |= {f"propagate:{name}": datetime.now(UTC) for name in names}
 
     def stale(self) -> tuple[str, ...]:
         """All views that lack something, whatever their cadence."""
@@ -56,13 +81,23 @@ class Turns:
             self._seen[f"view:{name}"] = now
             self._failures.pop(name, None)
             self._unfinished.discard(name)
-        for name in failed:
-            times = self._failures.get(name, (0, now))[0] + 1
-            self._failures[name] = (times, now + delay(times))
+        self._failures = _counted(self._failures, (), failed)
 
     def unfinished(self, names: Iterable[str]) -> None:
         """These have not come to the csn that was newest when their turn began: they have another one at once."""
         self._unfinished |= set(names)
+
+    def subscribers(self) -> tuple[str, ...]:
+        """Those with an address whose view has gone on, or whose rows come first."""
+        waiting = [one for one in self.catalog.subscribers() if one.sink is not None]
+        if not waiting:
+            return ()
+        now, snapshot = datetime.now(UTC), self.catalog.snapshot()
+        due = [one for one in waiting if _has_more(snapshot.find(one.view), one)]
+        return tuple(one.name for one in due if self._undelivered.get(one.name, (0, now))[1] <= now)
+
+    def delivered(self, names: Iterable[str], failed: Iterable[str]) -> None:
+        self._undelivered = _counted(self._undelivered, names, failed)
 
     def _source_due(self, source: SourceRecord) -> datetime | None:
         own = source.settings.get("options", {}).get("schedule")
@@ -83,10 +118,13 @@ class Turns:
             return cadence_of(source, None, self.words, self.default)
 
     def _stale(self, snapshot: Snapshot) -> list[tuple[Relation, datetime]]:
+        return self._lacking(snapshot, snapshot.views(), Part.EXTENT)
+
+    def _lacking(self, snapshot: Snapshot, views: Iterable[Relation], part: Part) -> list[tuple[Relation, datetime]]:
         """With the time of the first commit that each lacks."""
         found = []
-        for view in snapshot.views():
-            through = view.pins[Part.EXTENT].through
+        for view in views:
+            through = view.pins[part].through
             if view.state is ViewState.SCHEMA_CHANGED or through >= snapshot.moment.csn:
                 continue
             interval = Interval(through, snapshot.moment.csn)
@@ -98,11 +136,48 @@ class Turns:
         own = view.definition.properties.get(PROPERTY) if view.definition is not None else None
         step = self.catalog.last_step(view.name, "apply")
         last = max(self._seen.get(f"view:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)
-        due = cadence_of(view.name, own, self.words, self.default).due(last, since)
+        due = self._view_cadence(view, own).due(last, since)
         if due is not None and view.name in self._unfinished:
             due = _NEVER
         retry = self._failures.get(view.name)
         return due if due is None or retry is None else max(due, retry[1])
+
+    def _view_cadence(self, view: Relation, own: str | None) -> Cadence:
+        """A snapshot is made when somebody asks, in person or by a cadence for this one view."""
+        if self.policies.of(self.catalog.snapshot(), view) is not Policy.SNAPSHOT:
+            return cadence_of(view.name, own, self.words, self.default)
+        return cadence_of(view.name, own or named_for(view.name, self.words), None, Cadence(CadenceKind.MANUAL))
+
+    def _propagation_words(self, snapshot: Snapshot, view: Relation) -> str | None:
+        """A snapshot is never propagated by itself."""
+        own = view.definition.properties.get(PROPAGATE) if view.definition is not None else None
+        words = own or given_for(view.name, self.propagate)
+        return None if self.policies.of(snapshot, view) is Policy.SNAPSHOT else words
+
+    def _propagation_due(self, view: Relation, since: datetime) -> datetime | None:
+        words = self._propagation_words(self.catalog.snapshot(), view)
+        assert words is not None
+        step = self.catalog.last_step(view.name, "propagate")
+        last = max(self._seen.get(f"propagate:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)
+        due, retry = parse_cadence(words).due(last, since), self._failures.get(view.name)
+        return due if due is None or retry is None else max(due, retry[1])
+
+
+def _counted(
+    failures: dict[str, tuple[int, datetime]], names: Iterable[str], failed: Iterable[str]
+) -> dict[str, tuple[int, datetime]]:
+    """How often each failed one after the other, and when it is tried again; ``names`` have been seen to."""
+    now, again = datetime.now(UTC), tuple(failed)
+    kept = {name: told for name, told in failures.items() if name not in set(names).difference(again)}
+    tries = {name: kept.get(name, (0, now))[0] + 1 for name in again}
+    return {**kept, **{name: (times, now + delay(times)) for name, times in tries.items()}}
+
+
+def _has_more(view: Relation | None, subscriber: SubscriberRecord) -> bool:
+    """One whose history has ended waits until it is begun anew."""
+    if view is None or (view.folder, view.schema) != (subscriber.folder, subscriber.schema):
+        return False
+    return subscriber.full or view.pins[Part.DELTA].through > subscriber.position
 
 
 def _has_come(due: datetime | None, now: datetime) -> bool:

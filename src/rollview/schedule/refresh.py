@@ -18,12 +18,15 @@ from rollview.apply import plan_apply, run_apply
 from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot, Step
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
-from rollview.core.states import ViewMode
+from rollview.core.states import Policy, ViewMode
 from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, RollviewError
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
+from rollview.propagate.recompute import log_recompute, plan_recompute
+from rollview.publish.step import OpenStep
 from rollview.relations.ahead import Ahead
+from rollview.relations.policies import Policies
 from rollview.relations.reader import Reader
 from rollview.results import ExplainedTerm, Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
@@ -54,6 +57,8 @@ class Refresh:
     terms: dict[str, tuple[script.TermNote, ...]] = field(default_factory=dict)
     phases: dict[str, Phases] = field(default_factory=dict)
     failures: dict[str, RollviewError] = field(default_factory=dict)
+    recomputed: dict[str, OpenStep] = field(default_factory=dict)
+    policies: Policies = field(default_factory=Policies)
     deadline: float | None = None
 
     def is_late(self) -> bool:
@@ -89,7 +94,10 @@ def refresh(
         for done, name in enumerate(needed):
             work.on_progress(Progress("propagate", name, done, len(needed)))
             with measured(work.phases.setdefault(name, Phases())):
-                _propagate(work, lease, name, csn, mode=mode, applied_next=apply and name in names)
+                if work.policies.of(snapshot, snapshot.get(name)) is Policy.SNAPSHOT:
+                    _snapshot(work, lease, name, csn, asked=name in names, apply=apply)
+                else:
+                    _propagate(work, lease, name, csn, mode=mode, applied_next=apply and name in names)
         before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
         csn = csn if seconds is None else _reached(work, names, csn)
         rows = _apply(work, lease, names, csn) if apply else {}
@@ -102,7 +110,7 @@ def _reached(work: Refresh, names: Sequence[str], target: Csn) -> Csn:
     """As far as all of the views have come, at a csn at which all can be read; those that failed, and those that read
     them, keep nobody back."""
     now = work.catalog.snapshot()
-    failed = work.failures.keys()
+    failed = work.failures.keys() | work.recomputed.keys()
     going = [now.get(name) for name in names if not failed & {name, *(lower.name for lower in now.below(name))}]
     reached = min([target, *(view.pins[Part.DELTA].through for view in going)])
     stretches = [stretch for view in going for stretch in view.coarse]
@@ -151,12 +159,32 @@ def _propagate(
         _note_problem(work, lease, name, error.message)
 
 
+def _snapshot(work: Refresh, lease: Lease, name: str, csn: Csn, *, asked: bool, apply: bool) -> None:
+    """A view that is recomputed when it is asked for, and not because another reads it. Where one does, or a
+    subscriber, the difference becomes its delta, so that those can follow."""
+    snapshot = work.catalog.snapshot()
+    if not asked:
+        return
+    if snapshot.readers(name) or any(one.view == name for one in work.catalog.subscribers()):
+        _propagate(work, lease, name, csn, mode=RefreshMode.RECOMPUTE, applied_next=apply)
+        return
+    at = plan_recompute(snapshot, name, csn) if apply else None
+    if at is None:
+        return
+    meter = work.meters.setdefault(name, Meter())
+    try:
+        work.recomputed[name] = log_recompute(work.reader(snapshot, meter), work.catalog, lease, name, at, meter)
+    except (EngineFailed, Corrupt) as error:
+        work.failures[name] = error
+        _note_problem(work, lease, name, error.message)
+
+
 def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode | None, applied_next: bool) -> bool:
     """Whether another step follows."""
     snapshot, meter = work.catalog.snapshot(), work.meters.setdefault(name, Meter())
     if any(lower in work.failures for lower in snapshot.get(name).depends_on):
         return False
-    changes, past = work.catalog.changes, partial(_past_steps, work.catalog, name)
+    changes, past = work.catalog.changes, partial(past_steps, work.catalog, name)
     step = plan_propagate(snapshot, work.root, name, csn, changes, past, mode=mode, applied_next=applied_next)
     if step is None:
         return False
@@ -172,7 +200,7 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
     return step.more
 
 
-def _past_steps(catalog: Catalog, name: str) -> tuple[Step, ...]:
+def past_steps(catalog: Catalog, name: str) -> tuple[Step, ...]:
     created = catalog.last_step(name, "create")
     tried = [step for step in catalog.steps(name, 40) if step.kind == "propagate" and step.status != "running"]
     return (*tried, *([created] if created is not None else []))
@@ -193,6 +221,7 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
     pins = {name: reader.snapshot.get(name).pins for name in names}
     # Of views that are refreshed for a while only, one may be further already.
     ready = [name for name in names if pins[name][Part.DELTA].through >= csn >= _floor(work, pins[name])]
+    ready = [name for name in ready if name not in work.recomputed]
     ready = [name for name in ready if name not in work.failures and not _reads_stopped(work, reader, name, ready)]
     steps = plan_apply(reader.snapshot, work.root, ready, csn)
     for done, step in enumerate(steps):
@@ -202,7 +231,10 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
         work.failures[name] = error
         _note_problem(work, lease, name, error.message)
 
-    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop, work.ahead, work.phases) if steps else {}
+    also = tuple(work.recomputed.values())
+    if not steps and not also:
+        return {}
+    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop, work.ahead, work.phases, also)
     for name in rows:
         if reader.snapshot.get(name).problem is not None:
             _note_problem(work, lease, name, None)
@@ -245,13 +277,16 @@ def _interval(work: Refresh, name: str, before: Csn, csn: Csn) -> Interval:
 
 def _refreshed(work: Refresh, now: Snapshot, name: str, before: Csn, csn: Csn, rows: dict[str, int]) -> ViewRefreshed:
     step, usage = work.steps.get(name), work.meters.setdefault(name, Meter()).total()
+    recomputed = work.recomputed.get(name)
+    told = recomputed.profile["reason"] if recomputed is not None else "nothing to propagate"
     held = now.get(name).pins[Part.EXTENT].rows
-    mode = step.mode.shown if step is not None else ViewMode.INCREMENTAL
+    otherwise = ViewMode.INCREMENTAL if recomputed is None else ViewMode.WHOLE
+    mode = step.mode.shown if step is not None else otherwise
     return ViewRefreshed(
         name=name,
         interval=_interval(work, name, before, csn),
         mode=mode,
-        reason=step.reason if step is not None else "nothing to propagate",
+        reason=step.reason if step is not None else told,
         delta_rows=work.added.get(name, 0),
         rows=rows.get(name, held),
         actions=usage.actions,

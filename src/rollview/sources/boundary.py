@@ -14,7 +14,7 @@ from errno import EDQUOT, ENOSPC
 from typing import Any
 
 from rollview.core.lent import Lent, UnlinkableError
-from rollview.core.raised import told
+from rollview.core.raised import kind_and_line
 from rollview.errors import EnvironmentFault, RollviewError, SchemaChanged, SourceDown, Unreadable
 from rollview.sources.protocol import (
     Batch,
@@ -46,7 +46,7 @@ def as_error(source: str, error: BaseException, position: str | None = None) -> 
             return EnvironmentFault(f"Source '{source}' cannot be read: {reason}.", hint="Make room.", source=source)
         return SourceDown(source, reason)
     place = f"after position {position[:_LONGEST]}" if position else None
-    return Unreadable(source, f"the driver raised {told(error)}", place=place)
+    return Unreadable(source, f"the driver raised {kind_and_line(error)}", place=place)
 
 
 @contextmanager

@@ -71,7 +71,7 @@ class Inside:
         try:
             yield
         except OSError as error:
-            raise SourceDown(self.source, told(error)) from error
+            raise SourceDown(self.source, reason_of(error)) from error
 
     def _regular(self, path: Path, facts: os.stat_result) -> os.stat_result:
         if not stat.S_ISREG(facts.st_mode):
@@ -80,6 +80,6 @@ class Inside:
         return facts
 
 
-def told(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
     what = error.strerror or str(error).splitlines()[0]
     return f"{what}: '{error.filename}'" if error.filename else what

@@ -159,10 +159,10 @@ class FirstCopy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as capture needs it, and the statement that mends it. Some only deserve a warning."""
+    """Something that is not as capture needs it, and the statement that repairs it. Some only deserve a warning."""
 
     what: str
-    mend: str | None = None
+    repair: str | None = None
     blocks: bool = True
 
 
@@ -207,8 +207,8 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a source fares: bytes of its log that were not read yet, bytes that it keeps for us, and what the server says
-    of that; ``alarm``: what somebody should look at. ``oldest_open``: the transaction that has been open for the
+    """How well a source is: bytes of its log that were not read yet, bytes that it keeps for us, and what the server
+    says of that; ``alarm``: what somebody should look at. ``oldest_open``: the transaction that has been open for the
     longest, or what else the source waits for before it can be read on; ``open_since``: since when, if it can tell."""
 
     behind_bytes: int | None = None
@@ -256,7 +256,7 @@ class Source(Protocol):
         gets the value (``boundary``)."""
 
     def acknowledge(self, position: str) -> None:
-        """Everything up to here is durable; may be said again."""
+        """Everything up to here is durable. Idempotent."""
 
     def order(self, position: str) -> int:
         """Grows along the source's log."""
@@ -269,7 +269,7 @@ class Source(Protocol):
         """Take away what all attempts left but the one of the memory."""
 
     def remove(self) -> None:
-        """Take away all that was put into the source; may be said again."""
+        """Take away all that was put into the source. Idempotent."""
 
     def close(self) -> None: ...
 

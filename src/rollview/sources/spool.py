@@ -186,7 +186,7 @@ def _together(pieces: Sequence[Rows]) -> Rows:
     return [row for piece in pieces for row in as_rows(piece)]
 
 
-def told(collected: Mapping[str, Collected]) -> tuple[dict[str, Changes], tuple[BadRow, ...]]:
+def changes_and_bad_rows(collected: Mapping[str, Collected]) -> tuple[dict[str, Changes], tuple[BadRow, ...]]:
     """What a transaction did, and what of it is put aside."""
     changes = {remote: one.changes() for remote, one in collected.items()}
     return changes, tuple(bad for one in collected.values() for bad in one.bad)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from rollview.algebra.definition import declare, is_view_declaration, relation_name
+from rollview.algebra.definition import altered, is_view_change, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
 from rollview.algebra.unsafe import refuse_unsafe
 from rollview.errors import RollviewError, SqlError
@@ -16,11 +15,8 @@ from rollview.evolve.needs import refuse_missing
 from rollview.publish.workplace import Workplace
 from rollview.query.select import select
 from rollview.results import StatementResult
-from rollview.sql.views import create_view, drop_view
+from rollview.sql.views import create_view, drop_view, set_view
 from rollview.tables import Transaction, is_dml, run_ddl
-
-if TYPE_CHECKING:
-    pass
 
 
 def run_statements(
@@ -52,7 +48,7 @@ def drop_table(place: Workplace, name: str) -> None:
 def transaction(place: Workplace, *, allow_unsafe: bool = False) -> Iterator[Transaction]:
     """Committed when the block ends without an error, unless the block did so itself."""
     place.recover()
-    begun = Transaction(place.spark, place.data, place.catalog, allow_unsafe=allow_unsafe)
+    begun = Transaction(place.spark, place.data, place.catalog, place.following, allow_unsafe=allow_unsafe)
     try:
         yield begun
     except BaseException:
@@ -91,14 +87,20 @@ def _changes(place: Workplace, trees: list[exp.Expr], allow_unsafe: bool) -> lis
 
 def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> StatementResult:
     if is_view_declaration(tree):
-        created = create_view(place, declare(tree))
+        created = create_view(place, tree)
         return StatementResult("create view", render(tree), created.name, inserted=created.rows, csn=created.csn)
+    if is_view_change(tree):
+        change = altered(tree)
+        done = set_view(place, change.name, change.properties)
+        return StatementResult("alter view", render(tree), done.name, csn=place.snapshot().moment.csn)
     if isinstance(tree, exp.Query):
         return StatementResult("query", render(tree), rows=select(place, tree, allow_unsafe=allow_unsafe))
     if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
         return _drop_view(place, tree)
     place.recover()
-    return run_ddl(place.spark, place.data, place.catalog, tree, allow_unsafe=allow_unsafe)
+    return run_ddl(
+        place.spark, place.data, place.catalog, tree, lambda query: select(place, query, allow_unsafe=allow_unsafe)
+    )
 
 
 def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:

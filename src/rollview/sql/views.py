@@ -5,28 +5,86 @@ Law: a view begins at one csn, after its tables have what it needs; one that oth
 
 from __future__ import annotations
 
-from rollview.algebra.definition import Declared
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from rollview.algebra.definition import declare, refuse_unknown
 from rollview.algebra.unsafe import refuse_unsafe
 from rollview.capture.requests import cover
+from rollview.catalog import Definition, Relation, Snapshot
+from rollview.core.states import Policy
 from rollview.engine.meter import Meter
 from rollview.errors import InUse
-from rollview.propagate import plan_create, run_create
+from rollview.maintain.settings import check_properties
+from rollview.propagate import RefreshMode, check_strict, plan_create, refresh_mode, run_create
 from rollview.propagate.begin import check_begin
 from rollview.publish.step import drop, dropped
 from rollview.publish.workplace import Workplace
-from rollview.results import ViewCreated
+from rollview.relations.plans import REFRESH_MODE, plan_of
+from rollview.relations.policies import check_legal, check_reads
+from rollview.results import ViewCreated, ViewSet
 
 
-def create_view(place: Workplace, declared: Declared) -> ViewCreated:
+def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
+    """``text``: CREATE MATERIALIZED VIEW, as it is written or parsed."""
+    declared = declare(text)
     refuse_unsafe(declared.query)
+    check_properties(declared.properties)
     place.recover()
     notes = cover(place.catalog, place.data, declared)
     with place.catalog.lease("definitions", f"relation:{declared.name}") as lease:
         reader = place.reader()
         view = plan_create(place.spark, reader.snapshot, declared)
         check_begin(reader.snapshot, view)
+        about = (declared.name, declared.properties, view.depends_on)
+        policy = place.policies.of_new(reader.snapshot, *about)
+        check_reads(reader.snapshot, place.policies, declared.name, policy, view.depends_on)
         rows = run_create(reader, place.catalog, lease, view, Meter())
+    if policy.in_commits:
+        place.following.catch_up(declared.name, policy)
     return ViewCreated(declared.name, view.at, rows, view.plan.mode.shown, view.replaces, (*notes, *view.notes))
+
+
+def set_view(place: Workplace, name: str, properties: Mapping[str, str]) -> ViewSet:
+    """Properties of a view that is there; nothing is rebuilt. An empty value removes one."""
+    refuse_unknown(name, properties)
+    check_properties({key: value for key, value in properties.items() if value})
+    place.recover()
+    policy = _policy_with(place, place.snapshot(), name, properties)
+    if policy is Policy.IMMEDIATE:
+        # Before it, so that a view that cannot be refreshed does not stop every transaction.
+        place.following.catch_up(name, policy)
+    with place.catalog.lease("definitions", f"relation:{name}") as lease, place.catalog.write(lease) as writer:
+        snapshot = writer.snapshot()
+        view = snapshot.view(name)
+        policy = _policy_with(place, snapshot, name, properties)
+        definition = _with(view, properties)
+        _check_mode(snapshot, view, definition)
+        writer.replace_definition(view.name, view.schema, definition, view.depends_on, view.folder)
+    if policy.in_commits:
+        place.following.catch_up(name, policy)
+    return ViewSet(view.name, dict(definition.properties), policy)
+
+
+def _policy_with(place: Workplace, snapshot: Snapshot, name: str, properties: Mapping[str, str]) -> Policy:
+    """The policy that it would have, if that is legal."""
+    view = snapshot.view(name)
+    policy = place.policies.of_new(snapshot, view.name, _with(view, properties).properties, view.depends_on)
+    check_legal(snapshot, place.policies, view.name, policy)
+    return policy
+
+
+def _with(view: Relation, properties: Mapping[str, str]) -> Definition:
+    assert view.definition is not None
+    merged = {**view.definition.properties, **properties}
+    return replace(view.definition, properties={key: value for key, value in merged.items() if value})
+
+
+def _check_mode(snapshot: Snapshot, view: Relation, definition: Definition) -> None:
+    wanted = refresh_mode(definition.properties.get(REFRESH_MODE, RefreshMode.AUTO))
+    check_strict(view.name, plan_of(snapshot, view), wanted)
 
 
 def drop_view(place: Workplace, name: str) -> None:

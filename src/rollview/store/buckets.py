@@ -6,6 +6,7 @@ So what a delta touches is in the buckets of the delta's own keys.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,14 +38,38 @@ class Buckets:
 
 def bucket_sql(buckets: Buckets, schema: Schema) -> str:
     """The bucket of a row with the logical columns of ``schema``, as a Spark INT."""
-    columns = schema.only(buckets.columns)
-    hashed = [_hashed(column) for column in columns if is_atomic(arrow_type(column.type, column.name))]
     # Any part of a key spreads whole keys; without an atomic column there is one bucket.
-    return f"CAST(pmod(xxhash64({', '.join(hashed)}), {buckets.count}) AS INT)" if hashed else "0"
+    hashed = _hash_sql(schema, buckets.columns)
+    return f"CAST(pmod({hashed}, {buckets.count}) AS INT)" if hashed is not None else "0"
 
 
 def bucket_expression(buckets: Buckets, schema: Schema) -> SparkColumn:
     return sf.expr(bucket_sql(buckets, schema))
+
+
+def hash_expression(schema: Schema, columns: Iterable[str]) -> SparkColumn:
+    """A BIGINT that is the same for rows that are the same in these columns; at least one of them is atomic."""
+    hashed = _hash_sql(schema, columns)
+    assert hashed is not None
+    return sf.expr(hashed)
+
+
+def is_hashed(schema: Schema) -> bool:
+    """Whether rows can be told apart by a hash at all."""
+    return any(_is_atomic(column) for column in schema)
+
+
+def is_hashed_whole(schema: Schema, columns: Iterable[str]) -> bool:
+    return all(_is_atomic(column) for column in schema.only(columns))
+
+
+def _hash_sql(schema: Schema, columns: Iterable[str]) -> str | None:
+    hashed = [_hashed(column) for column in schema.only(columns) if _is_atomic(column)]
+    return f"xxhash64({', '.join(hashed)})" if hashed else None
+
+
+def _is_atomic(column: Column) -> bool:
+    return is_atomic(arrow_type(column.type, column.name))
 
 
 def _hashed(column: Column) -> str:

@@ -136,12 +136,19 @@ class DeltaFolder:
         """The rows of whatever files of this schema are in a folder."""
         return self._read(spark, _READ_OPTIONS, parquet.uri(place))
 
+    def read_places(
+        self, spark: SparkSession, places: Iterable[Path], more: Mapping[str, str] | None = None
+    ) -> DataFrame:
+        """The rows of files that were proven to be safe to read, each below its own root."""
+        named = list(places)
+        pattern = _PATTERN if any(_GLOB.search(str(place)) for place in named) else {}
+        return self._read(spark, {**_READ_OPTIONS, **pattern, **(more or {})}, *map(parquet.uri, named))
+
     def _read_files(
         self, spark: SparkSession, files: tuple[DataFile, ...], linked: bool, constants: tuple[str, ...]
     ) -> DataFrame:
-        places = [parquet.uri(place) for place in safe_places(self.root, files)]
-        options = _READ_OPTIONS | (_PATTERN if _GLOB.search(str(self.root)) else {})
-        data = self._read(spark, options | (_UNBOUNDED if linked and self._has_floats else {}), *places)
+        unbounded = linked and self._has_floats
+        data = self.read_places(spark, safe_places(self.root, files), _UNBOUNDED if unbounded else {})
         return data.selectExpr(*(_constant_sql(column, constants) for column in self.schema)) if constants else data
 
     @property
@@ -174,6 +181,23 @@ class DeltaFolder:
         if not _FOLDER.fullmatch(folder):
             raise ValueError(f"not a staging folder: {folder!r}")
         return self.root / folder
+
+
+def read_together(
+    spark: SparkSession, schema: Schema, parts: Iterable[tuple[DeltaFolder, Sequence[DataFile]]]
+) -> DataFrame:
+    """The rows of several folders under one schema, NULL where a file has no such column.
+
+    In one scan, all but the files of others: Spark plans what is above a union of scans once for each of them.
+    """
+    folders = [(DeltaFolder(folder.root, schema), files) for folder, files in parts]
+    own = [(folder, tuple(file for file in files if not file.linked)) for folder, files in folders]
+    places = [place for folder, files in own for place in safe_places(folder.root, files)]
+    others = [(folder, tuple(file for file in files if file.linked)) for folder, files in folders]
+    read = [folder.read(spark, files) for folder, files in others if files]
+    if places:
+        read.append(folders[0][0].read_places(spark, places))
+    return reduce(lambda left, right: left.unionAll(right), read) if read else empty(spark, schema)
 
 
 def as_declared(table: pa.Table, physical: pa.Schema, constants: Mapping[str, str | None]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Files of others in a part, by a second name of the same bytes.
+"""Files of others in a part, by hard links.
 
 Law: nothing is copied, and nothing of theirs is changed. What is linked stays for as long as we name it, whatever its
 owner does with his own name. A file is linked only if Arrow and Spark read from it exactly what the part's schema says;

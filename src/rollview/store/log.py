@@ -85,7 +85,7 @@ class DeltaLog:
         return version
 
     def declare(self, columns: pa.Schema) -> None:
-        """Columns that files may have from now on; may be said again."""
+        """Columns that files may have from now on. Idempotent."""
         table = DeltaTable(self._root.as_uri())
         present = {field.name for field in table.schema().fields}
         new = [field for field in DeltaSchema.from_arrow(columns).fields if field.name not in present]

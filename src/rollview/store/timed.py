@@ -27,7 +27,8 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import SIGNED, Schema
 from rollview.errors import Corrupt, OutOfReach
-from rollview.store import small
+from rollview.store import lifetimes, small
+from rollview.store.buckets import hash_expression, is_hashed
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import col, expand, negative_multiplicity, net, signed
@@ -42,6 +43,7 @@ __all__ = [
     "few_timed_rows",
     "negative_multiplicity",
     "net",
+    "only_inserts",
     "rows",
     "signed_state",
     "snapshot",
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
 _GONE = "_rv_gone"
 _BROADCAST_ROWS = 1_000_000
 _GATHERED_ROWS = 400_000
+_FEW_ROWS = 20_000
+"""Up to here it costs less to add up all rows in one task than to send the changes to where rows are read."""
 _KEPT_SNAPSHOTS = 64
 
 _kept: WeakKeyDictionary[SparkSession, OrderedDict[object, DataFrame]] = WeakKeyDictionary()
@@ -163,28 +167,53 @@ def signed_snapshot(spark: SparkSession, stored: Stored) -> DataFrame:
     return found
 
 
-def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()) -> DataFrame:
-    """The plain rows at ``at``.
+def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = (), *, settled: bool = True) -> DataFrame:
+    """The plain rows at ``at``: those that the delta does not name pass through as in a plain scan.
 
     ``key``: columns that are unique in the relation at every csn. With a key the rows that the delta deletes are
-    taken to be there; without one that is proven, and the query fails if it is not so.
+    taken to be there; without one that is proven, and the query fails if it is not so. ``settled``: the changes of the
+    last csn are a net effect, as those of all csns are; a transaction's own may not be yet.
     """
     way = way_to(stored, at)
     files = delta_files(stored, way.interval)
-    state = snapshot(spark, stored)
     if not files:
-        return state
-    if not way.back and all(_only_inserts(file) for file in files):
-        return state.unionAll(expand(_signed_changes(spark, stored, way), stored.columns))
+        return snapshot(spark, stored)
+    size = sum(file.rows for file in files)
+    everything = size + stored.pins[stored.snapshot_part].rows
+    if lifetimes.can_tell(stored.columns, key) and everything > _FEW_ROWS:
+        if not settled:
+            return _rows_unsettled(spark, stored, at, key)
+        part = stored.snapshot_part
+        parts = (stored.folder(part), stored.files(part)), (stored.folder("delta"), files)
+        return lifetimes.rows_by_key(spark, parts, key, way.interval, back=way.back, most=_BROADCAST_ROWS)
+    state = snapshot(spark, stored)
+    if not way.back and all(only_inserts(file) for file in files):
+        return state.unionAll(_inserted(spark, stored, way, files))
     if any(holds_map(arrow_type(c.type, c.name)) for c in stored.columns):
         return expand(net(signed_state(spark, stored, at), stored.columns, apart=stored.is_table), stored.columns)
-    size = sum(file.rows for file in files)
-    if size + stored.pins[stored.snapshot_part].rows <= _GATHERED_ROWS:
+    if everything <= _GATHERED_ROWS:
         gathered = signed_state(spark, stored, at).coalesce(1)
         return expand(net(gathered, stored.columns, apart=stored.is_table), stored.columns)
     change = net(_gathered(_signed_changes(spark, stored, way), size), stored.columns, apart=stored.is_table)
     merge = _merge_keyed if key else _merge_rows
     return merge(stored, state, change, key or stored.columns.names, size <= _BROADCAST_ROWS)
+
+
+def _rows_unsettled(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...]) -> DataFrame:
+    """The rows before the last csn, with the net effect of its changes."""
+    last = Interval(at - 1, at)
+    size = sum(file.rows for file in delta_files(stored, last))
+    own = along(changes(spark, stored, last), back=False)
+    change = net(_gathered(own, size), stored.columns, apart=stored.is_table)
+    return _merge_keyed(stored, rows(spark, stored, at - 1, key), change, key, size <= _BROADCAST_ROWS)
+
+
+def _inserted(spark: SparkSession, stored: Stored, way: Way, files: tuple[DataFile, ...]) -> DataFrame:
+    """What a delta without deletions brings; nothing has to be repeated where every row is there by itself."""
+    come = _signed_changes(spark, stored, way)
+    if all(file.bounds(COUNT) == (1, 1) for file in files):
+        return come.select(*map(col, stored.columns.names))
+    return expand(come, stored.columns)
 
 
 def few_rows(stored: Stored, at: Csn, most: int) -> pa.Table | None:
@@ -292,9 +321,14 @@ def _merge_keyed(stored: Stored, state: DataFrame, change: DataFrame, key: tuple
 
 
 def _merge_rows(stored: Stored, state: DataFrame, change: DataFrame, key: tuple[str, ...], few: bool) -> DataFrame:
-    """As many copies go as the delta deletes: only rows that it names are counted."""
+    """As many copies go as the delta deletes: only rows with the hash of one that it names are counted."""
     schema = stored.columns
-    gone, same = _gone(change, schema, few), _same(schema, key)
+    if is_hashed(schema):
+        hashed = hash_expression(schema, schema.names)
+        named = change.where(sf.col(COUNT) < 0).select(hashed.alias(_GONE))
+        gone, same = sf.broadcast(named) if few else named, hashed == sf.col(_GONE)
+    else:
+        gone, same = _gone(change, schema, few), _same(schema, key)
     touched = signed(state.join(gone, same, "left_semi"))
     left = net(touched.unionAll(change.where(sf.col(COUNT) < 0)), schema, apart=stored.is_table)
     rest = expand(left, schema)
@@ -336,6 +370,7 @@ def is_inside(file: DataFile, interval: Interval) -> bool:
     return first > interval.after and last <= interval.through
 
 
-def _only_inserts(file: DataFile) -> bool:
+def only_inserts(file: DataFile) -> bool:
+    """Whether no row of the delta file deletes one."""
     bounds = file.bounds(COUNT)
     return bounds is not None and bounds[0] > 0

@@ -12,14 +12,18 @@ from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rollview.subscribers.batch import ChangeBatch
+    from rollview.subscribers.delivering import deliver
     from rollview.subscribers.pulling import acknowledge, batches, pull
     from rollview.subscribers.requests import add, remove, resync, status
+    from rollview.subscribers.sink import anchored
 
-__all__ = ["ChangeBatch", "acknowledge", "add", "batches", "pull", "remove", "resync", "status"]
+__all__ = ["ChangeBatch", "acknowledge", "add", "anchored", "batches", "deliver", "pull", "remove", "resync", "status"]
 __getattr__ = lazy_names(
     __name__,
     {
         "ChangeBatch": "rollview.subscribers.batch",
+        "anchored": "rollview.subscribers.sink",
+        "deliver": "rollview.subscribers.delivering",
         **dict.fromkeys(("acknowledge", "batches", "pull"), "rollview.subscribers.pulling"),
         **dict.fromkeys(("add", "remove", "resync", "status"), "rollview.subscribers.requests"),
     },

@@ -23,6 +23,7 @@ class ChangeBatch:
 
     ``rows``: the view's columns, ``_change_type`` (insert, delete, update_preimage, update_postimage),
     ``_commit_version`` (the csn) and ``_commit_timestamp``. Store ``through`` together with the rows, then acknowledge.
+    ``key``: columns that are proven to hold a key of the view; None where none is.
     """
 
     subscriber: str
@@ -31,6 +32,7 @@ class ChangeBatch:
     through: Csn
     full: bool
     rows: pa.Table
+    key: tuple[str, ...] | None
     token: str
     acknowledge: Callable[[ChangeBatch], Csn] = field(repr=False, compare=False)
 
@@ -42,6 +44,11 @@ class ChangeBatch:
     def name(self) -> str:
         """The same whenever the same batch comes again, and no other's: for files and keys."""
         return f"rows-{self.through:020d}" if self.full else f"{self.after:020d}-{self.through:020d}"
+
+    @property
+    def identity(self) -> str:
+        """Its name among the batches of all subscribers."""
+        return f"{self.token}-{self.name}"
 
     def ack(self) -> Csn:
         """It is stored, and never comes again. Idempotent; returns the subscriber's position."""

@@ -21,7 +21,7 @@ from rollview.store import timed
 from rollview.store.datafile import DataFile
 from rollview.store.timed import Stored, csns_of, delta_files
 from rollview.store.writing import BOUND
-from rollview.subscribers.keys import find_key
+from rollview.subscribers.keys import Key
 from rollview.subscribers.spelled import spell_changes, spell_rows
 
 
@@ -41,7 +41,7 @@ def find_end(place: Workplace, snapshot: Snapshot, view: Relation, after: Csn, m
     return mark if counts else None
 
 
-def read_changes(place: Workplace, snapshot: Snapshot, view: Relation, interval: Interval) -> pa.Table:
+def read_changes(place: Workplace, snapshot: Snapshot, view: Relation, interval: Interval, key: Key) -> pa.Table:
     stored = _stored(place, snapshot, view)
     if stored.hidden is None:
         rows = stored.folder("delta").load(delta_files(stored, interval), interval)
@@ -49,7 +49,7 @@ def read_changes(place: Workplace, snapshot: Snapshot, view: Relation, interval:
         rows = place.reader().changes(view.name, interval).toArrow()
     csns = set(rows[CSN].unique().to_pylist())
     times = {csn: time for csn, time in place.catalog.commit_times(interval).items() if csn in csns}
-    return spell_changes(rows, find_key(snapshot, view), times)
+    return spell_changes(rows, key, times)
 
 
 def read_rows(place: Workplace, snapshot: Snapshot, view: Relation, at: Csn) -> pa.Table:

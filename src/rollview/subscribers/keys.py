@@ -17,8 +17,10 @@ from rollview.catalog import Relation, Snapshot
 from rollview.core.names import same
 from rollview.relations.plans import plan_of
 
+Key = tuple[str, ...] | None
 
-def find_key(snapshot: Snapshot, view: Relation) -> tuple[str, ...] | None:
+
+def find_key(snapshot: Snapshot, view: Relation) -> Key:
     """The groups of a summary, or the primary key of the one table that the view reads row by row; () for one row."""
     plan = plan_of(snapshot, view)
     if plan.summary is not None:
@@ -38,7 +40,7 @@ def _only_table(rel: Operator | None) -> Leaf | None:
     return below if isinstance(below, Leaf) else None
 
 
-def _shown(outputs: Iterable[Output], key: tuple[str, ...]) -> tuple[str, ...] | None:
+def _shown(outputs: Iterable[Output], key: tuple[str, ...]) -> Key:
     """What the view calls the columns of the key, if it shows all of them."""
     plain = [(one.name, one.expression.name) for one in outputs if isinstance(one.expression, exp.Column)]
     shown = [next((name for name, read in plain if same(read, column)), None) for column in key]

@@ -19,6 +19,7 @@ from rollview.results import Acknowledged
 from rollview.subscribers.batch import ChangeBatch
 from rollview.subscribers.changes import find_end, read_changes, read_rows
 from rollview.subscribers.history import check_history
+from rollview.subscribers.keys import Key, find_key
 
 MOST_ROWS = 10_000
 """A batch ends after the commit with which it has so many rows."""
@@ -48,15 +49,16 @@ def batches(place: Workplace, name: str, stored: Csn | None, wait: float, most_r
 
 def acknowledge(place: Workplace, name: str, csn: Csn, *, full: bool = False) -> Acknowledged:
     """Everything up to the csn is stored. Idempotent; an earlier csn than the position changes nothing."""
-    return _acknowledge(place, place.catalog.subscriber(name), csn, full=full)
+    return acknowledge_as(place, place.catalog.subscriber(name), csn, full=full)
 
 
 def next_batch(place: Workplace, name: str, most_rows: int) -> ChangeBatch | None:
+    """What comes after the position, if something changed; where it ends is recorded before anybody has it."""
     subscriber, snapshot = place.catalog.subscriber(name), place.snapshot()
     view = check_history(place.catalog, snapshot, subscriber)
-    at = subscriber.position
+    at, key = subscriber.position, find_key(snapshot, view)
     if subscriber.full:
-        return _batch(place, subscriber, Interval(at, at), read_rows(place, snapshot, view, at))
+        return _batch(place, subscriber, Interval(at, at), read_rows(place, snapshot, view, at), key)
     is_offered = subscriber.offered is not None and subscriber.offered > at
     end = subscriber.offered if is_offered else find_end(place, snapshot, view, at, most_rows)
     with place.catalog.write() as writer:
@@ -66,18 +68,19 @@ def next_batch(place: Workplace, name: str, most_rows: int) -> ChangeBatch | Non
         interval = writer.subscribers.offer(subscriber, end)
     if not interval:
         return None
-    return _batch(place, subscriber, interval, read_changes(place, snapshot, view, interval))
+    return _batch(place, subscriber, interval, read_changes(place, snapshot, view, interval, key), key)
 
 
-def _batch(place: Workplace, subscriber: SubscriberRecord, interval: Interval, rows: pa.Table) -> ChangeBatch:
+def _batch(place: Workplace, subscriber: SubscriberRecord, interval: Interval, rows: pa.Table, key: Key) -> ChangeBatch:
     def ack(batch: ChangeBatch) -> Csn:
-        return _acknowledge(place, subscriber, batch.through, full=batch.full).position
+        return acknowledge_as(place, subscriber, batch.through, full=batch.full).position
 
     about = (subscriber.name, subscriber.view, interval.after, interval.through, not interval)
-    return ChangeBatch(*about, rows, subscriber.token, ack)
+    return ChangeBatch(*about, rows, key, subscriber.token, ack)
 
 
-def _acknowledge(place: Workplace, subscriber: SubscriberRecord, csn: Csn, *, full: bool) -> Acknowledged:
+def acknowledge_as(place: Workplace, subscriber: SubscriberRecord, csn: Csn, *, full: bool) -> Acknowledged:
+    """By who knows the subscriber as it was: refused if it was begun anew since."""
     snapshot = place.snapshot()
     view = check_history(place.catalog, snapshot, subscriber)
     if csn > subscriber.position:

@@ -17,13 +17,19 @@ from rollview.relations.plans import check_reachable, covered, high_water_mark
 from rollview.results import SubscriberState, SubscriberStatus
 from rollview.subscribers.batch import ADDED
 from rollview.subscribers.history import check_history
+from rollview.subscribers.sink import open_sink
 
 From = Csn | Literal["start", "now"]
 _PATIENCE = 30.0
 
 
 def add(place: Workplace, name: str, view: str, from_: From = "start", sink: str | None = None) -> SubscriberStatus:
-    """``start``: all rows at the oldest csn in reach, then changes; a csn: changes after it; ``now``: later changes."""
+    """``start``: all rows at the oldest csn in reach, then changes; a csn: changes after it; ``now``: later changes.
+
+    ``sink``: an address, as ``anchored`` wrote it.
+    """
+    if sink is not None:
+        open_sink(name, sink).close()
     with place.catalog.lease("definitions", wait=_PATIENCE) as lease, place.catalog.write(lease) as writer:
         snapshot = writer.snapshot()
         relation = snapshot.view(view)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.subscribers.batch import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
+from rollview.subscribers.keys import Key
 from rollview.types.arrow import is_atomic
 from rollview.types.signed_rows import comparable, net_counts, separate_rows
 
@@ -34,7 +35,7 @@ class ChangeType(StrEnum):
 _ORDER = {ChangeType.DELETE: 0, ChangeType.UPDATE_PREIMAGE: 1, ChangeType.UPDATE_POSTIMAGE: 1, ChangeType.INSERT: 2}
 
 
-def spell_changes(rows: pa.Table, key: tuple[str, ...] | None, times: Mapping[Csn, datetime]) -> pa.Table:
+def spell_changes(rows: pa.Table, key: Key, times: Mapping[Csn, datetime]) -> pa.Table:
     """``rows``: a view's columns, ``_count`` and ``_csn``."""
     columns = [name for name in rows.column_names if name not in (COUNT, CSN)]
     arranged = rows.select([*columns, CSN, COUNT])
@@ -54,7 +55,7 @@ def spell_rows(rows: pa.Table, at: Csn, times: Mapping[Csn, datetime]) -> pa.Tab
     return _with_added(rows, [ChangeType.INSERT] * rows.num_rows, [at] * rows.num_rows, times)
 
 
-def _key_values(rows: pa.Table, key: tuple[str, ...] | None) -> list[tuple[Any, ...]] | None:
+def _key_values(rows: pa.Table, key: Key) -> list[tuple[Any, ...]] | None:
     if key is None or not all(is_atomic(rows.schema.field(name).type) for name in key):
         return None
     if not key:

@@ -33,4 +33,4 @@ def ask(
         except TooLargeError:
             pass
     with statement_failures("its keys"):
-        return question(SparkProbe(spark, apart))
+        return question(SparkProbe(spark, apart, touched))

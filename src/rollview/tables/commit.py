@@ -2,13 +2,15 @@
 
 Law: under the lease ``commit`` the clock stands still, so the csn that the files were stamped with is the csn that the
 ledger gives. The Delta logs are written first and count for nothing; one catalog transaction then pins them all and
-writes the ledger.
+writes the ledger, and publishes the views that have to follow. Writers whose rows meet in such a view wait for each
+other; they never conflict because of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,16 +19,21 @@ from uuid import uuid4
 from rollview.catalog import Catalog, ChangeCount, Lease, Moment, Part, Relation, Snapshot
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
-from rollview.errors import Conflict, ConstraintViolated, EnvironmentFault
+from rollview.errors import Busy, Conflict, ConstraintViolated, EnvironmentFault, Retryable
+from rollview.publish.following import Followers, Following, Taken, Upcoming, as_published
 from rollview.publish.places import Places
-from rollview.publish.step import LoggedVersion, NewVersion, publish_transaction
+from rollview.publish.step import Along, LoggedVersion, NewVersion, Publishing, Shown, publish_transaction
 from rollview.tables.conflicts import check_conflict
 from rollview.tables.constraints import Outcome, Written, find_violation
-from rollview.tables.own import Own
+from rollview.tables.in_transaction import TableInTransaction
 from rollview.tables.staging import Staged, effect, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_ATTEMPTS = 5
+_PATIENCE = 5.0
+"""Seconds that a transaction waits for views that may as well follow later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,8 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class PendingCommit:
-    """A transaction as it comes to its commit. ``staged``: the statements' files by table."""
+    """A transaction as it comes to its commit. ``staged``: the statements' files by table. ``following``: who brings
+    views along."""
 
     spark: SparkSession
     root: Path
@@ -48,32 +56,122 @@ class PendingCommit:
     began: Snapshot
     places: Places
     staged: Mapping[str, Sequence[Staged]]
+    following: Following
+
+
+@dataclass(frozen=True, slots=True)
+class _LoggedCommit:
+    """A transaction that is logged at a csn, with the views that it takes along."""
+
+    csn: Csn
+    written: tuple[Written, ...]
+    logged: tuple[LoggedVersion, ...]
+    along: Along
+
+
+class _OtherViews(Exception):
+    """Others than those that were brought along have to follow by now."""
 
 
 def run_commit(work: PendingCommit) -> Committed:
-    things = ["commit", *(f"relation:{name}" for name in work.staged)]
-    publishing = False
+    for _ in range(_ATTEMPTS):
+        try:
+            return _commit(work)
+        except _OtherViews:
+            continue
+    work.places.give_up()
+    raise _other_views()
+
+
+def _commit(work: PendingCommit) -> Committed:
+    with ExitStack() as stack:
+        try:
+            taken = _take(work, stack)
+            ready, lease = _prepare(work, taken, stack)
+        except _OtherViews:
+            raise
+        except BaseException:
+            work.places.give_up()
+            raise
+        return _finish(work, taken, lease, ready)
+
+
+def _take(work: PendingCommit, stack: ExitStack) -> Taken:
+    """Views that need not follow at once are not waited for long: they fall behind."""
+    tables = tuple(work.staged)
+    taken = Taken(tables, work.following.followers(work.catalog.snapshot(), tables, strict=True))
+    if not taken.followers.views:
+        return taken
+    if taken.followers.needed:
+        return replace(taken, lease=stack.enter_context(work.catalog.lease(*taken.all)))
     try:
-        with work.catalog.lease(*things) as lease:
-            now = work.catalog.snapshot()
-            written = _settled(work, now)
-            reach("commit.computed")
-            _check(work, now, written)
-            reach("commit.checked")
-            logged = _log(work, written)
-            work.places.discard_all_but(tuple(one.staged.place for one in written))
-            publishing = bool(written)
-            moment = _publish(work, lease, written, logged) if written else work.began.moment
+        return replace(taken, lease=stack.enter_context(work.catalog.lease(*taken.all, wait=_PATIENCE)))
+    except Busy:
+        return taken
+
+
+def _check_followers(work: PendingCommit, taken: Taken, now: Snapshot) -> None:
+    if taken.lease is None and taken.followers.views:
+        return
+    if work.following.followers(now, taken.tables, strict=True) != taken.followers:
+        raise _OtherViews
+
+
+def _prepare(work: PendingCommit, taken: Taken, stack: ExitStack) -> tuple[_LoggedCommit, Lease]:
+    """What views have to compute is done before the clock is held. Who changes what they read holds them, so all is as
+    it was once the clock is held, unless somebody else got the csn: then it is done once more."""
+    own, ready = taken.lease, None
+    try:
+        if own is not None:
+            ready = _ready(work, own, taken.followers, work.catalog.snapshot())
+        lease = stack.enter_context(work.catalog.lease(*taken.remaining))
+        now = work.catalog.snapshot()
+        _check_followers(work, taken, now)
+        if ready is None or ready.csn != now.moment.csn + 1:
+            left, ready = ready, None
+            if left is not None:
+                left.along.give_up()
+            ready = _ready(work, own or lease, taken.followers if own is not None else Followers(), now)
+    except BaseException:
+        if ready is not None:
+            ready.along.give_up()
+        raise
+    work.places.discard_all_but(tuple(one.staged.place for one in ready.written))
+    return ready, lease
+
+
+def _ready(work: PendingCommit, lease: Lease, followers: Followers, now: Snapshot) -> _LoggedCommit:
+    written = _settled(work, now)
+    reach("commit.computed")
+    _check(work, now, written)
+    reach("commit.checked")
+    logged, csn = _log(work, written), now.moment.csn + 1
+    along = work.following.along(_upcoming(now, csn, written, logged), followers, lease) if written else Along()
+    return _LoggedCommit(csn, written, logged, along)
+
+
+def _upcoming(now: Snapshot, csn: Csn, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> Upcoming:
+    changes = tuple(_counted(one, csn) for one in written)
+    return Upcoming(as_published(now, csn, _shown(csn, written, logged)), changes, strict=True)
+
+
+def _shown(csn: Csn, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> tuple[Shown, ...]:
+    pins = (one.relation.pins[Part.DELTA] for one in written)
+    return tuple(Shown(new, pin.after, csn) for pin, new in zip(pins, logged, strict=True))
+
+
+def _finish(work: PendingCommit, taken: Taken, lease: Lease, ready: _LoggedCommit) -> Committed:
+    if not ready.written:
+        work.places.give_up()
+        return Committed(work.began.moment.csn, work.began.moment.time, ())
+    try:
+        moment = _publish(work, taken, lease, ready)
     except BaseException:
         # Once publishing has begun its outcome may be unknown: the files stay, and recovery decides.
-        if publishing:
-            work.places.let_go()
-        else:
-            work.places.give_up()
+        work.places.let_go()
+        ready.along.let_go()
         raise
-    if not written:
-        work.places.give_up()
-    return Committed(moment.csn, moment.time, tuple(_counted(one, moment.csn) for one in written))
+    return Committed(moment.csn, moment.time, tuple(_counted(one, moment.csn) for one in ready.written))
 
 
 def _settled(work: PendingCommit, now: Snapshot) -> tuple[Written, ...]:
@@ -81,7 +179,7 @@ def _settled(work: PendingCommit, now: Snapshot) -> tuple[Written, ...]:
     found = []
     for name, staged in work.staged.items():
         relation = _still_there(work, now, name)
-        folder = Own.on(work.root, relation).folder(Part.DELTA)
+        folder = TableInTransaction.on(work.root, relation).folder(Part.DELTA)
         settled = settle(work.spark, folder, staged, work.places.reserve(relation), csn, relation)
         if settled.files:
             found.append(Written(relation, folder, settled, effect(work.spark, folder, settled.files, relation)))
@@ -129,15 +227,28 @@ def _log(work: PendingCommit, written: Sequence[Written]) -> tuple[LoggedVersion
     return work.places.steps[0].log(new, {"csn": str(written[0].staged.csn)})
 
 
-def _publish(work: PendingCommit, lease: Lease, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> Moment:
-    csn = written[0].staged.csn
+def _publish(work: PendingCommit, taken: Taken, lease: Lease, ready: _LoggedCommit) -> Moment:
+    written, csn = ready.written, ready.csn
     changes = [(w.relation.name, w.effect.inserted, w.effect.deleted, w.effect.updated) for w in written]
     unit = {"source": "local", "position": str(csn), "transaction": str(uuid4()), "source_time": datetime.now(UTC)}
-    with publish_transaction(work.catalog, lease, work.places.steps) as publishing:
+    with publish_transaction(work.catalog, lease, work.places.steps, ready.along, taken.lease) as publishing:
+        _check_still(work, taken, publishing)
         moment = publishing.writer.commit_unit(**unit, changes=changes, expect=csn)  # type: ignore[arg-type]
-        for one, new in zip(written, logged, strict=True):
-            publishing.show(new, one.relation.pins[Part.DELTA].after, csn)
+        for one in _shown(csn, written, ready.logged):
+            publishing.show_pin(one.logged.relation, one.pin)
     return moment
+
+
+def _check_still(work: PendingCommit, taken: Taken, publishing: Publishing) -> None:
+    """A view may come, or get another policy, while the clock is held: here no more."""
+    try:
+        _check_followers(work, taken, publishing.writer.snapshot())
+    except _OtherViews:
+        raise _other_views() from None
+
+
+def _other_views() -> Retryable:
+    return Retryable("The views that have to follow the transaction changed meanwhile.", hint="Run it again.")
 
 
 def _counted(one: Written, csn: Csn) -> ChangeCount:

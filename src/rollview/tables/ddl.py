@@ -6,7 +6,7 @@ work. What a constraint refers to exists, and stays as long as the constraint do
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,22 +31,22 @@ from rollview.tables.declaration import DeclaredTable, declare_table
 from rollview.tables.failures import statement_failures
 from rollview.tables.staging import Effect, effect, settle, stage_changes
 from rollview.tables.statements import inserted
-from rollview.tables.transaction import Transaction
 from rollview.types.arrow import arrow_type, is_atomic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField
 
+RowsOf = Callable[[exp.Query], "DataFrame"]
+
 _CREATED = {"table": "created"}
 _TEXT = ("CHAR(", "VARCHAR(")
 
 
-def run_ddl(
-    spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr, *, allow_unsafe: bool = False
-) -> StatementResult:
+def run_ddl(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr, rows_of: RowsOf) -> StatementResult:
+    """``rows_of``: answers the query of a CREATE TABLE AS, as any other SELECT."""
     if isinstance(tree, exp.Create) and tree.kind == "TABLE":
-        return create_table(spark, root, catalog, tree, allow_unsafe=allow_unsafe)
+        return create_table(spark, root, catalog, tree, rows_of)
     if isinstance(tree, exp.Drop) and tree.kind == "TABLE":
         return drop_table(catalog, tree)
     raise Unsupported(
@@ -56,18 +56,19 @@ def run_ddl(
 
 
 def create_table(
-    spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Create, *, allow_unsafe: bool = False
+    spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Create, rows_of: RowsOf
 ) -> StatementResult:
     declared = declare_table(tree)
     result = StatementResult("create table", render(tree), declared.name)
-    present = catalog.snapshot().find(declared.name)
+    snapshot = catalog.snapshot()
+    present = snapshot.find(declared.name)
     if present is not None and present.kind is RelationKind.TABLE and declared.if_not_exists:
         return result
     if present is not None:
         raise AlreadyExists(str(present.kind), present.name)
     if declared.query is not None:
-        reading = Transaction(spark, root, catalog, allow_unsafe=allow_unsafe)
-        return _create_from_query(reading, declared, declared.query, result)
+        moment, done = _create_filled(spark, root, catalog, declared, rows_of(declared.query), snapshot.moment.csn)
+        return replace(result, csn=moment.csn, inserted=done.inserted)
     return replace(result, csn=_create_empty(spark, root, catalog, declared))
 
 
@@ -112,12 +113,9 @@ def _create_empty(spark: SparkSession, root: Path, catalog: Catalog, declared: D
     return at
 
 
-def _create_from_query(
-    reading: Transaction, declared: DeclaredTable, query: exp.Expr, result: StatementResult
-) -> StatementResult:
-    spark, root, catalog = reading.spark, reading.root, reading.catalog
-    began = reading.snapshot.moment.csn
-    data = reading.query(query)
+def _create_filled(
+    spark: SparkSession, root: Path, catalog: Catalog, declared: DeclaredTable, data: DataFrame, began: Csn
+) -> tuple[Moment, Effect]:
     schema = _schema_of(declared.name, data.schema.fields)
     home = _new_home()
     table = Relation(0, declared.name, RelationKind.TABLE, schema, Constraints(), None, (), home, began, {}, (), None)
@@ -125,7 +123,7 @@ def _create_from_query(
     with recorded(catalog, None, root, declared.name, "create", interval, (home,)) as step:
         moment, done = _fill(spark, root, catalog, declared, table, data, step)
     fold_if_it_pays(spark, root, catalog, declared.name)
-    return replace(result, csn=moment.csn, inserted=done.inserted)
+    return moment, done
 
 
 def _fill(

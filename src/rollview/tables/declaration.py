@@ -26,7 +26,7 @@ class DeclaredTable:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     constraints: Constraints
-    query: exp.Expr | None
+    query: exp.Query | None
     if_not_exists: bool
 
 
@@ -50,6 +50,8 @@ def declare_table(tree: exp.Create) -> DeclaredTable:
     query, items = tree.expression, tree.this.expressions if isinstance(tree.this, exp.Schema) else []
     if query is not None and items:
         raise Unsupported("CREATE TABLE … AS takes its columns from the query.", **_at(tree))
+    if query is not None and not isinstance(query, exp.Query):
+        raise SqlError("CREATE TABLE … AS takes a query.", **_at(tree))
     if query is None and not items:
         raise SqlError(f"Table '{name}' has no columns.", hint="Write them after the name: (id BIGINT, …).")
     defined = [item for item in items if isinstance(item, exp.ColumnDef)]

@@ -5,18 +5,22 @@ Law: files are read in batches of which only rows that may have a key are kept, 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from rollview.core import names
 from rollview.core.names import COUNT, CSN
-from rollview.store.datafile import DataFile, safe_places
+from rollview.store.datafile import Bounds, DataFile, safe_places
+from rollview.store.parquet import whole
 from rollview.tables.probe import Count, Key, Rows, Test
 from rollview.types.arrow import arrow_type
 
@@ -63,7 +67,7 @@ def _passes(sums: pa.ChunkedArray, test: Test) -> Any:
 
 def _read(rows: Rows, columns: Sequence[str], keys: pa.Table | None) -> pa.Table:
     """The key columns as k0, k1, … and what each row counts for; if ``keys`` are given, at least the rows with them."""
-    files = rows.files if keys is None else tuple(file for file in rows.files if _may_hold(file, columns, keys))
+    files = rows.files if keys is None else files_with(rows, columns, keys)
     if sum(file.rows for file in files) * len(columns) > MOST_SCANNED:
         raise TooLargeError
     wanted = {name: arrow_type(column.type, name) for name in columns if (column := rows.folder.schema.find(name))}
@@ -109,16 +113,37 @@ def _counts(table: pa.Table, count: Count) -> pa.ChunkedArray | pa.Array:
     return pc.cast(sign(table[COUNT], 0), pa.int64())
 
 
-def _may_hold(file: DataFile, columns: Sequence[str], keys: pa.Table) -> bool:
-    """False only if the file's bounds prove that it has none of the keys."""
-    bounds = file.bounds(names.physical(columns[0]))
-    if bounds is None or keys.column(0).null_count:
+def files_with(rows: Rows, columns: Sequence[str], keys: pa.Table) -> tuple[DataFile, ...]:
+    """The files that may have one of the keys: by their bounds and, where a key is of several columns, by the first of
+    these, which takes less to read than all of them."""
+    asked = pc.unique(keys.column(0))
+    name = names.physical(_spelled(rows, columns[0]))
+    ordered = [] if asked.null_count else sorted(asked.to_pylist())
+    found = tuple(file for file in rows.files if _may_hold(file.bounds(name), ordered))
+    if len(columns) == 1:
+        return found
+    if sum(file.rows for file in found) > MOST_SCANNED:
+        raise TooLargeError
+    places = safe_places(rows.folder.root, found)
+    return tuple(file for file, place in zip(found, places, strict=True) if _holds(place, name, asked))
+
+
+def _holds(place: Path, name: str, asked: pa.Array) -> bool:
+    """Whether the column of the file has one of the values."""
+    with whole(place), pq.ParquetFile(place) as opened:
+        if name not in opened.schema_arrow.names:
+            return True
+        batches = (batch.column(0).cast(asked.type) for batch in opened.iter_batches(columns=[name]))
+        return any(pc.any(pc.is_in(values, value_set=asked)).as_py() for values in batches)
+
+
+def _may_hold(bounds: Bounds | None, ordered: Sequence[Any]) -> bool:
+    """False only if the file's bounds prove that it has none of the values; without values nothing is proven."""
+    if bounds is None or not ordered:
         return True
-    asked = pc.min_max(keys.column(0)).as_py()
-    low, high = asked["min"], asked["max"]
-    if not all(_is_ordered(value) and type(value) is type(low) for value in (low, high, *bounds)):
+    if not all(_is_ordered(value) and type(value) is type(ordered[0]) for value in (ordered[0], *bounds)):
         return True
-    return bool(bounds[0] <= high and low <= bounds[1])
+    return bisect_left(ordered, bounds[0]) < bisect_right(ordered, bounds[1])
 
 
 def _is_ordered(value: Any) -> bool:

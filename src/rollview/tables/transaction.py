@@ -21,6 +21,7 @@ from rollview.core.names import COUNT
 from rollview.engine.abilities import within
 from rollview.errors import SqlError, Unsupported, UsageError
 from rollview.publish.fold import fold_if_it_pays
+from rollview.publish.following import Following, NobodyFollows
 from rollview.publish.merge import merge_if_many
 from rollview.publish.places import Places
 from rollview.relations import references
@@ -30,9 +31,9 @@ from rollview.store import timed
 from rollview.tables import statements
 from rollview.tables.commit import Committed, PendingCommit, run_commit
 from rollview.tables.failures import statement_failures
+from rollview.tables.in_transaction import TableInTransaction
 from rollview.tables.merge import merge
 from rollview.tables.missing import refuse_missing
-from rollview.tables.own import Own
 from rollview.tables.staging import Effect, Staged, effect, stage_changes
 from rollview.tables.statements import TableChanges
 
@@ -53,9 +54,18 @@ def is_dml(tree: exp.Expr) -> bool:
 
 
 class Transaction:
-    """Not safe to share between threads. ``allow_unsafe``: statements may run code and read files outside."""
+    """Not safe to share between threads. ``following``: who brings views along with the commit. ``allow_unsafe``:
+    statements may run code and read files outside."""
 
-    def __init__(self, spark: SparkSession, root: Path, catalog: Catalog, *, allow_unsafe: bool = False) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Path,
+        catalog: Catalog,
+        following: Following | None = None,
+        *,
+        allow_unsafe: bool = False,
+    ) -> None:
         self.spark = spark
         self.root = root
         self.catalog = catalog
@@ -66,6 +76,7 @@ class Transaction:
         self._places = Places(catalog, root, self.snapshot.moment.csn)
         self._open = True
         self._allow_unsafe = allow_unsafe
+        self._following = following or NobodyFollows()
 
     @property
     def is_open(self) -> bool:
@@ -117,11 +128,13 @@ class Transaction:
         """All or nothing. Conflict if another transaction changed the same rows first."""
         self._check_open()
         self._open = False
-        work = PendingCommit(self.spark, self.root, self.catalog, self.snapshot, self._places, self._staged)
-        self.committed = run_commit(work)
+        about = (self.spark, self.root, self.catalog, self.snapshot, self._places, self._staged, self._following)
+        self.committed = run_commit(PendingCommit(*about))
         for change in self.committed.changes:
             fold_if_it_pays(self.spark, self.root, self.catalog, change.relation)
-        merge_if_many(self.root, self.catalog, [change.relation for change in self.committed.changes])
+        changed = [change.relation for change in self.committed.changes]
+        followers = self._following.followers(self.snapshot, changed, strict=False).views
+        merge_if_many(self.root, self.catalog, [*changed, *followers])
         return self.committed
 
     def rollback(self) -> None:
@@ -152,8 +165,10 @@ class Transaction:
         if relation.kind is RelationKind.VIEW:
             return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
-        own = Own.on(self.root, relation, tuple(file for one in staged for file in one.files))
-        return timed.rows(self.spark, own, self._guess, relation.constraints.primary_key)
+        own = TableInTransaction.on(self.root, relation, tuple(file for one in staged for file in one.files))
+        # Each statement's changes are a net effect, those of several are not.
+        key, settled = relation.constraints.primary_key, len(staged) < 2
+        return timed.rows(self.spark, own, self._guess, key, settled=settled)
 
     def most_rows(self, relation: Relation) -> int:
         own = sum(one.rows for one in self._staged.get(relation.name, ()))
@@ -182,7 +197,7 @@ class Transaction:
     def _stage(self, changes: TableChanges, kind: str, sql: str, check: bool = False) -> StatementResult:
         self._check_open()
         relation = changes.table
-        folder = Own.on(self.root, relation).folder(Part.DELTA)
+        folder = TableInTransaction.on(self.root, relation).folder(Part.DELTA)
         place = self._places.reserve(relation)
         staged = stage_changes(folder, changes.rows, place, self._guess, relation, changes.at_most)
         if check:

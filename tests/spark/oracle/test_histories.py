@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.property.definitions import Definitions
 from tests.property.schemas import BAGS, KEYED
+from tests.sizes import times
 from tests.spark.oracle.checks import check_refusals, check_view, reachable
 from tests.spark.oracle.model import Model
 from tests.spark.oracle.warehouses import fresh
@@ -25,7 +26,7 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_HISTORIES", "40"))
+HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_HISTORIES", times(20, full=40)))
 KEPT: tuple[int, ...] = ()
 
 

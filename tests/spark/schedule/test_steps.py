@@ -15,7 +15,7 @@ from tests.spark.oracle.warehouses import fresh
 
 import rollview
 from rollview.catalog import Part
-from rollview.propagate import bounds
+from rollview.propagate import bounds, plan
 from rollview.results import Refreshed
 from rollview.schedule import crew
 from rollview.warehouse import Warehouse
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-COMMITS = 160
+STEP = 26
+"""Commits of a step: so many that keys are not looked at anew at each of them."""
+COMMITS = 3 * STEP + 6
 VIEWS = {
     "largest": "SELECT owner, MAX(money) AS m FROM accounts GROUP BY owner",
     "total": "SELECT owner, SUM(money) AS m, COUNT(*) AS n FROM accounts GROUP BY owner",
@@ -40,8 +42,9 @@ QUERIES = {
 
 @pytest.fixture
 def bank(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bank]:
-    monkeypatch.setattr(bounds, "FIRST_COMMITS", 50)
-    monkeypatch.setattr(bounds, "FIRST_COMMITS_KEYED", 50)
+    for place, name in ((bounds, "FIRST_COMMITS"), (bounds, "FIRST_COMMITS_KEYED"), (bounds, "FEWEST_COMMITS")):
+        monkeypatch.setattr(place, name, STEP)
+    monkeypatch.setattr(plan, "FEWEST_COMMITS", STEP)
     monkeypatch.setattr(bounds, "TARGET_SECONDS", 0.0)
     with closing(sqlite3.connect(tmp_path / "bank.db", isolation_level=None)) as database:
         database.execute("CREATE TABLE accounts (id INTEGER PRIMARY KEY, owner INTEGER, money INTEGER)")
@@ -128,7 +131,7 @@ def test_in_a_daemon_each_view_and_group_goes_as_far_as_it_comes_and_takes_turns
             stop.set()
     assert len(turns) >= 9
     assert len(set(turns[:3])) == 3, "each has its turn before one has its second"
-    bank.write(70)
+    bank.write(STEP + 10)
     stop = threading.Event()
     for event in bank.warehouse.run(3600, stop, schedule="continuous"):
         if isinstance(event, Refreshed) and {view.name for view in event.views} == {"least", "poorest"}:

@@ -28,7 +28,7 @@ class Local:
         self.catalog = Catalog.create(folder / "catalog.db", **options)
 
     def ddl(self, *texts: str) -> StatementResult:
-        return [run_ddl(self.spark, self.data, self.catalog, parse_one(text)) for text in texts][-1]
+        return [run_ddl(self.spark, self.data, self.catalog, parse_one(text), self.begin().query) for text in texts][-1]
 
     def begin(self) -> Transaction:
         return Transaction(self.spark, self.data, self.catalog)

@@ -75,6 +75,7 @@ REFUSED = [
     ("CREATE TABLE t (a INT REFERENCES p ON DELETE CASCADE)", "action"),
     ("CREATE TABLE t AS SELECT 1 AS a, 2 AS a", "two columns"),
     ("CREATE TABLE t AS SELECT NULL AS a", "without a type"),
+    ("CREATE TABLE t AS VALUES (1)", "takes a query"),
     ("CREATE TABLE t LIKE p", "option"),
     ("ALTER TABLE p ADD COLUMN z INT", "not supported"),
 ]

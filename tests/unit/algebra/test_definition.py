@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from rollview.algebra.definition import PROPERTIES, declare, relation_name
 from rollview.algebra.text import parse_one
+from rollview.algebra.ties import TIES
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
 from rollview.maintain import settings
 from rollview.relations import plans
@@ -100,5 +101,5 @@ def test_a_known_property_is_taken() -> None:
 
 
 def test_every_property_that_is_read_is_known() -> None:
-    read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY, crew.GROUP)
+    read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY, crew.GROUP, TIES)
     assert sorted(read) == sorted(f"rollview.{name}" for name in PROPERTIES)

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from tests.property.duck import Duck, View
 from tests.property.histories import random_history
+from tests.sizes import times
 
 from rollview.algebra.resolve import Known
 from rollview.core.schema import Column, Constraints, ForeignKey, Schema
@@ -74,7 +75,9 @@ def test_a_hostile_name_in_every_place(i: int) -> None:
     duck = Duck((parent, child))
     for csn, transaction in enumerate(random_history(random, (parent, child), 5), 1):
         duck.commit(csn, transaction)
-    for at, query in enumerate(QUERIES):
+    for turn in range(times(2, full=len(QUERIES))):
+        at = (i + turn) % len(QUERIES)
+        query = QUERIES[at]
         text = query.format(c=quoted(one), d=quoted(two), t=quoted(child.name), u=quoted(parent.name))
         view = View(duck, f"view {at}", duck.compile("v", text), 1)
         view.propagate(4)

@@ -174,7 +174,7 @@ def test_what_is_not_the_whole_foreign_key_proves_nothing(query: str) -> None:
 def test_constraints_never_cost_a_row(query: str) -> None:
     duck = keyed()
     plan, texts = duck.compile("v", query), Texts()
-    for seed in range(times(8, full=50)):
+    for seed in range(times(4, full=50)):
         random = Random(f"{query} {seed}")
         duck.reset()
         for csn, transaction in enumerate(random_history(random, KEYED, 8), 1):

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.catalog.samples import THEN, add_table, add_view, commit, commit_in
 
 from rollview import errors
-from rollview.catalog import Catalog, Change, ChangeCount, Part, Pin
+from rollview.catalog import NOTHING_MISSED, Catalog, Change, ChangeCount, MissedCommits, Part, Pin
 from rollview.core.interval import Interval
 
 
@@ -147,3 +147,15 @@ def test_a_transaction_is_seen_by_others_only_when_it_ends(catalog: Catalog, reo
         assert writer.snapshot().get("t").name == "t"
         assert other.snapshot().relations == {}
     assert list(other.snapshot().relations) == ["t"]
+
+
+def test_missed_commits_are_counted_and_not_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    with catalog.write() as writer:
+        add_table(writer, "t")
+        add_table(writer, "u")
+        made = [commit_in(writer, [Change(name, 1, 0)]) for name in ("t", "u", "t", "t")]
+    monkeypatch.setattr(Catalog, "ledger", None)
+    missed = catalog.missed(["t", "u"], Interval(0, 4), made[2].time)
+    assert missed == MissedCommits(4, made[0].time, 2)
+    assert catalog.missed(["T"], Interval(1, 4), made[3].time) == MissedCommits(2, made[2].time, 1)
+    assert catalog.missed([], Interval(0, 4), made[3].time) == NOTHING_MISSED

@@ -115,7 +115,7 @@ def test_a_text_that_is_none_of_a_closed_choice_is_refused(
 
 
 def test_every_error_that_stops_a_source_is_a_state_of_it() -> None:
-    stopping = {errors.SourceStopped, *errors.SourceStopped.__subclasses__()}
+    stopping = errors.SourceStopped.__subclasses__()
     working = {"copying", "active", "retrying", "widening", "removing"}
     assert set(SourceState) - working == {error.code for error in stopping}
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,15 +25,23 @@ POINTS = ("begun", "computed", "first_logged", "logged")
 TOGETHER = ("publish.begun", "publish.pinned", "publish.published")
 
 _PROGRAM = """
-import sys
+import os, sys
 from pathlib import Path
 from rollview.warehouse import Warehouse
 from tests.unit.maintain.small import Small
-from tests.unit.publish.test_step import run_step
+from tests.unit.publish.test_step import TOGETHER, run_step
 
-with Warehouse.open(Path(sys.argv[1])) as warehouse:
-    run_step(Small(warehouse), together=sys.argv[2] == "together")
+for line in sys.stdin:
+    root, point = line.rstrip().split("\\t")
+    child = os.fork()
+    if child == 0:
+        os.environ["ROLLVIEW_FAULT"] = point
+        with Warehouse.open(Path(root)) as warehouse:
+            run_step(Small(warehouse), together=point in TOGETHER)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+"""Everything is loaded once, and one process is forked for each kill."""
 
 
 class _Failure(Exception):
@@ -75,11 +84,21 @@ def run_step(small: Small, *, together: bool = False, fails_at: str = "") -> Non
         passed("published")
 
 
-def killed(root: Path, point: str) -> None:
-    program = [sys.executable, "-c", _PROGRAM, str(root), "together" if point in TOGETHER else "alone"]
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "ROLLVIEW_FAULT": point}
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+@pytest.fixture(scope="module")
+def killed() -> Iterator[Callable[[Path, str], None]]:
+    """Runs a step on a warehouse in a process that dies at a point."""
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", _PROGRAM], env=environment, text=True, **pipes) as parent:  # type: ignore[call-overload]
+
+        def kill(root: Path, point: str) -> None:
+            assert parent.stdin is not None
+            assert parent.stdout is not None
+            parent.stdin.write(f"{root}\t{point}\n")
+            parent.stdin.flush()
+            assert parent.stdout.readline() == f"{-signal.SIGKILL}\n"
+
+        yield kill
 
 
 def check(small: Small, *, is_there: bool) -> None:
@@ -99,7 +118,9 @@ def check(small: Small, *, is_there: bool) -> None:
 
 
 @pytest.mark.parametrize("point", [*(f"apply.{point}" for point in POINTS), *TOGETHER])
-def test_killed_at_a_point_it_is_published_whole_or_not_at_all(tmp_path: Path, point: str) -> None:
+def test_killed_at_a_point_it_is_published_whole_or_not_at_all(
+    tmp_path: Path, killed: Callable[[Path, str], None], point: str
+) -> None:
     with Small.founded(tmp_path / "shop").warehouse:
         pass
     killed(tmp_path / "shop", point)

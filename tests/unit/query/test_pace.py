@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rollview.catalog import Step
+from rollview.catalog import MissedCommits, Step
 from rollview.core.interval import Interval
 from rollview.query.pace import Pace, pace
 
@@ -19,18 +19,18 @@ def step(commits: int, seconds: float, status: Any = "done") -> Step:
     return Step(1, "v", "propagate", Interval(0, 1), status, NOW, ended, "me", (), {"commits": commits})
 
 
-def missed(recent: int, old: int) -> list[datetime]:
-    return [NOW - timedelta(seconds=30)] * recent + [NOW - timedelta(hours=1)] * old
+def missed(recent: int, old: int) -> MissedCommits:
+    return MissedCommits(recent + old, NOW - timedelta(hours=1), recent)
 
 
 def test_a_view_that_is_quicker_than_its_commits_catches_up() -> None:
-    told = pace(missed(60, 840), [step(200, 10), step(200, 10)], NOW)
+    told = pace(missed(60, 840), [step(200, 10), step(200, 10)])
     assert told == Pace(came=1.0, done=20.0, catches_up_in=pytest.approx(900 / 19))
 
 
 def test_a_view_that_is_slower_never_does() -> None:
-    assert pace(missed(600, 0), [step(10, 2)], NOW) == Pace(10.0, 5.0, None)
+    assert pace(missed(600, 0), [step(10, 2)]) == Pace(10.0, 5.0, None)
 
 
 def test_steps_that_failed_or_counted_nothing_tell_nothing() -> None:
-    assert pace(missed(6, 0), [step(99, 1, "undone"), step(0, 1)], NOW) == Pace(0.1, None, None)
+    assert pace(missed(6, 0), [step(99, 1, "undone"), step(0, 1)]) == Pace(0.1, None, None)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rollview.capture.plan import Group
 from rollview.errors import Busy, SourceDown
-from rollview.results import Captured, Refreshed, SourceCaptured
+from rollview.results import Captured, Delivered, Refreshed, SourceCaptured
 from rollview.schedule.daemon import Event, ViewGroup, paced, work
 
 
@@ -25,6 +25,12 @@ class Crew:
 
     def due_views(self) -> Sequence[ViewGroup]:
         return (("v",),)
+
+    def due_subscribers(self) -> Sequence[str]:
+        return ()
+
+    def deliver(self, name: str) -> Delivered:
+        raise AssertionError(name)
 
     def capture(self, names: Group) -> Captured:
         (name,) = names

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.unit.propagate.world import World
 
+from rollview.catalog import Part
 from rollview.core.interval import Interval
 from rollview.core.order import Order
 from rollview.core.states import ViewState
@@ -61,8 +62,30 @@ def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pyte
         world.relations[name] = replace(view, definition=definition)
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
     refresh: Any = None
-    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, None, 1.0)
+    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, refresh, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a",))
     assert crew.due_views() == [("a", "b")]
     world.relations["b"] = replace(world.relations["b"], state=ViewState.SCHEMA_CHANGED)
     assert crew.due_views() == [("a",)]
+
+
+def test_whoever_is_furthest_behind_has_the_first_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a daemon that is killed again and again would see only to the first of them."""
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
+    refresh: Any = None
+    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, refresh, None, 1.0)
+    monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a", "b", "c"))
+    assert crew.due_views() == [("c",), ("b",), ("a",)]
+
+
+def test_the_first_turn_of_each_view_is_one_step(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        world.relations[name].pins[Part.EXTENT] = world.relations[name].pins[Part.DELTA]  # type: ignore[index]
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
+    asked: list[tuple[tuple[str, ...], float | None]] = []
+    refresh: Any = lambda names, seconds: asked.append((names, seconds))  # noqa: E731
+    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, refresh, None, 1.0)
+    monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a", "b"))
+    for names in (("a",), ("b",), ("a",), ("b",)):
+        crew.refresh(names)
+    assert [seconds for _, seconds in asked] == [0.0, 0.0, 5.0, 5.0]

@@ -17,19 +17,6 @@ from rollview.core.schema import Constraints
 from rollview.results import SubscriberState
 
 
-@pytest.fixture(scope="module")
-def pattern(tmp_path_factory: pytest.TempPathFactory) -> Small:
-    """Twelve commits, each followed by a refresh. Copied, never changed."""
-    made = Small.founded(tmp_path_factory.mktemp("pattern") / "w")
-    grow(made, 12)
-    return made
-
-
-@pytest.fixture
-def grown(pattern: Small, tmp_path: Path) -> Small:
-    return pattern.copied(tmp_path / "w")
-
-
 @pytest.fixture
 def small(tmp_path: Path) -> Small:
     return Small.founded(tmp_path / "w")
@@ -192,7 +179,7 @@ def test_a_row_that_changes_is_an_update_only_where_a_key_proves_it(small: Small
     plain = wh.pull("x")
     assert plain is not None
     assert [type_ for type_, *_ in told(plain.rows)] == ["delete", "delete", "insert", "insert"]
-    _with_key(small)
+    with_key(small)
     keyed = wh.pull("x")
     assert keyed is not None
     assert told(keyed.rows) == [
@@ -203,7 +190,7 @@ def test_a_row_that_changes_is_an_update_only_where_a_key_proves_it(small: Small
     ]
 
 
-def _with_key(small: Small) -> None:
+def with_key(small: Small) -> None:
     import sqlalchemy as sa
 
     from rollview.catalog import tables as t

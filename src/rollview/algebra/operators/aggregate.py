@@ -6,14 +6,14 @@ when no row is. Linear aggregates at the top of a view are kept by ``summary`` i
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from sqlglot import exp
 
 from rollview.algebra import keyed
-from rollview.algebra.combining import Combined, combined
+from rollview.algebra.combined_groups import combined_groups
 from rollview.algebra.expressions import (
     AT,
     UNTIL,
@@ -28,13 +28,12 @@ from rollview.algebra.expressions import (
     table,
 )
 from rollview.algebra.kinds import FLOATING, Kinds, kinds_of_call
-from rollview.algebra.lives import lives, numbered
 from rollview.algebra.operator import Operator, OperatorNote, Output, Upkeep, check_names_differ
 from rollview.algebra.pieces import GroupPiece
 from rollview.algebra.script import Script
-from rollview.algebra.segments import LEVEL, NODE, nodes_of_lives, nodes_of_places, same_node
 from rollview.algebra.spelling import followed, spelled_column
 from rollview.algebra.timed import in_one_piece
+from rollview.algebra.types import type_of_call
 from rollview.core.names import COUNT
 
 AGAIN = "each touched group is aggregated again"
@@ -48,6 +47,10 @@ class Aggregate:
     input: Operator
     keys: tuple[str, ...]
     aggregates: tuple[Output, ...]
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Of the input's columns, where Spark was asked."""
+    results: Mapping[str, str] = field(default_factory=dict)
+    """Types of the aggregates, where Spark was asked."""
 
     words: ClassVar[tuple[str, ...]] = ("GROUP BY",)
     upkeep: ClassVar[Upkeep] = Upkeep.KEYED
@@ -77,7 +80,7 @@ class Aggregate:
         if not self.keys and not kept:
             kept = self.aggregates[:1]
         used = {name for _, name in columns_in(output.expression for output in kept)}
-        return Aggregate(self.input.pruned(used.union(self.keys)), self.keys, kept)
+        return replace(self, input=self.input.pruned(used.union(self.keys)), aggregates=kept)
 
     def kinds_of(self, name: str) -> Kinds:
         """Of the two zeroes that a key may have, one is left."""
@@ -86,7 +89,7 @@ class Aggregate:
         return kinds_of_call(self._call(name), self.input)
 
     def type_of(self, name: str) -> str | None:
-        return self.input.type_of(name) if name in self.keys else None
+        return self.input.type_of(name) if name in self.keys else type_of_call(self._call(name), self.input.type_of)
 
     def origin(self, column: exp.Column) -> exp.Expr:
         return followed(column if column.name in self.keys else self._call(column.name), self.input.origin)
@@ -97,9 +100,10 @@ class Aggregate:
         return OperatorNote(what, self.upkeep, f"{AGAIN}: below another operator, where no groups are stored")
 
     def delta(self, script: Script) -> exp.Query:
-        calls = [combined(output.expression, self.input.type_of) for output in self.aggregates]
-        if script.many and all(calls):
-            return self._combined(script, [call for call in calls if call is not None])
+        if script.many:
+            groups = combined_groups(script, self.input, self.keys, self.aggregates, self.types, self.results)
+            if groups is not None:
+                return come_and_go(groups, self.columns, AT, UNTIL)
 
         def evaluate(inputs: Sequence[str], moments: str) -> exp.Query:
             return self._grouped(inputs[0]) if self.keys else self._grand_total(inputs[0], moments)
@@ -119,27 +123,6 @@ class Aggregate:
 
     def _calls(self) -> list[exp.Alias]:
         return [named(output.expression.copy(), output.name) for output in self.aggregates]
-
-    def _combined(self, script: Script, calls: Sequence[Combined]) -> exp.Query:
-        """By a segment tree: a row counts in the few nodes of its life, a moment combines the nodes above it."""
-        moments = numbered(script, [(self.input, self.keys)])
-        lived = lives(script, self.input, self.keys, moments)
-        nodes = nodes_of_lives(script, lived, (*self.input.columns, COUNT))
-        groups = [column(None, name) for name in (*self.keys, LEVEL, NODE)]
-        names = [output.name for output in self.aggregates]
-        parts = [named(call.part, name) for call, name in zip(calls, names, strict=True)]
-        grouped = script.add("parts", select(*groups, *parts).from_(table(nodes)).group_by(*groups, copy=False))
-        at = (*(keyed.key_name(i) for i in range(len(self.keys))), AT, UNTIL)
-        above = nodes_of_places(script, moments, at)
-        keys, times = [column("n", key) for key in self.keys], [column("m", AT), column("m", UNTIL)]
-        whole = [named(call.whole(column("n", name)), name) for call, name in zip(calls, names, strict=True)]
-        matches = [same_value(column("m", at[i]), key) for i, key in enumerate(keys)]
-        on = all_of([*matches, *same_node("m", "n")])
-        # without keys a moment without rows still has its one group
-        how = "" if self.keys else "left"
-        result = select(*keys, *whole, *times).from_(table(above, "m"))
-        result = result.join(table(grouped, "n"), on=on, join_type=how, copy=False).group_by(*keys, *times, copy=False)
-        return come_and_go(script.add("result", result), self.columns, AT, UNTIL)
 
     def _grouped(self, rows: str) -> exp.Query:
         groups = [column(None, name) for name in (*self.keys, AT, UNTIL)]

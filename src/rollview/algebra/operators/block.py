@@ -22,6 +22,7 @@ from rollview.algebra.script import Script
 from rollview.algebra.spelling import followed, spelled
 from rollview.algebra.superfluous import without_parents
 from rollview.algebra.timed import in_one_piece
+from rollview.algebra.types import type_of_expression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +57,7 @@ class Block(Product):
         return kinds_of_expression(self.output(name), {source.alias: source.rel for source in self.sources})
 
     def type_of(self, name: str) -> str | None:
-        expression = self.output(name)
-        if not isinstance(expression, exp.Column):
-            return None
-        return self.source(expression.table).rel.type_of(expression.name)
+        return type_of_expression(self.output(name), lambda read: self.source(read.table).rel.type_of(read.name))
 
     def origin(self, column: exp.Column) -> exp.Expr:
         return followed(self.output(column.name), self._read)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sqlglot import exp
 
-from rollview.algebra import keyed
-from rollview.algebra.expressions import AT, UNTIL, big, column, come_and_go, named, select, table
+from rollview.algebra import keyed, zeroes
+from rollview.algebra.expressions import all_of, big, case, column, named, number, over, select, table
 from rollview.algebra.kinds import FLOATING, Kinds
-from rollview.algebra.lives import numbered, presences
+from rollview.algebra.lives import is_there, turns_at
 from rollview.algebra.operator import Operator, OperatorNote, Upkeep
 from rollview.algebra.pieces import DistinctPiece
 from rollview.algebra.script import Script
 from rollview.algebra.timed import in_one_piece
-from rollview.core.names import COUNT
+from rollview.core.names import COUNT, CSN
+
+_NOW = "_rv_now"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,23 +63,22 @@ class Distinct:
         return OperatorNote("DISTINCT", self.upkeep, "each touched row is looked at again")
 
     def delta(self, script: Script) -> exp.Query:
-        if script.many:
-            moments = numbered(script, [(self.input, self.columns)])
-            there = presences(script, self.input, self.columns, moments, apart=False)
-            return come_and_go(there, self.columns, AT, UNTIL)
-
-        def evaluate(inputs: Sequence[str], moments: str) -> exp.Query:
-            return self._rows(AT, UNTIL).from_(table(inputs[0]))
-
-        return keyed.delta(script, self, [(self.input, self.columns)], evaluate)
+        """A row comes and goes where its running count leaves and reaches zero."""
+        names = [column(None, name) for name in self.columns]
+        keyed_by = [(self.input, self.columns)]
+        timed = script.add("timed", keyed.timed_of_touched(script, self.input, keyed_by, self.columns))
+        netted = zeroes.net_of_equals(self.input, select().from_(table(timed)), None, [column(None, CSN)])
+        total = over(exp.Sum(this=column(None, COUNT)), names, column(None, CSN), running=True)
+        kept = [*names, column(None, COUNT), column(None, CSN)]
+        running = script.add("running", select(*kept, named(total, _NOW)).from_(netted.subquery("n")))
+        sign = case((is_there(_NOW), big(1)), otherwise=big(-1))
+        turns = all_of([turns_at(_NOW, COUNT), exp.GT(this=column(None, CSN), expression=number(0))])
+        return select(*names, named(sign, COUNT), column(None, CSN)).from_(table(running)).where(turns, copy=False)
 
     def old(self, script: Script) -> exp.Query:
-        distinct = self._rows().from_(table(keyed.old_rows(script, self.input)))
         columns = [column(None, name) for name in self.columns]
+        distinct = select(*columns).distinct().from_(table(keyed.old_rows(script, self.input)))
         return select(*columns, named(big(1), COUNT)).from_(distinct.subquery("d"))
 
     def timed(self, script: Script) -> exp.Query:
         return in_one_piece(script, self)
-
-    def _rows(self, *extra: str) -> exp.Select:
-        return select(*[column(None, name) for name in (*self.columns, *extra)]).distinct()

@@ -18,31 +18,26 @@ from rollview.algebra.expressions import (
     AT,
     UNTIL,
     all_of,
-    bag_union,
     big,
     column,
     columns_in,
-    come_and_go,
     named,
     same_value,
     select,
     table,
 )
+from rollview.algebra.keyed_join import KeyedJoin
 from rollview.algebra.kinds import Kinds
-from rollview.algebra.lives import lives, numbered
 from rollview.algebra.operator import (
     LEFT_SIDE,
     RIGHT_SIDE,
     Input,
     Operator,
     OperatorNote,
-    Upkeep,
-    check_names_differ,
 )
-from rollview.algebra.overlaps import COPIES, Side, copies, pairs, stretches, told_by_lives, without_partners
-from rollview.algebra.pieces import JoinPiece, NotIncremental
+from rollview.algebra.overlaps import joined, pair, told, told_by_lives, without_partners
+from rollview.algebra.pieces import JoinPiece
 from rollview.algebra.script import Script
-from rollview.algebra.spelling import spelled_pairs
 from rollview.algebra.superfluous import finds_at_most_one
 from rollview.algebra.timed import in_one_piece
 from rollview.core.names import COUNT
@@ -54,45 +49,26 @@ class JoinKind(StrEnum):
     FULL = "FULL"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OuterJoin:
-    """``on`` names columns ``l.column`` and ``r.column``; ``keys`` are the pairs that its equalities compare."""
+_PRESERVED = {
+    JoinKind.LEFT: (LEFT_SIDE,),
+    JoinKind.RIGHT: (RIGHT_SIDE,),
+    JoinKind.FULL: (LEFT_SIDE, RIGHT_SIDE),
+}
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OuterJoin(KeyedJoin):
     kind: JoinKind
-    left: Operator
-    right: Operator
-    on: tuple[exp.Expr, ...]
-    keys: tuple[tuple[str, str], ...]
-    hidden: tuple[str, ...] = ()
 
     words: ClassVar[tuple[str, ...]] = ("LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
-    upkeep: ClassVar[Upkeep] = Upkeep.KEYED
-    renames: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_names_differ(self.left.columns + self.right.columns)
-        if not self.keys:
-            raise ValueError("an outer join without an equality has no keys to recompute by")
 
     @classmethod
     def build(cls, piece: JoinPiece) -> OuterJoin:
-        if not piece.keys:
-            reason = "an outer join without an equality has no keys to recompute by"
-            raise NotIncremental(piece.words, reason, piece.node)
-        kind = JoinKind(piece.words.removesuffix(" JOIN"))
-        return cls(kind, piece.left, piece.right, piece.on, piece.keys, piece.hidden)
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
+        return cls.built(piece, JoinKind, "an outer join")
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in self.left.columns + self.right.columns if name not in self.hidden)
-
-    @property
-    def reads_states(self) -> bool:
-        return True
 
     def pruned(self, wanted: Set[str]) -> Operator:
         """No name is on both sides, so each takes what is its own."""
@@ -112,10 +88,7 @@ class OuterJoin:
         return self._side_of(column.name).origin(column)
 
     def note(self) -> OperatorNote | None:
-        pairs = spelled_pairs(self.keys, self.left.origin, self.right.origin)
-        return OperatorNote(
-            f"{self.kind} JOIN", self.upkeep, f"the rows of each touched key are joined again ({pairs})"
-        )
+        return self.noted("joined")
 
     def delta(self, script: Script) -> exp.Query:
         if told_by_lives(script, self.left, self.right, self.keys):
@@ -130,7 +103,7 @@ class OuterJoin:
             ]
             return self._join(left, right, same_moment, times)
 
-        return keyed.delta(script, self, self._sides(), evaluate)
+        return keyed.delta(script, self, self.sides, evaluate)
 
     def old(self, script: Script) -> exp.Query:
         left, right = keyed.old_rows(script, self.left), keyed.old_rows(script, self.right)
@@ -139,30 +112,13 @@ class OuterJoin:
     def timed(self, script: Script) -> exp.Query:
         return in_one_piece(script, self)
 
-    def _sides(self) -> list[tuple[Operator, tuple[str, ...]]]:
-        left, right = zip(*self.keys, strict=True)
-        return [(self.left, left), (self.right, right)]
-
     def _over_lives(self, script: Script) -> exp.Query:
         """The pairs that meet, and what is left of the lives of a preserved side, padded with NULL."""
-        (left, left_keys), (right, right_keys) = sides = self._sides()
-        moments = numbered(script, sides)
-        ours = Side(LEFT_SIDE, left, left_keys, lives(script, left, left_keys, moments))
-        theirs = Side(RIGHT_SIDE, right, right_keys, lives(script, right, right_keys, moments))
-        met = pairs(script, ours, theirs, self.on)
-        both = exp.Mul(this=column(None, COPIES[LEFT_SIDE]), expression=column(None, COPIES[RIGHT_SIDE]))
-        columns = [column(None, name) for name in (*self.columns, AT, UNTIL)]
-        parts = [copies(select().from_(table(met)), columns, both)]
-        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
-            parts.append(self._alone(ours, stretches(script, ours, met)))
-        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
-            parts.append(self._alone(theirs, stretches(script, theirs, met)))
-        return come_and_go(script.add("result", bag_union(parts)), self.columns, AT, UNTIL)
-
-    def _alone(self, side: Side, cut: str) -> exp.Select:
-        padded = [column(None, name) if name in side.rel.columns else named(exp.null(), name) for name in self.columns]
-        rows = select().from_(table(cut)).where(without_partners(), copy=False)
-        return copies(rows, [*padded, column(None, AT), column(None, UNTIL)], column(None, COPIES[side.alias]))
+        left, right = self.sides
+        sides = {LEFT_SIDE: self.left, RIGHT_SIDE: self.right}
+        preserved = _PRESERVED[self.kind]
+        alone = [stretch for alias in preserved for stretch in without_partners(alias)]
+        return told(script, self, sides, joined(script, left, right, self.on, preserved), [pair(), *alone])
 
     def _side_of(self, name: str) -> Operator:
         return self.left if name in self.left.columns else self.right

@@ -21,28 +21,17 @@ from rollview.algebra.expressions import (
     big,
     column,
     columns_in,
-    come_and_go,
     named,
     same_value,
     select,
     table,
 )
+from rollview.algebra.keyed_join import KeyedJoin
 from rollview.algebra.kinds import Kinds
-from rollview.algebra.lives import lives, numbered, presences
-from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Operator, OperatorNote, Upkeep, check_names_differ
-from rollview.algebra.overlaps import (
-    COPIES,
-    Side,
-    copies,
-    pairs,
-    stretches,
-    told_by_lives,
-    with_partners,
-    without_partners,
-)
-from rollview.algebra.pieces import JoinPiece, NotIncremental
+from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, OperatorNote
+from rollview.algebra.overlaps import joined, life, told, told_by_lives, without_partners
+from rollview.algebra.pieces import JoinPiece
 from rollview.algebra.script import Script
-from rollview.algebra.spelling import spelled_pairs
 from rollview.algebra.timed import in_one_piece
 from rollview.core.names import COUNT
 
@@ -53,44 +42,18 @@ class SemiJoinKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SemiJoin:
-    """``on`` names columns ``l.column`` and ``r.column``; ``keys`` are the pairs that its equalities compare."""
-
+class SemiJoin(KeyedJoin):
     kind: SemiJoinKind
-    left: Operator
-    right: Operator
-    on: tuple[exp.Expr, ...]
-    keys: tuple[tuple[str, str], ...]
-    hidden: tuple[str, ...] = ()
 
     words: ClassVar[tuple[str, ...]] = ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
-    upkeep: ClassVar[Upkeep] = Upkeep.KEYED
-    renames: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_names_differ(self.left.columns + self.right.columns)
-        if not self.keys:
-            raise ValueError("a semi join without an equality has no keys to recompute by")
 
     @classmethod
     def build(cls, piece: JoinPiece) -> SemiJoin:
-        if not piece.keys:
-            reason = "a semi or anti join without an equality has no keys to recompute by"
-            raise NotIncremental(piece.words, reason, piece.node)
-        kind = SemiJoinKind(piece.words.removesuffix(" JOIN"))
-        return cls(kind, piece.left, piece.right, piece.on, piece.keys, piece.hidden)
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
+        return cls.built(piece, SemiJoinKind, "a semi or anti join")
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in self.left.columns if name not in self.hidden)
-
-    @property
-    def reads_states(self) -> bool:
-        return True
 
     def pruned(self, wanted: Set[str]) -> SemiJoin:
         """No name is on both sides, so each takes what is its own."""
@@ -107,10 +70,7 @@ class SemiJoin:
         return self.left.origin(column)
 
     def note(self) -> OperatorNote | None:
-        pairs = spelled_pairs(self.keys, self.left.origin, self.right.origin)
-        return OperatorNote(
-            f"{self.kind} JOIN", self.upkeep, f"the rows of each touched key are looked at again ({pairs})"
-        )
+        return self.noted("looked at")
 
     def delta(self, script: Script) -> exp.Query:
         if told_by_lives(script, self.left, self.right, self.keys):
@@ -120,7 +80,7 @@ class SemiJoin:
             same_moment = same_value(column(LEFT_SIDE, AT), column(RIGHT_SIDE, AT))
             return self._join(inputs, [same_moment], [column(LEFT_SIDE, name) for name in (AT, UNTIL)])
 
-        return keyed.delta(script, self, self._sides(), evaluate)
+        return keyed.delta(script, self, self.sides, evaluate)
 
     def old(self, script: Script) -> exp.Query:
         rows = [keyed.old_rows(script, side) for side in self.inputs]
@@ -129,21 +89,14 @@ class SemiJoin:
     def timed(self, script: Script) -> exp.Query:
         return in_one_piece(script, self)
 
-    def _sides(self) -> list[tuple[Operator, tuple[str, ...]]]:
-        left, right = zip(*self.keys, strict=True)
-        return [(self.left, left), (self.right, right)]
-
     def _over_lives(self, script: Script) -> exp.Query:
-        """A left row is in the semi join while it has partners; several copies of a partner are one."""
-        (left, left_keys), (right, right_keys) = sides = self._sides()
-        moments = numbered(script, sides)
-        ours = Side(LEFT_SIDE, left, left_keys, lives(script, left, left_keys, moments))
-        theirs = Side(RIGHT_SIDE, right, right_keys, presences(script, right, right_keys, moments, apart=True))
-        cut = stretches(script, ours, pairs(script, ours, theirs, self.on))
-        wanted = with_partners() if self.kind is SemiJoinKind.SEMI else without_partners()
-        columns = [column(None, name) for name in (*self.columns, AT, UNTIL)]
-        rows = copies(select().from_(table(cut)).where(wanted, copy=False), columns, column(None, COPIES[LEFT_SIDE]))
-        return come_and_go(script.add("result", rows), self.columns, AT, UNTIL)
+        """A left row is in the anti join while it has no partner, and in the semi join all the other time."""
+        left, right = self.sides
+        found = joined(script, left, right, self.on, (LEFT_SIDE,))
+        is_semi = self.kind is SemiJoinKind.SEMI
+        alone = without_partners(LEFT_SIDE, -1 if is_semi else 1)
+        sides = {LEFT_SIDE: self.left}
+        return told(script, self, sides, found, [life(LEFT_SIDE), *alone] if is_semi else alone)
 
     def _join(self, inputs: Sequence[str], conditions: Sequence[exp.Expr], extra: Sequence[exp.Expr]) -> exp.Select:
         left, right = inputs

@@ -37,7 +37,7 @@ from rollview.sources.binlog.events import reason_to_stop
 from rollview.sources.binlog.values import Decode, decoder
 from rollview.sources.protocol import Opening, Row, UnitOfWork
 from rollview.sources.quarantine import Sieve
-from rollview.sources.spool import Collected, told
+from rollview.sources.spool import Collected, changes_and_bad_rows
 
 _ROW_EVENTS = (WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent)
 EVENTS = (
@@ -148,7 +148,7 @@ class BinlogStream:
         position = "@".join([self._before, *(before for before, _ in list(self._prepared.values())[:1])])
         if not self._collected:
             return position
-        changes, bad = told(self._collected)
+        changes, bad = changes_and_bad_rows(self._collected)
         return UnitOfWork(position, gtid, datetime.fromtimestamp(event.timestamp, UTC), changes, global_id, bad)
 
     def _end_prepared(self, ended: re.Match[str]) -> str:

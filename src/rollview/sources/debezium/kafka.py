@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rollview.core.brokers import SilentLogger, broker_host
 from rollview.core.tls import is_here
 from rollview.errors import EnvironmentFault, LostPosition, SourceDown, UsageError
 from rollview.sources.debezium.streams import Found, Place
@@ -36,7 +37,7 @@ class KafkaStreams:
 
     def __init__(self, source: str, address: str, tables: Sequence[str], settings: Mapping[str, str]) -> None:
         brokers, prefix = _parsed(source, address)
-        if _PROTOCOL not in settings and not all(map(is_here, map(_host, brokers.split(",")))):
+        if _PROTOCOL not in settings and not all(map(is_here, map(broker_host, brokers.split(",")))):
             raise UsageError(
                 f"The broker of source '{source}' is not on this machine, and nothing says how it shows who it is.",
                 hint=f"Say kafka.{_PROTOCOL}: ssl or sasl_ssl among its options; plaintext if the network is safe.",
@@ -45,7 +46,7 @@ class KafkaStreams:
         self._topics = [f"{prefix}.transaction", *(f"{prefix}.{table}" for table in tables)]
         own = {"bootstrap.servers": brokers, "group.id": f"rollview-{source}", "enable.auto.commit": False}
         reading = {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
-        self._consumer = Consumer({**_WAITS, **settings, **own, **reading}, logger=_Silent())
+        self._consumer = Consumer({**_WAITS, **settings, **own, **reading}, logger=SilentLogger())
 
     def start(self) -> Mapping[str, Place]:
         return {
@@ -120,14 +121,3 @@ def _parsed(source: str, address: str) -> tuple[str, str]:
             hint="Write kafka://host:9092/topic-prefix; users and passwords are options.",
         )
     return brokers, prefix
-
-
-def _host(broker: str) -> str:
-    host, colon, port = broker.rpartition(":")
-    return host if colon and port.isdigit() else broker
-
-
-class _Silent:
-    """What the library would print is in the errors that are raised."""
-
-    def log(self, *_: Any) -> None: ...

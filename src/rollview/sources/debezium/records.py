@@ -10,13 +10,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from rollview.sources.json_text import NotJsonError, load_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _POSTGRES_ID = re.compile(r"(\d+):\d+")
-_OPERATIONS = ("c", "u", "d", "r", "t")
+
+
+class Operation(StrEnum):
+    """What an event says was done, in Debezium's letters."""
+
+    CREATE = "c"
+    UPDATE = "u"
+    DELETE = "d"
+    READ = "r"
+    """A row of the connector's snapshot."""
+    TRUNCATE = "t"
+    MESSAGE = "m"
+    """A message in the log, which changes no row."""
 
 
 class UnknownRecordError(ValueError):
@@ -27,7 +40,7 @@ class UnknownRecordError(ValueError):
 class Event:
     """``names``: what the table may be called. ``schemas``: of the columns, where the record tells it."""
 
-    operation: str
+    operation: Operation
     names: tuple[str, ...]
     transaction: str | None
     before: Mapping[str, Any] | None
@@ -97,11 +110,9 @@ def _status(payload: Mapping[str, Any]) -> TransactionEnd | None:
 
 
 def _event(payload: Mapping[str, Any], schema: Mapping[str, Any]) -> Event | None:
-    operation, source = payload["op"], _object(payload.get("source"), "source")
-    if operation == "m":
+    operation, source = _operation(payload["op"]), _object(payload.get("source"), "source")
+    if operation is Operation.MESSAGE:
         return None
-    if operation not in _OPERATIONS:
-        raise UnknownRecordError(f"its operation is {operation!r:.40}")
     told = _object(payload.get("transaction"), "transaction")
     return Event(
         operation,
@@ -113,6 +124,13 @@ def _event(payload: Mapping[str, Any], schema: Mapping[str, Any]) -> Event | Non
         _time(source, payload),
         _schemas(schema),
     )
+
+
+def _operation(letter: Any) -> Operation:
+    try:
+        return Operation(letter)
+    except ValueError:
+        raise UnknownRecordError(f"its operation is {letter!r:.40}") from None
 
 
 def _transaction(told: Mapping[str, Any]) -> str:

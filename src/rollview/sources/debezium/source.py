@@ -19,7 +19,7 @@ from rollview.core.references import resolve
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable
 from rollview.sources.debezium.assembly import Assembly, Placed, Places, Whole
-from rollview.sources.debezium.records import Event, Heartbeat, TransactionEnd, UnknownRecordError, parse
+from rollview.sources.debezium.records import Event, Heartbeat, Operation, TransactionEnd, UnknownRecordError, parse
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
 from rollview.sources.debezium.values import OPTIONS, UNAVAILABLE, decode, is_known
 from rollview.sources.inside import Inside
@@ -160,7 +160,7 @@ class DebeziumSource(LeavesNothing):
             placed = self._placed(found, beats)
             if placed is None:
                 continue
-            if isinstance(placed.record, Event) and placed.record.operation == "r":
+            if isinstance(placed.record, Event) and placed.record.operation is Operation.READ:
                 raise LostPosition(self._opening.name, "the connector has copied its tables again")
             assembly.add(placed)
         return True
@@ -175,7 +175,7 @@ class DebeziumSource(LeavesNothing):
                 if placed is None:
                     continue
                 record = placed.record
-                if isinstance(record, Event) and record.operation == "r":
+                if isinstance(record, Event) and record.operation is Operation.READ:
                     copying = self._read_row(placed, state)
                     assembly.places[stream] = found.place
                     moment = max(moment, record.time)
@@ -216,7 +216,7 @@ class DebeziumSource(LeavesNothing):
         remote = next((name for name in record.names if name in self._opening.settings.remotes), None)
         if remote is None:
             return None
-        if record.transaction is None and record.operation != "r":
+        if record.transaction is None and record.operation is not Operation.READ:
             what = f"an event of table '{remote}' has no transaction; set provide.transaction.metadata=true"
             raise LostPosition(self._opening.name, what)
         return Placed(found.stream, found.place, record, remote)
@@ -233,13 +233,13 @@ class DebeziumSource(LeavesNothing):
         return UnitOfWork(_text(whole.places), whole.transaction, moment, changes)
 
     def _collect(self, collected: dict[str, _Collected], table: SourceTable, event: Event) -> None:
-        if event.operation == "t":
+        if event.operation is Operation.TRUNCATE:
             collected[table.name] = _Collected(replaces=True)
             return
         one = collected.setdefault(table.name, _Collected())
-        if event.operation in ("u", "d"):
+        if event.operation in (Operation.UPDATE, Operation.DELETE):
             one.before.append(self._row(table, event, self._before(table, event), None))
-        if event.operation in ("c", "u"):
+        if event.operation in (Operation.CREATE, Operation.UPDATE):
             one.after.append(self._row(table, event, event.after, event.before))
 
     def _before(self, table: SourceTable, event: Event) -> Mapping[str, Any]:
@@ -247,7 +247,7 @@ class DebeziumSource(LeavesNothing):
         others = [name for name in names if name not in table.constraints.primary_key]
         if old is None or any(name not in old for name in names):
             raise LostPosition(self._opening.name, f"an old row of table '{table.name}' is not whole ({_MEND})")
-        looks_bare = event.operation == "d" and bool(others) and all(old[name] is None for name in others)
+        looks_bare = event.operation is Operation.DELETE and bool(others) and all(old[name] is None for name in others)
         if looks_bare and self._options.get("before_images") != "whole":
             what = f"an old row of table '{table.name}' has nothing but its key, so it may not be whole ({_MEND})"
             raise LostPosition(self._opening.name, f"{what}; if it is, set the option before_images: whole")

@@ -47,7 +47,7 @@ from rollview.sources.protocol import (
     UnitOfWork,
     projected,
 )
-from rollview.sources.spool import Collected, told
+from rollview.sources.spool import Collected, changes_and_bad_rows
 from rollview.sources.values import UnfitError
 
 
@@ -76,7 +76,7 @@ class DeltaSource(LeavesNothing):
                 continue
             for feature in unread_features(table):
                 found.append(Finding(f"table '{remote}' uses {feature}, which is not read here"))
-            found += [Finding(what, mend, blocks=False) for what, mend in self._advice(remote, table)]
+            found += [Finding(what, repair, blocks=False) for what, repair in self._advice(remote, table)]
             if self._opening.settings.table(remote).key:
                 what = f"Delta makes sure of no key, so that of '{remote}' is not used"
                 found.append(Finding(what, blocks=False))
@@ -186,7 +186,7 @@ class DeltaSource(LeavesNothing):
             for rows, sign in changed_rows(version_of(old, new, self._place(remote), self._inside), schema):
                 collected.add(_as_rows(rows), sign, rows.nbytes)
         self._alarm = late(remote, new, time) or self._alarm
-        changes, bad = told({remote: collected})
+        changes, bad = changes_and_bad_rows({remote: collected})
         return UnitOfWork(position, f"{remote}@{version}", time, changes, quarantined=bad)
 
     def _described(self, remote: str, table: DeltaTable) -> SourceTable:

@@ -35,8 +35,8 @@ class AnnouncedLayout:
 
 def announced(opening: Opening, remote: str, message: RelationMessage) -> AnnouncedLayout:
     if message.identity != "f":
-        mend = f"ALTER TABLE {full_name(remote)} REPLICA IDENTITY FULL;"
-        raise LostPosition(opening.name, f"table '{remote}' does not log whole old rows any more; run {mend}")
+        repair = f"ALTER TABLE {full_name(remote)} REPLICA IDENTITY FULL;"
+        raise LostPosition(opening.name, f"table '{remote}' does not log whole old rows any more; run {repair}")
     known: Mapping[str, Any] = opening.memory["tables"][remote]["columns"]
     table = opening.known[remote]
     told = {column.name: (column.type_oid, column.modifier) for column in message.columns}

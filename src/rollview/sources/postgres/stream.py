@@ -34,7 +34,7 @@ from rollview.sources.postgres.messages import (
 from rollview.sources.postgres.rows import RowReader
 from rollview.sources.protocol import Opening, UnitOfWork
 from rollview.sources.sections import NotPlainError
-from rollview.sources.spool import Backlog, Collected, told
+from rollview.sources.spool import Backlog, Collected, changes_and_bad_rows
 
 _NO_ROW = re.compile(rb"[^IUD]")
 _TRUNCATE = b"T"
@@ -62,7 +62,7 @@ class _Draft:
         return self.collected[remote]
 
     def unit(self, end: Commit | CommitPrepared) -> UnitOfWork:
-        changes, bad = told(self.collected)
+        changes, bad = changes_and_bad_rows(self.collected)
         if isinstance(end, CommitPrepared):
             return UnitOfWork(lsn_text(end.end_lsn), str(end.xid), end.time, changes, end.gid, bad)
         return UnitOfWork(lsn_text(end.end_lsn), str(self.begin.xid), end.time, changes, quarantined=bad)

@@ -6,7 +6,7 @@ import pytest
 from tests.property.duck import Duck, declare_query
 from tests.property.schemas import BAGS
 
-from rollview.algebra.adding import order_of_adding
+from rollview.algebra.float_sums import order_dependent_sum
 from rollview.algebra.resolve import Known
 from rollview.algebra.summary import find_aggregate
 from rollview.algebra.view import Mode, outline
@@ -33,7 +33,7 @@ def test_what_would_be_added_again_in_another_order(query: str, mode: Mode) -> N
 def test_counting_adds_nothing_up() -> None:
     rel = outline(declare_query("v", "SELECT g, REGR_COUNT(z, k) AS n FROM t GROUP BY g"), KNOWN).rel
     assert rel is not None
-    assert order_of_adding(rel, None, {}, kept=False) is None
+    assert order_dependent_sum(rel, None, {}, kept=False) is None
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_numbers_in_texts_and_vectors_are_floating_numbers(query: str) -> None:
     assert made.rel is not None
     top = find_aggregate(made.rel)
     assert top is not None
-    assert order_of_adding(made.rel, top[0], {"a1": "string"}, kept=False) is not None
+    assert order_dependent_sum(made.rel, top[0], {"a1": "string"}, kept=False) is not None
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_an_average_of_big_numbers_is_a_sum_of_floating_ones(query: str, again: 
     known = {"n": Known("n", Schema((Column("g", "int"), Column("b", "bigint"))))}
     rel = outline(declare_query("v", query), known).rel
     assert rel is not None
-    assert (order_of_adding(rel, None, {}, kept=False) is None) is again
+    assert (order_dependent_sum(rel, None, {}, kept=False) is None) is again

@@ -21,7 +21,7 @@ _SUMS = ("sum", "try_sum", *_AVERAGES)
 _ALWAYS = ("std", "stddev", "variance", "var_", "corr", "covar_", "kurtosis", "skewness", "regr_", "vector_")
 
 
-def order_of_adding(rel: Operator, top: Aggregate | None, types: Mapping[str, str], *, kept: bool) -> str | None:
+def order_dependent_sum(rel: Operator, top: Aggregate | None, types: Mapping[str, str], *, kept: bool) -> str | None:
     """Why the view cannot be kept by aggregating groups again. ``types``: those of the columns that ``top`` reads;
     ``kept``: whether its sums are stored."""
     for node in walk(rel):

@@ -15,7 +15,7 @@ from rollview.store.timed import Stored
 
 
 @dataclass(frozen=True, slots=True)
-class Own(Stored):
+class TableInTransaction(Stored):
     changes: tuple[DataFile, ...] = ()
 
     @classmethod

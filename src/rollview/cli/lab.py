@@ -1,0 +1,87 @@
+"""lab list, run, check, draw, all. No warehouse and no Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rollview import lab
+from rollview.cli.exits import ExitCode
+from rollview.cli.files import read_text, write_text
+from rollview.cli.invocation import Invocation, command
+from rollview.errors import UsageError
+from rollview.results import FilesWritten
+
+app = typer.Typer(
+    no_args_is_help=True, help="Algorithms that ask sources, on simulated ones; and the judge of histories."
+)
+
+Name = Annotated[str, typer.Argument(help="The experiment's name.")]
+
+
+@command(app, "list")
+def list_(run: Invocation) -> None:
+    """List the experiments, and the papers they are from."""
+    run.output.show(lab.list_experiments())
+
+
+@command(app, "run")
+def run_(
+    run: Invocation,
+    name: Name,
+    history: Annotated[Path | None, typer.Option("--history", help="Write the history here, for 'lab check'.")] = None,
+) -> None:
+    """Run one experiment, message by message, and judge what the view showed.
+
+    Example: rollview lab run strobe-3
+    """
+    experiment = lab.find_experiment(name)
+    if history is not None:
+        if experiment.history is None:
+            raise UsageError(f"Experiment '{name}' publishes no view, so it has no history.")
+        write_text(history, experiment.history())
+    run.output.show(experiment.run())
+
+
+@command(app, "check")
+def check(run: Invocation, file: Annotated[Path, typer.Argument(help="A history as JSON; see docs/lab.md.")]) -> None:
+    """Judge a recorded history: its level of consistency, and the mapping or the smallest counterexample.
+
+    Fails with 1 when the view is not even right at rest.
+
+    Example: rollview lab check history.json
+    """
+    verdict = lab.check_text(file.name, read_text(file))
+    run.output.show(verdict)
+    if verdict.level == "not convergent":
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@command(app, "draw")
+def draw(
+    run: Invocation,
+    name: Name,
+    into: Annotated[Path | None, typer.Option("--into", help="The SVG file; NAME.svg here by default.")] = None,
+) -> None:
+    """Draw one experiment: its messages, or the rectangles of its propagation.
+
+    Example: rollview lab draw rolling --into rolling.svg
+    """
+    path = into if into is not None else Path(f"{name}.svg")
+    write_text(path, lab.find_experiment(name).draw())
+    run.output.show(FilesWritten(str(path.parent), (path.name,)))
+
+
+@command(app, "all")
+def all_(
+    run: Invocation,
+    into: Annotated[Path, typer.Option("--into", help="The folder.")] = Path("lab"),
+    schedules: Annotated[int, typer.Option("--schedules", min=1, help="Random schedules in each cell.")] = 2000,
+) -> None:
+    """Run everything: numbers, pictures, and where they differ from the papers. Takes minutes.
+
+    Example: rollview lab all --into lab --schedules 200
+    """
+    run.output.show(lab.write_all(into, schedules, run.output.progress))

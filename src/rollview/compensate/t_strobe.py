@@ -1,0 +1,65 @@
+"""T-Strobe: Zhuge et al., *The Strobe Algorithms*, section 5.3.
+
+Law: strong for source-local transactions. A transaction is told whole and is one unit: inserts that it deletes again
+are dropped with those deletes, then come its deletes, then one query for all its inserts. Parts of a global transaction
+are taken as transactions of their own, which is weak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from rollview.compensate import strobing
+from rollview.compensate.maintainer import Answered, Heard, Reported, Requirement, Said, Through, counted_in
+from rollview.compensate.strobing import StrobeState
+from rollview.consistency.bags import Bag, Row
+from rollview.consistency.history import Update
+from rollview.consistency.join_view import JoinView
+from rollview.consistency.levels import Level
+
+
+@dataclass(frozen=True)
+class TStrobe:
+    view: JoinView
+    promises: Level = Level.STRONG
+    needs: frozenset[Requirement] = frozenset((Requirement.KEYS,))
+
+    def begin(self, rows: Bag, through: Through, ask: int = 1) -> StrobeState:
+        return StrobeState(rows, through, ask, {})
+
+    def on(self, state: StrobeState, event: Heard) -> tuple[StrobeState, tuple[Said, ...]]:
+        said: list[Said] = []
+        if isinstance(event, Reported):
+            state = replace(state, through=counted_in(state.through, event))
+            state = process_unit(self.view, state, event.updates, said)
+        elif isinstance(event, Answered):
+            state = strobing.answered(self.view, state, event, said)
+        if not state.unanswered and state.actions:
+            state = strobing.publish(self.view, state, said, through=state.through)
+        return state, tuple(said)
+
+
+def process_unit(view: JoinView, state: StrobeState, updates: Iterable[Update], said: list[Said]) -> StrobeState:
+    left = without_pairs(view, updates)
+    for update in left:
+        if update.count < 0:
+            state = strobing.delete(state, update)
+    return strobing.insert(view, state, [update for update in left if update.count > 0], said)
+
+
+def without_pairs(view: JoinView, updates: Iterable[Update]) -> list[Update]:
+    """The unit without inserts of a key that it deletes again, and without those deletes."""
+    left: list[Update] = []
+    for update in updates:
+        same = [one for one in left if one.count > 0 and _key(view, one) == _key(view, update)]
+        if update.count < 0 and same:
+            left.remove(same[-1])
+        else:
+            left.append(update)
+    return left
+
+
+def _key(view: JoinView, update: Update) -> tuple[str, Row]:
+    one = view.of_table(update.table)[0]
+    return update.table, tuple(update.row[one.columns.index(name)] for name in one.key)

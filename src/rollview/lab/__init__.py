@@ -1,0 +1,25 @@
+"""The lab: the algorithms on simulated sources, the papers' examples, and what can be measured of them.
+
+Law: an experiment is a function of its seed; the same seed gives the same numbers and the same bytes of every picture.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rollview.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rollview.lab.catalogue import find_experiment, list_experiments
+    from rollview.lab.report import write_all
+    from rollview.lab.verdicts import check_text
+
+__all__ = ["check_text", "find_experiment", "list_experiments", "write_all"]
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "check_text": "rollview.lab.verdicts",
+        "write_all": "rollview.lab.report",
+        **dict.fromkeys(("find_experiment", "list_experiments"), "rollview.lab.catalogue"),
+    },
+)

@@ -1,0 +1,103 @@
+"""What a commit is handed to publish with itself: views that are propagated in commits.
+
+Law: the ledger's row, the base deltas, the view deltas and the extents become visible in one catalog transaction, or
+none of them does. Whoever commits knows neither how views are propagated nor which: it is told which relations to
+hold, and shows what will be there; it is given steps that are logged, and publishes them with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from rollview.catalog import ChangeCount, Lease, Moment, Part, Snapshot
+from rollview.core.interval import Csn, Interval, merge_overlapping
+from rollview.core.states import Policy
+from rollview.publish.step import Along, Shown
+
+
+@dataclass(frozen=True, slots=True)
+class Followers:
+    """The views that a commit takes along, each after what it reads; among them what they read and is not touched.
+    ``needed``: those without which a local transaction does not commit."""
+
+    views: tuple[str, ...] = ()
+    needed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The tables of a commit, what follows it, and the lease on both; None if nothing follows it now."""
+
+    tables: tuple[str, ...]
+    followers: Followers = Followers()
+    lease: Lease | None = None
+
+    @property
+    def remaining(self) -> tuple[str, ...]:
+        """What is still to be leased when the clock is to be held."""
+        return ("commit",) if self.lease is not None else ("commit", *_leases(self.tables))
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """What is to be leased before the views compute anything."""
+        return (*_leases(self.tables), *_leases(self.followers.views))
+
+
+def _leases(relations: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"relation:{name}" for name in relations)
+
+
+@dataclass(frozen=True, slots=True)
+class Upcoming:
+    """A commit that is logged and not visible. ``snapshot``: the catalog as it will be without the views;
+    ``changes``: what its units of work change. ``strict``: it does not happen if a needed view cannot follow."""
+
+    snapshot: Snapshot
+    changes: tuple[ChangeCount, ...]
+    strict: bool
+
+
+class Following(Protocol):
+    def followers(self, snapshot: Snapshot, tables: Collection[str], *, strict: bool) -> Followers:
+        """Of a commit that changes the tables."""
+        ...
+
+    def along(self, upcoming: Upcoming, followers: Followers, lease: Lease) -> Along:
+        """The views brought up to the commit. ``lease``: on them, and on the tables that it changes."""
+        ...
+
+    def catch_up(self, name: str, policy: Policy) -> None:
+        """A view that follows commits in this way from now on comes up to the newest csn."""
+        ...
+
+
+class NobodyFollows:
+    """Where no view is propagated in commits."""
+
+    def followers(self, snapshot: Snapshot, tables: Collection[str], *, strict: bool) -> Followers:
+        return Followers()
+
+    def along(self, upcoming: Upcoming, followers: Followers, lease: Lease) -> Along:
+        return Along()
+
+    def catch_up(self, name: str, policy: Policy) -> None:
+        return None
+
+
+def as_published(
+    snapshot: Snapshot, csn: Csn, shown: Iterable[Shown], coarse: Iterable[tuple[str, Interval]] = ()
+) -> Snapshot:
+    """The catalog as it will be once these versions are visible, and ``csn`` is the newest."""
+    relations = dict(snapshot.relations)
+    for one in shown:
+        relation = relations[snapshot.get(one.logged.relation).name]
+        changed = replace(relation, pins={**relation.pins, one.logged.part: one.pin})
+        if one.logged.part is Part.STATE:
+            changed = replace(changed, replaced=(*relation.replaced, one.through))
+        relations[relation.name] = changed
+    for name, stretch in coarse:
+        relation = relations[name]
+        relations[name] = replace(relation, coarse=merge_overlapping((*relation.coarse, stretch)))
+    return Snapshot(Moment(csn, snapshot.moment.time), relations)

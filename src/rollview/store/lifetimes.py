@@ -1,0 +1,97 @@
+"""Rows of a relation with a key, at a csn, in one pass over its files.
+
+Law: a key is there at most once at any csn, and the changes of a key at one csn are a net effect: at most one row goes
+and one comes. So a row lives from the csn that inserts it, the snapshot's rows from before all of them, until the next
+csn that deletes its key; rolled back, a row lived from the last csn before which its key was inserted. Nothing has to
+be added up: rows are read as in a plain scan, and dropped if the delta ends their lives on the way.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as sf
+
+from rollview.core.interval import Interval
+from rollview.core.names import COUNT, CSN
+from rollview.core.schema import SIGNED, Schema
+from rollview.store.buckets import hash_expression, is_hashed_whole
+from rollview.store.datafile import DataFile
+from rollview.store.folder import DeltaFolder, read_together
+from rollview.store.multiset import col
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+_END = "_rv_end"
+_BEFORE_ALL, _AFTER_ALL = -1, (1 << 63) - 1
+
+
+def can_tell(schema: Schema, key: tuple[str, ...]) -> bool:
+    """Whether equal keys have equal hashes, and can be compared as well."""
+    return bool(key) and is_hashed_whole(schema, key)
+
+
+def rows_by_key(
+    spark: SparkSession,
+    parts: tuple[tuple[DeltaFolder, tuple[DataFile, ...]], tuple[DeltaFolder, tuple[DataFile, ...]]],
+    key: tuple[str, ...],
+    interval: Interval,
+    *,
+    back: bool,
+    most: int,
+) -> DataFrame:
+    """``parts``: the snapshot, and the delta with its files that meet the interval between the snapshot and the csn.
+
+    ``most``: so many changes are sent to where the rows are read, rather than rows to where the changes are.
+    """
+    (snapshot, _), (delta, files) = parts
+    schema = snapshot.schema
+    data = read_together(spark, Schema(schema.columns + SIGNED), parts)
+    alive = data.where(sf.col(COUNT).isNull() | (_begins(back) & _between(interval)))
+    ending = tuple(file for file in files if _may_end(file, back))
+    if ending:
+        ends = _ends(delta.read(spark, ending).where(~_begins(back) & _between(interval)), schema, key)
+        few = sum(file.rows for file in ending) <= most
+        alive = alive.join(sf.broadcast(ends) if few else ends, _ended(schema, key, back), "left_anti")
+    return alive.select(*map(col, schema.names))
+
+
+def _begins(back: bool) -> SparkColumn:
+    """On the way to the csn this row comes, rather than goes."""
+    return sf.col(COUNT) < 0 if back else sf.col(COUNT) > 0
+
+
+def _may_end(file: DataFile, back: bool) -> bool:
+    bounds = file.bounds(COUNT)
+    return bounds is None or (bounds[1] > 0 if back else bounds[0] < 0)
+
+
+def _between(interval: Interval) -> SparkColumn:
+    return (sf.col(CSN) > interval.after) & (sf.col(CSN) <= interval.through)
+
+
+def _ends(changes: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+    """The keys with the csns at which rows with them end, under names of their own."""
+    keys = [col(column.name).alias(f"{_END}_{place}") for place, column in enumerate(schema.only(key))]
+    hashed = hash_expression(schema, key).alias(f"{_END}_hash")
+    return changes.select(hashed, *keys, sf.col(CSN).alias(f"{_END}_csn"))
+
+
+def _ended(schema: Schema, key: tuple[str, ...], back: bool) -> SparkColumn:
+    """One number is looked up for each row; the key itself is compared only where that is found.
+
+    An equality of the key's own columns would become a part of what is looked up, which is several times slower.
+    """
+    pairs = [(col(column.name), sf.col(f"{_END}_{place}")) for place, column in enumerate(schema.only(key))]
+    same = reduce(and_, (_equal(own, other) for own, other in pairs))
+    csn, end = sf.coalesce(sf.col(CSN), sf.lit(_AFTER_ALL if back else _BEFORE_ALL)), sf.col(f"{_END}_csn")
+    return (hash_expression(schema, key) == sf.col(f"{_END}_hash")) & same & (end < csn if back else end > csn)
+
+
+def _equal(own: SparkColumn, other: SparkColumn) -> SparkColumn:
+    """As GROUP BY means it: NULL is one value."""
+    return sf.coalesce((own >= other) & (own <= other), own.isNull() & other.isNull())

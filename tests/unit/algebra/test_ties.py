@@ -1,0 +1,197 @@
+"""Where an order leaves ties, the text goes on with what tells rows apart; where it leaves none, it stays as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.property.duck import declare_query
+
+from rollview.algebra.resolve import Known
+from rollview.algebra.view import Outline, outline
+from rollview.core.schema import Column, Constraints, Schema
+from rollview.errors import NotDeterministic, Unsupported
+
+
+def table(name: str, columns: str, key: tuple[str, ...] = (), told: tuple[tuple[str, ...], ...] = ()) -> Known:
+    pairs = (item.split(":") for item in columns.split())
+    return Known(name, Schema(tuple(Column(*pair) for pair in pairs)), Constraints(key), told)
+
+
+TABLES = {
+    one.name: one
+    for one in (
+        table("r", "k:int g:int x:int w:string d:double"),
+        table("city", "id:int name:string pop:int tags:map<string,int>", ("id",)),
+        table("orders", "id:int city:int amount:int", ("id",)),
+        table("of_view", "a:int b:int", (), (("a",),)),
+    )
+}
+
+
+def made(query: str, **properties: str) -> Outline:
+    said = {f"rollview.{name}": value for name, value in properties.items()}
+    return outline(replace(declare_query("v", query), properties=said), TABLES)
+
+
+TOTAL = [
+    "SELECT name, ROW_NUMBER() OVER (PARTITION BY pop ORDER BY id) AS n FROM city",
+    "SELECT name, pop FROM city ORDER BY pop DESC, id LIMIT 3",
+    "SELECT g, COUNT(*) AS n FROM r GROUP BY g ORDER BY g LIMIT 2",
+    "SELECT g, k, SUM(x) AS s, ROW_NUMBER() OVER (PARTITION BY g ORDER BY k) AS n FROM r GROUP BY g, k",
+    "SELECT DISTINCT g, x FROM r ORDER BY x, g LIMIT 1",
+    "SELECT o.amount, c.name FROM orders AS o JOIN city AS c ON o.city = c.id ORDER BY o.id LIMIT 3",
+    "SELECT o.amount, c.name FROM orders AS o LEFT JOIN city AS c ON o.city = c.id ORDER BY o.id LIMIT 3",
+    "SELECT o.amount, o.city FROM orders AS o, city AS c WHERE o.city = c.id AND o.id = 3 LIMIT 3",
+    "WITH q AS (SELECT g, SUM(x) AS s FROM r GROUP BY g) SELECT s, LAG(s) OVER (ORDER BY g) AS p FROM q",
+    "SELECT n FROM (SELECT DISTINCT name AS n, pop FROM city) AS q ORDER BY n LIMIT 2",
+    "SELECT a, b FROM of_view ORDER BY a LIMIT 2",
+    "SELECT city, MAX_BY(amount, id) AS a FROM orders GROUP BY city",
+    "SELECT id, FIRST(amount) AS a FROM orders GROUP BY id",
+    "SELECT k, RANK() OVER (ORDER BY g) AS n FROM r",
+    "SELECT k, SUM(x) OVER (ORDER BY g) AS n FROM r",
+    "SELECT k FROM r WHERE EXISTS (SELECT 1 FROM city LIMIT 1)",
+    "SELECT COUNT(*) AS n, SUM(x) AS s FROM r LIMIT 1",
+]
+
+
+@pytest.mark.parametrize("query", TOTAL)
+def test_an_order_that_is_total_stays_as_it_is(query: str) -> None:
+    found = made(query)
+    assert found.settled.text == query
+    assert not found.settled.notes
+    assert made(query, ties="refuse").settled.text == query
+
+
+OPEN = {
+    "SELECT k, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) AS n FROM r": (
+        "SELECT k, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC, `r`.`k`) AS n FROM r"
+    ),
+    "SELECT q.* FROM (SELECT *, LEAD(w) OVER (PARTITION BY g ORDER BY d) AS n FROM r) AS q": (
+        "SELECT q.* FROM (SELECT *, LEAD(w) OVER (PARTITION BY g ORDER BY d, `r`.`k`, `r`.`x`, `r`.`w`, "
+        "CAST(`r`.`d` AS STRING)) AS n FROM r) AS q"
+    ),
+    "SELECT id, tags, NTILE(2) OVER (ORDER BY pop) AS n FROM city": (
+        "SELECT id, tags, NTILE(2) OVER (ORDER BY pop, `city`.`id`) AS n FROM city"
+    ),
+    "SELECT k, RANK() OVER w1 AS l, LAG(x) OVER w1 AS f FROM r WINDOW w1 AS (PARTITION BY g ORDER BY k)": (
+        "SELECT k, RANK() OVER w1 AS l, LAG(x) OVER (PARTITION BY g ORDER BY k, `r`.`x`) AS f FROM r "
+        "WINDOW w1 AS (PARTITION BY g ORDER BY k)"
+    ),
+    "SELECT k, SUM(x) OVER (ORDER BY g ROWS 2 PRECEDING) AS s FROM r": (
+        "SELECT k, SUM(x) OVER (ORDER BY g, `r`.`k`, `r`.`x` ROWS 2 PRECEDING) AS s FROM r"
+    ),
+    "SELECT k, FIRST_VALUE(x) OVER (PARTITION BY g) AS s FROM r": (
+        "SELECT k, FIRST_VALUE(x) OVER (PARTITION BY g ORDER BY `r`.`k`, `r`.`x` "
+        "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS s FROM r"
+    ),
+    "SELECT k, FIRST_VALUE(x) OVER (PARTITION BY g ORDER BY w) AS s FROM r": (
+        "SELECT k, FIRST_VALUE(x) OVER (PARTITION BY g ORDER BY w, `r`.`k`, `r`.`x`) AS s FROM r"
+    ),
+    "SELECT k, LAST_VALUE(x) OVER (PARTITION BY g ORDER BY w) AS s FROM r": (
+        "SELECT k, (MAX(NAMED_STRUCT('c1', `r`.`k`, 'c2', `r`.`x`, 'v', `r`.`x`)) "
+        "OVER (PARTITION BY `r`.`g`, `r`.`w`)).v AS s FROM r"
+    ),
+    "SELECT g, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*)) AS z FROM r GROUP BY g": (
+        "SELECT g, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*), `r`.`g`) AS z FROM r GROUP BY g"
+    ),
+    "SELECT g, COUNT(*) AS n FROM r GROUP BY g ORDER BY n LIMIT 2": (
+        "SELECT g, COUNT(*) AS n FROM r GROUP BY g ORDER BY n, `g` LIMIT 2"
+    ),
+    "SELECT k, d FROM r ORDER BY d LIMIT 2 OFFSET 1": (
+        "SELECT k, d FROM r ORDER BY d, `k`, CAST(`d` AS STRING) LIMIT 2 OFFSET 1"
+    ),
+    "SELECT k, g FROM r LIMIT 3": "SELECT k, g FROM r ORDER BY `k`, `g` LIMIT 3",
+    "SELECT k FROM r UNION ALL SELECT id FROM city LIMIT 3": (
+        "SELECT k FROM r UNION ALL SELECT id FROM city ORDER BY `k` LIMIT 3"
+    ),
+    "SELECT g, k, SUM(x) AS s FROM r GROUP BY ROLLUP (g, k) ORDER BY s LIMIT 4": (
+        "SELECT g, k, SUM(x) AS s FROM r GROUP BY ROLLUP (g, k) ORDER BY s, `g`, `k` LIMIT 4"
+    ),
+    "SELECT g, FIRST(x) AS f FROM r GROUP BY g": "SELECT g, MIN(`r`.`x`) AS f FROM r GROUP BY g",
+    "SELECT g, LAST(x) IGNORE NULLS AS f, ANY_VALUE(w) FILTER (WHERE k > 1) AS a FROM r GROUP BY g": (
+        "SELECT g, (MAX(IF(ISNULL(`r`.`x`), NULL, NAMED_STRUCT('c1', `r`.`k`, 'c2', `r`.`x`, 'c3', `r`.`w`, "
+        "'v', `r`.`x`)))).v AS f, (MIN(NAMED_STRUCT('c1', `r`.`k`, 'c2', `r`.`x`, 'c3', `r`.`w`, 'v', `r`.`w`)) "
+        "FILTER (WHERE k > 1)).v AS a FROM r GROUP BY g"
+    ),
+    "SELECT g, MAX_BY(x, k + 1) AS f FROM r GROUP BY g": (
+        "SELECT g, (MAX(IF(ISNULL(`r`.`k` + 1), NULL, NAMED_STRUCT('c1', `r`.`k` + 1, 'c2', `r`.`k`, "
+        "'c3', `r`.`x`, 'v', `r`.`x`)))).v AS f FROM r GROUP BY g"
+    ),
+    "SELECT g, COLLECT_LIST(x) AS f FROM r GROUP BY g": "SELECT g, SORT_ARRAY(COLLECT_LIST(x)) AS f FROM r GROUP BY g",
+    "SELECT MAP_FROM_ARRAYS(COLLECT_LIST(x), ARRAY_AGG(w)) AS f FROM r": (
+        "SELECT MAP_FROM_ARRAYS(SORT_ARRAY(COLLECT_LIST(IF(ISNULL(`r`.`x`), NULL, NAMED_STRUCT('c1', `r`.`x`, "
+        "'c2', `r`.`w`, 'v', `r`.`x`)))).v, SORT_ARRAY(COLLECT_LIST(IF(ISNULL(`r`.`w`), NULL, NAMED_STRUCT("
+        "'c1', `r`.`x`, 'c2', `r`.`w`, 'v', `r`.`w`)))).v) AS f FROM r"
+    ),
+    "SELECT g, MODE(w) AS m, LISTAGG(w, ',') WITHIN GROUP (ORDER BY k DESC) AS l FROM r GROUP BY g": (
+        "SELECT g, MODE(`r`.`w`, TRUE) AS m, LISTAGG(w, ',') WITHIN GROUP (ORDER BY k DESC, `r`.`w`) AS l "
+        "FROM r GROUP BY g"
+    ),
+    "SELECT k, (SELECT name FROM city ORDER BY pop LIMIT 1) AS n FROM r": (
+        "SELECT k, (SELECT name FROM city ORDER BY pop, `name` LIMIT 1) AS n FROM r"
+    ),
+}
+
+
+@pytest.mark.parametrize("query", OPEN)
+def test_an_order_that_leaves_ties_goes_on(query: str) -> None:
+    found = made(query)
+    assert found.settled.text == OPEN[query]
+    assert found.settled.notes
+    assert all("rows are taken by" in note for note in found.settled.notes)
+    again = made(found.settled.text)
+    assert not again.settled.notes, "what was made leaves no choice"
+    with pytest.raises(NotDeterministic):
+        made(query, ties="refuse")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT name, tags, ROW_NUMBER() OVER (ORDER BY name) AS n FROM city", "`city`.`tags` has no order"),
+        ("SELECT name, tags FROM city ORDER BY name LIMIT 1", "LIMIT"),
+        ("SELECT pop, FIRST(tags) AS t FROM city GROUP BY pop", "`city`.`tags` has no order"),
+        ("SELECT k, COLLECT_LIST(x) OVER (PARTITION BY g ORDER BY k) AS l FROM r", "belong to its frame together"),
+        ("SELECT g, ROW_NUMBER() OVER (ORDER BY SUM(x)) AS n FROM r GROUP BY CUBE (g)", "row_number"),
+        ("SELECT k, APPROX_PERCENTILE(x, 0.5) AS n FROM r GROUP BY k", "approx_percentile"),
+    ],
+)
+def test_what_no_order_settles_is_refused(query: str, said: str) -> None:
+    with pytest.raises(NotDeterministic, match=said):
+        made(query)
+
+
+def test_a_key_that_may_be_null_tells_nothing_apart_behind_an_outer_join() -> None:
+    found = made(
+        "SELECT o.id, q.s FROM orders AS o LEFT JOIN (SELECT g, MAX(x) AS s FROM r GROUP BY g) AS q ON q.s = o.amount "
+        "ORDER BY o.id, q.g LIMIT 3"
+    )
+    assert "q.g, `s` LIMIT" in found.settled.text
+
+
+def test_a_view_with_a_list_of_columns_orders_by_its_texts_own_names() -> None:
+    declared = declare_query("v", "SELECT k AS a, g AS b FROM r LIMIT 1", ("one", "two"))
+    assert outline(declared, TABLES).settled.text == "SELECT k AS a, g AS b FROM r ORDER BY `a`, `b` LIMIT 1"
+
+
+def test_only_two_ways_to_meet_ties_are_known() -> None:
+    with pytest.raises(Unsupported, match=r"'rollview\.ties' is 'guess'"):
+        made("SELECT k FROM r", ties="guess")
+    assert made("SELECT k FROM r LIMIT 1", ties="settle").settled.notes
+
+
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("SELECT g, COUNT(*) AS n FROM r GROUP BY g", [["g"]]),
+        ("SELECT id AS i, name FROM city", [["i"]]),
+        ("SELECT o.id, c.name FROM orders AS o JOIN city AS c ON o.city = c.id", [["id"]]),
+        ("SELECT o.city, c.name FROM orders AS o JOIN city AS c ON o.city = c.id", None),
+        ("SELECT DISTINCT g, k FROM r", [["g", "k"]]),
+        ("SELECT k FROM r UNION SELECT id FROM city", [["k"]]),
+        ("SELECT id, EXPLODE(ARRAY(1, 2)) AS n FROM city", None),
+    ],
+)
+def test_a_view_knows_what_tells_its_rows_apart(query: str, keys: list[list[str]] | None) -> None:
+    assert made(query).facts.get("told_apart_by") == keys

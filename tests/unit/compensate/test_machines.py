@@ -1,0 +1,233 @@
+"""Single rules of the algorithms, each as small as it can be."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import rollview
+from rollview.compensate.c_strobe import CStrobe
+from rollview.compensate.courier import Courier
+from rollview.compensate.deadline import Deadline
+from rollview.compensate.inbox import Inbox
+from rollview.compensate.maintainer import Answered, AskFor, Due, Publish, Reported, Seen
+from rollview.compensate.strobe import Strobe
+from rollview.compensate.sweep import SweepMaintainer
+from rollview.compensate.t_strobe import TStrobe, without_pairs
+from rollview.consistency.bags import bag
+from rollview.consistency.history import Update
+from rollview.consistency.join_view import Partial, natural
+
+VIEW = natural("r1(A*B)@x ⋈ r2(BC*)@y")
+
+
+def ins(table: str, *row: int) -> Update:
+    return Update(table, row, 1)
+
+
+def dele(table: str, *row: int) -> Update:
+    return Update(table, row, -1)
+
+
+def told(source: str, number: int, *updates: Update) -> Reported:
+    return Reported(source, number, updates)
+
+
+def test_pairs_of_an_insert_and_a_later_delete_are_dropped() -> None:
+    updates = [dele("r1", 1, 1), ins("r1", 1, 2), dele("r1", 1, 2), ins("r1", 1, 3), ins("r1", 2, 2), ins("r2", 2, 1)]
+    assert without_pairs(VIEW, updates) == [dele("r1", 1, 1), *updates[3:]]
+
+
+def test_a_transaction_is_one_query() -> None:
+    machine = TStrobe(VIEW)
+    _, said = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3), ins("r1", 2, 3)))
+    assert [type(one) for one in said] == [AskFor]
+
+
+def _rows(found: dict[tuple[int, int], int]) -> tuple[Partial, ...]:
+    return (Partial(frozenset(("r2",)), ("B", "C"), found),)
+
+
+@pytest.mark.parametrize(
+    ("seen", "has", "published"),
+    [
+        (Seen(0), {(3, 4): 1}, {(1, 3, 4): 1}),
+        (Seen(1), {}, {(1, 3, 4): 1}),  # it saw the delete, which comes later
+        (Seen(2), {(3, 5): 1}, {(1, 3, 4): 1}),  # it saw the insert too
+        (Seen(2, frozenset((1,))), {(3, 4): 1, (3, 5): 1}, {(1, 3, 4): 1}),
+    ],
+)
+def test_sweep_takes_back_what_was_seen_and_is_later(
+    seen: Seen, has: dict[tuple[int, int], int], published: object
+) -> None:
+    machine = SweepMaintainer(VIEW)
+    state, said = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
+    assert isinstance(said[0], AskFor)
+    assert said[0].partials[0].rows == {(3,): 1}
+    state, _ = machine.on(state, told("y", 1, dele("r2", 3, 4)))
+    state, _ = machine.on(state, told("y", 2, ins("r2", 3, 5)))
+    state, said = machine.on(state, Answered("y", said[0].ask, _rows(has), seen))
+    assert said[0] == Publish(published, {"x": 1})  # type: ignore[arg-type]
+
+
+def test_sweep_adds_what_was_not_seen_and_is_earlier() -> None:
+    machine = SweepMaintainer(VIEW)
+    state, _ = machine.on(machine.begin({}, {}), told("y", 1, ins("r2", 3, 4)))
+    state, _ = machine.on(state, Answered("x", 1, (Partial(frozenset(("r1",)), ("A", "B"), {}),), Seen(0)))
+    state, said = machine.on(state, told("x", 1, ins("r1", 1, 3)))
+    state, said = machine.on(state, Answered("y", 2, _rows({}), Seen(0)))
+    assert said == (Publish({(1, 3, 4): 1}, {"y": 1, "x": 1}),)
+
+
+def test_sweep_takes_back_parts_that_wait_for_their_transaction() -> None:
+    machine = SweepMaintainer(VIEW)
+    state, _ = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
+    state, _ = machine.on(state, Reported("y", 1, (ins("r2", 3, 4),), "T", 2))
+    state, said = machine.on(state, Answered("y", 1, _rows({(3, 4): 1}), Seen(1)))
+    assert said == (Publish({}, {"x": 1}),)
+
+
+def test_c_strobe_compares_whole_rows() -> None:
+    """A key that is deleted and comes back as another row: only that row is taken out of Δ."""
+    machine = CStrobe(VIEW)
+    state, _ = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
+    state, _ = machine.on(state, told("y", 1, dele("r2", 3, 4)))
+    state, _ = machine.on(state, told("y", 2, ins("r2", 2, 4)))
+    state, _ = machine.on(state, told("y", 3, dele("r2", 2, 4)))
+    state, _ = machine.on(state, told("y", 4, ins("r2", 3, 4)))
+    now = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(1, 3, 4): 1})
+    state, said = machine.on(state, Answered("y", 1, (now,), Seen(4)))
+    assert said[0] == Publish({(1, 3, 4): 1}, {"x": 1})
+
+
+def test_c_tstrobe_compensates_for_later_deletes_of_the_same_transaction() -> None:
+    """Each insert is brought to the state right after it; readers see the end."""
+    view = natural("r1(A*B)@x ⋈ r2(BC*)@x ⋈ r3(CD*)@y")
+    machine = CStrobe(view, by_transaction=True)
+    unit = told("x", 1, ins("r1", 1, 3), dele("r2", 3, 4), ins("r2", 3, 5))
+    state, said = machine.on(machine.begin({}, {}), unit)
+    state, said = machine.on(
+        state, Answered("x", 1, (Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(1, 3, 5): 1}),), Seen(1))
+    )
+    assert isinstance(said[0], AskFor)
+    ask = said[0]
+    answer = Partial(frozenset(("r1", "r2", "r3")), ("A", "B", "C", "D"), {})
+    state, said = machine.on(state, Answered("y", ask.ask, (answer,), Seen(0)))
+    assert isinstance(said[0], AskFor)
+    assert [one.rows for one in said[0].partials] == [{(1, 3, 4): 1}]
+    assert not any(isinstance(one, Publish) for one in said)
+
+
+def test_grouped_compensations_are_one_query_for_each_table() -> None:
+    view = natural("r1(A*B)@x ⋈ r2(BC*)@y ⋈ r3(CD*)@z")
+    for grouped, queries in ((True, 2), (False, 4)):
+        machine = CStrobe(view, grouped=grouped)
+        state, _ = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
+        for number in (1, 2):
+            state, _ = machine.on(state, told("y", number, dele("r2", 3, number)))
+            state, _ = machine.on(state, told("z", number, dele("r3", number, number)))
+        nothing = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {})
+        state, said = machine.on(state, Answered("y", 1, (nothing,), Seen(2)))
+        assert len(said) == queries
+
+
+# Messages
+
+
+def test_a_gap_is_waited_for_and_a_duplicate_dropped() -> None:
+    first, second, third = (told("x", number, ins("r1", number, 1)) for number in (1, 2, 3))
+    inbox = Inbox({})
+    inbox, ready = inbox.take(second)
+    assert ready == ()
+    inbox, ready = inbox.take(third)
+    assert ready == ()
+    inbox, ready = inbox.take(first)
+    assert ready == (first, second, third)
+    for old in (first, second, third):
+        inbox, ready = inbox.take(old)
+        assert ready == ()
+    assert inbox.early == ()
+
+
+def test_an_answer_is_held_until_all_that_it_saw_has_come() -> None:
+    answer = Answered("x", 1, (), Seen(2))
+    inbox, ready = Inbox({"x": 1}).take(answer)
+    assert ready == ()
+    second = told("x", 2, ins("r1", 1, 1))
+    inbox, ready = inbox.take(second)
+    assert ready == (second, answer)
+
+
+@pytest.mark.parametrize("seen", [Seen(1, frozenset((1,))), Seen(0)])
+def test_an_answer_that_saw_too_little_is_asked_for_again(seen: Seen) -> None:
+    machine = Courier(Strobe(VIEW))
+    state, _ = machine.on(machine.begin({}, {}), told("y", 1, ins("r2", 3, 4)))
+    state, said = machine.on(state, told("x", 1, ins("r1", 1, 3)))
+    ask = said[0]
+    assert isinstance(ask, AskFor)
+    assert ask.source == "y"
+    nothing = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {})
+    state, said = machine.on(state, Answered("y", ask.ask, (nothing,), seen))
+    assert said == (ask,)
+    found = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(1, 3, 4): 1})
+    state, said = machine.on(state, Answered("y", ask.ask, (found,), Seen(1)))
+    assert said == ()
+    state, said = machine.on(state, Answered("y", ask.ask, (found,), Seen(1)))
+    assert said == ()
+
+
+# Never quiet
+
+
+def test_a_view_that_is_due_is_published_although_sources_are_never_quiet() -> None:
+    machine = Deadline(Strobe(VIEW), CStrobe(VIEW))
+    state = machine.begin({}, {})
+    published: list[Publish] = []
+    for number in range(1, 4):
+        state, said = machine.on(state, told("x", number, ins("r1", number, 3)))
+        assert [type(one) for one in said] == [AskFor]
+    state, said = machine.on(state, Due())
+    ask = said[0]
+    assert isinstance(ask, AskFor)
+    assert ask.ask == 4
+    for old in (1, 2, 3):
+        state, said = machine.on(state, Answered("y", old, (), Seen(0)))
+        assert said == ()
+    for number in range(1, 4):
+        found = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(number, 3, 9): 1})
+        state, said = machine.on(state, Answered("y", ask.ask, (found,), Seen(0)))
+        published += [one for one in said if isinstance(one, Publish)]
+        if number < 3:
+            assert isinstance(said[-1], AskFor)
+            ask = said[-1]
+    assert [one.through for one in published] == [{"x": 1}, {"x": 2}, {"x": 3}]
+    assert not state.hurried
+    assert machine.on(state, Due())[1] == ()
+
+
+def test_the_pure_rooms_import_nothing_but_the_standard_library_core_and_errors() -> None:
+    source = Path(rollview.__file__).parent
+    found = set[str]()
+    for room in ("consistency", "compensate"):
+        for path in (source / room).glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom):
+                    found.add(str(node.module))
+                elif isinstance(node, ast.Import):
+                    found |= {alias.name for alias in node.names}
+    ours = {name.split(".")[1] for name in found if name.startswith("rollview.")}
+    assert ours == {"consistency", "compensate", "core", "errors"}
+    assert {name.split(".")[0] for name in found} - {"rollview"} <= set(sys.stdlib_module_names)
+
+
+def test_bags_of_a_deleted_key_leave_the_answer() -> None:
+    """Without what is pending the answer of a query would bring a deleted row back."""
+    machine = Strobe(VIEW)
+    state, said = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
+    state, _ = machine.on(state, told("x", 2, dele("r1", 1, 3)))
+    found = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(1, 3, 4): 1})
+    state, said = machine.on(state, Answered("y", 1, (found,), Seen(0)))
+    assert said == (Publish(bag([]), {"x": 2}),)

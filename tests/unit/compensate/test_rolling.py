@@ -1,0 +1,150 @@
+"""How To Roll a Join: at every csn up to the mark, and how many queries it takes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from rollview.compensate.rolling import CopiedRolling, Rolling, all_combinations, compute_delta, one_for_each
+from rollview.compensate.timed import PropagationQuery, TimedChange, TimedTables, rolled
+from rollview.core.interval import Interval
+from rollview.lab.figures import count_queries, count_skewed, run_timestamps
+from rollview.lab.propagation import Propagating, random_tables, run_copied, run_failing, run_propagate, run_rolling
+
+TABLES = pytest.mark.parametrize("tables", [2, 3, 4])
+HISTORIES = {2: 40, 3: 25, 4: 6}
+
+
+@TABLES
+def test_propagate_is_right_at_every_csn(tables: int) -> None:
+    for seed in range(HISTORIES[tables]):
+        random = Random(seed)
+        history = random_tables(random, tables, 8)
+        assert run_propagate(history, 6, random.randint(1, 4), random).wrong_csns(6) == []
+
+
+@TABLES
+def test_rolling_is_right_at_every_csn_up_to_its_mark_after_every_step(tables: int) -> None:
+    for seed in range(HISTORIES[tables]):
+        random = Random(seed)
+        history = random_tables(random, tables, 8)
+        run = Propagating(history, 0, random)
+        rolling = Rolling(tables, run.execute)
+        while min(rolling.forward) < 6:
+            place = rolling.next_table
+            end = min(rolling.forward[place] + random.randint(1, 4), 6)
+            run.now = max(run.now, end)
+            rolling.step(place, end)
+            assert run.wrong_csns(rolling.mark) == []
+
+
+def test_the_mark_moves() -> None:
+    history = random_tables(Random(0), 2, 30)
+    _, rolling = run_rolling(history, 20, [3, 5], Random(0))
+    assert rolling.mark >= 15
+
+
+def test_rolling_as_printed_is_right_for_two_tables_and_wrong_for_three() -> None:
+    wrong = dict.fromkeys((2, 3), 0)
+    for tables in wrong:
+        for seed in range(60):
+            random = Random(seed)
+            history = random_tables(random, tables, 8)
+            steps = [random.randint(1, 5) for _ in range(tables)]
+            run, rolling = run_rolling(history, 6, steps, Random(seed), printed=True)
+            wrong[tables] += bool(run.wrong_csns(rolling.mark))
+    assert wrong[2] == 0
+    assert wrong[3] > 0
+
+
+def test_the_printed_algorithm_fails_on_three_inserts() -> None:
+    row = (1, 2, 3, 4)
+    printed = {key: count for key, count in run_failing(printed=True).delta.items() if count}
+    right = {key: count for key, count in run_failing(printed=False).delta.items() if count}
+    assert printed == {(1, row): -1, (3, row): 1}
+    assert right == {(3, row): 1}
+
+
+def test_minimum_csns_net_to_the_later_insert() -> None:
+    """x into R at a, y into S at b: +1 at a, +1 at b, −1 at a."""
+    run, mark = run_timestamps()
+    given = []
+    for one in run.executed:
+        found = run.tables.evaluate(one.query, [one.seen] * 2)
+        given += [(csn, count) for (csn, _), count in found.items()]
+    assert given == [(1, 1), (2, 1), (1, -1)]
+    assert {csn: count for (csn, _), count in run.delta.items() if count} == {2: 1}
+    assert run.wrong_csns(mark) == []
+
+
+@pytest.mark.parametrize(("tables", "first", "second", "third"), [(2, 3, 2, 4), (3, 7, 3, 15), (4, 15, 4, 64)])
+def test_query_counts(tables: int, first: int, second: int, third: int) -> None:
+    found = count_queries(tables)
+    assert (found.combinations, found.one_each, found.compute_delta) == (first, second, third)
+    assert first == 2**tables - 1
+
+
+@TABLES
+def test_both_equations_give_the_change_over_an_interval(tables: int) -> None:
+    for seed in range(10):
+        history = random_tables(Random(seed), tables, 5)
+        interval = Interval(1, 4)
+        for queries in (
+            [(query, (4,) * tables) for query in all_combinations(tables, interval)],
+            one_for_each(tables, interval),
+        ):
+            delta: dict[tuple[int, tuple[object, ...]], int] = {}
+            for query, seen in queries:
+                for (_, row), count in history.evaluate(query, seen).items():
+                    delta[4, row] = delta.get((4, row), 0) + count
+            assert rolled(history.at(1), delta, 4) == history.at(4)
+
+
+@TABLES
+def test_copied_tables_need_no_compensation(tables: int) -> None:
+    """Boxes are disjoint, in whatever order tables move; checked after every step."""
+    for seed in range(20):
+        random = Random(seed)
+        history = random_tables(random, tables, 8)
+        run, mark = run_copied(history, 6, [random.randint(1, 4) for _ in range(tables)], random)
+        assert mark == 6
+        assert run.wrong_csns(6) == []
+
+
+def test_boxes_of_copied_tables_never_overlap() -> None:
+    random, rolling = Random(3), CopiedRolling(3)
+    points: dict[tuple[int, ...], int] = {}
+    while min(rolling.forward) < 5:
+        place = random.choice([one for one in range(3) if rolling.forward[one] < 5])
+        interval, others = rolling.step(place, min(rolling.forward[place] + random.randint(1, 3), 5))
+        ranges = [range(1, at + 1) for at in others]
+        ranges[place] = range(interval.after + 1, interval.through + 1)
+        for a in ranges[0]:
+            for b in ranges[1]:
+                for c in ranges[2]:
+                    points[a, b, c] = points.get((a, b, c), 0) + 1
+    assert set(points.values()) == {1}
+    assert len(points) == 125
+
+
+def test_a_query_is_as_large_as_its_interval() -> None:
+    """Twice the interval, twice the changes; the table itself does not count."""
+    view = random_tables(Random(0), 2, 0).view
+    rows = [TimedChange("R1", csn, (csn, 0, 0), 1) for csn in range(1, 41)]
+    history = TimedTables(view, (*rows, TimedChange("R2", 0, (0, 0, 0), 1)))
+    sizes = []
+    for length in (10, 20, 40):
+        run = Propagating(history, 40)
+        compute_delta(run.execute, PropagationQuery(1, (None, None)), [0, 0], length)
+        sizes.append(run.executed[0].rows)
+    assert sizes == [10, 20, 40]
+
+
+def test_rolling_takes_fewer_queries_than_propagate_where_tables_change_at_different_rates() -> None:
+    two, three = count_skewed(2), count_skewed(3)
+    assert two.rolling < two.propagate
+    assert two.rolling_needed < two.propagate_needed
+    # From three tables on, as long as boxes are not merged, only if empty intervals count too.
+    assert three.rolling < three.propagate
+    assert three.rolling_needed > three.propagate_needed
