@@ -13,6 +13,8 @@ Rounds = dict[str, list[Round]]
 """By scenario."""
 Figures = dict[str, dict[str, float]]
 """By kind of source: what ``bench.capture`` measures."""
+Planned = list[list[dict[str, float]]]
+"""By view and round: what ``bench.plans`` measures, seconds of each side; in its first round nobody knew the view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,18 @@ class Verdict:
     """None: not measured."""
 
 
-def verdicts(found: Rounds, captured: Figures | None = None, plain_rows: Figures | None = None) -> list[Verdict]:
+def verdicts(
+    found: Rounds,
+    captured: Figures | None = None,
+    plain_rows: Figures | None = None,
+    planned: Planned | None = None,
+) -> list[Verdict]:
     """``plain_rows``: by scale, what ``bench.plain_rows`` measures."""
     return [
         *(_verdict(found, *goal) for goal in _GOALS),
         *(_verdict(captured or {}, *goal) for goal in _CAPTURE_GOALS),
         *(_verdict(plain_rows or {}, *goal) for goal in _ROW_GOALS),
+        _verdict({"views": planned} if planned else {}, *_PLAN_GOAL),
     ]
 
 
@@ -132,6 +140,13 @@ def _k6(rows: Figures) -> Judged:
     yield "÷ copy", rows["sf1"]["load"] / rows["sf1"]["copy"], _most(3)
 
 
+def _p11(planned: dict[str, Planned]) -> Judged:
+    for name, rounds, bound in (("first ×", slice(0, 1), 2.0), ("repeated ×", slice(1, None), 0.5)):
+        measured = [one for view in planned["views"] for one in view[rounds]]
+        ours, theirs = (statistics.median(one[side] for one in measured) for side in ("rollview", "Spark"))
+        yield name, ours / theirs, _most(bound)
+
+
 _GOALS: tuple[tuple[str, str, Callable[[Rounds], Judged]], ...] = (
     ("P1", "V1, 0.1 %, SF1, declared keys: ≥ 12× Spark full, ≥ 8× PostgreSQL REFRESH", _p1),
     ("P2", "the same without declared keys: ≥ 6× Spark full", _p2),
@@ -142,6 +157,11 @@ _GOALS: tuple[tuple[str, str, Callable[[Rounds], Judged]], ...] = (
     ("P7", "V1, k=10: ≤ 2.5× a tiny query", _p7),
     ("P8", "V1, 1 %: ≥ 10× cheaper than what pg_ivm adds to the writers", _p8),
     ("P9", "roll to the past ≥ 10× faster than recompute; read the past ≤ 2× read now", _p9),
+)
+_PLAN_GOAL: tuple[str, str, Callable[[dict[str, Planned]], Judged]] = (
+    "P11",
+    "eight inputs of ≤ 1,000 rows, all changed, ÷ Spark from nothing: first refresh ≤ 2, repeated ≤ 0.5",
+    _p11,
 )
 _CAPTURE_GOALS: tuple[tuple[str, str, Callable[[Figures], Judged]], ...] = (
     ("C1", "captured rows per second ÷ the driver's raw reader: PostgreSQL and SQLite ≥ 0.3, MariaDB ≥ 0.5", _c1),

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
+from bench.goals import Planned, verdicts
 from rollview import Warehouse
 from rollview.engine import session
 
@@ -146,19 +147,14 @@ def commit(warehouse: Warehouse, spark: SparkSession, data: Data) -> None:
             transaction.insert(name, spark.createDataFrame(arrow(name, come[name])))
 
 
-Measured = list[dict[str, float]]
-"""By round: seconds of each side."""
-
-
-def measure(spark: SparkSession, views: int, rounds: int) -> list[Measured]:
-    """By view, its rounds; the first is the first in which anybody met its text."""
+def measure(spark: SparkSession, views: int, rounds: int) -> Planned:
     scratch = Path(tempfile.mkdtemp(prefix="rollview-bench-"))
     try:
         data, plain = Data(1), Plain(spark, scratch / "plain")
         Warehouse.create(scratch / "warehouse").close()
         warehouse = Warehouse.open(scratch / "warehouse", spark=spark)
         load(warehouse, spark, data)
-        found = []
+        found: Planned = []
         for number in range(views):
             query = EIGHT.format(n=number)
             warehouse.create_view(f"CREATE MATERIALIZED VIEW v{number} AS {query}")
@@ -185,7 +181,7 @@ def one_round(
     times = {name: seconds(sides[name]) for name in order}
     if bag(warehouse.read(f"v{number}").toArrow()) != plain.rows():
         raise SystemExit(f"rollview and Spark differ on view {number}")
-    console.print(f"view {number}: {times['rollview']:.2f} s, Spark {times['Spark']:.2f} s, {last.mode}, {last.phases}")
+    console.print(f"view {number}: {times['rollview']:.2f} s ({last.mode}), Spark {times['Spark']:.2f} s")
     return times
 
 
@@ -203,6 +199,8 @@ def main() -> None:
             str(number), *(f"{s:.2f}" for s in (first["rollview"], first["Spark"], again["rollview"], again["Spark"]))
         )
     console.print(shown)
+    goal = verdicts({}, planned=found)[-1]
+    console.print(f"{goal.number}: {goal.goal}: {goal.figure}, {'met' if goal.met else 'not met'}")
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench import capture, picture, plain_rows
-from bench.goals import Figures, Rounds, median, ratio, verdicts
+from bench import capture, picture, plain_rows, plans
+from bench.goals import Figures, Planned, Rounds, median, ratio, verdicts
 from bench.scenarios import FULL, QUICK, Scenario
 from bench.sides import Side, pg_ivm
 from bench.sides.duck import Duck
@@ -62,7 +62,11 @@ def main() -> None:
     rows = RESULTS / ("plain-rows-quick.json" if options.quick else "plain-rows.json")
     if options.again or not rows.exists():
         rows.write_text(json.dumps(measured_rows(spark, quick=options.quick), indent=1) + "\n")
-    show(found, json.loads(captured.read_text()), json.loads(rows.read_text()))
+    planned = RESULTS / ("plans-quick.json" if options.quick else "plans.json")
+    if options.again or not planned.exists():
+        views, times = (2, 4) if options.quick else (6, 12)
+        planned.write_text(json.dumps(plans.measure(spark, views, times), indent=1) + "\n")
+    show(found, *(json.loads(figures.read_text()) for figures in (captured, rows, planned)))
     picture.draw({name: facts["rounds"] for name, facts in found.items()}, kept.with_suffix(".svg"))
     console.print(f"written to {kept} and {kept.with_suffix('.svg').name} beside it")
 
@@ -215,7 +219,7 @@ def report(found: dict[str, Any]) -> dict[str, Any]:
     return {"python": platform.python_version(), "cpus": os.cpu_count(), "scenarios": found}
 
 
-def show(found: dict[str, Any], captured: Figures, rows: Figures) -> None:
+def show(found: dict[str, Any], captured: Figures, rows: Figures, planned: Planned) -> None:
     measured: Rounds = {name: facts["rounds"] for name, facts in found.items()}
     for name, seconds in measured.items():
         heading = Table("view", *seconds[0]["v1"], "Spark full ÷ rollview", "jobs", "files read", "files written")
@@ -232,7 +236,7 @@ def show(found: dict[str, Any], captured: Figures, rows: Figures) -> None:
     capture.show(captured, console)
     plain_rows.show(rows, console)
     goals = Table("goal", "what", "figure", "met", title="Goals")
-    for verdict in verdicts(measured, captured, rows):
+    for verdict in verdicts(measured, captured, rows, planned):
         met = "–" if verdict.met is None else "yes" if verdict.met else "no"
         goals.add_row(verdict.number, verdict.goal, verdict.figure, met)
     console.print(goals)

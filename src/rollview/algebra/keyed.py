@@ -97,8 +97,8 @@ def _at_moments(script: Script, side: Operator, keys: Keys, moments: str) -> str
 
 
 def timed_of_touched(script: Script, side: Operator, inputs: Sequence[tuple[Operator, Keys]], keys: Keys) -> exp.Query:
-    """As ``script.timed``; of the old rows at least those whose key was touched by one of the inputs, and all where they
-    are few."""
+    """As ``script.timed``; of the old rows at least those whose key was touched by one of the inputs, and all where
+    they are few."""
     if not keys or script.reads_few(side):
         return select(*[column(None, name) for name in (*side.columns, COUNT, CSN)]).from_(table(script.timed(side)))
     columns = [column("s", name) for name in side.columns]
