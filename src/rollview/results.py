@@ -211,6 +211,43 @@ class ValidTime(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Considered(Result):
+    """A relation that was looked at for a query's sake. ``way``: how it is or would be read; ``why``: how it answers,
+    or why it is not used."""
+
+    relation: str
+    used: bool
+    csn: Csn | None = None
+    way: str | None = None
+    expected_seconds: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Result):
+    """A query's rows at one csn, and how they were found.
+
+    ``valid``: the csns and moments at which the rows are these. ``staleness_seconds``: for how long they may not have
+    been; None where a source is not known to have passed any moment. ``rows`` are read when they are fetched, and are
+    None where only an explanation was asked for.
+    """
+
+    csn: Csn
+    valid: ValidTime
+    staleness_seconds: float | None
+    considered: tuple[Considered, ...]
+    expected_seconds: float
+    rows: DataFrame | None = None
+
+    @property
+    def used(self) -> tuple[Considered, ...]:
+        return tuple(one for one in self.considered if one.used)
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "rows"}
+
+
+@dataclass(frozen=True, slots=True)
 class TableStatus(Result):
     """``rows``: None where none are kept, only changes."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from rollview import capture, publish, query, relations, results, sql, subscribers
+from rollview import capture, publish, query, relations, results, routing, sql, subscribers
 from rollview import schedule as scheduling
 from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
@@ -350,6 +350,25 @@ class Warehouse:
         subscribers.remove(self._place, name)
 
     # Questions
+
+    def query(
+        self,
+        text: str,
+        *,
+        as_of: Point | None = None,
+        max_staleness: str | None = None,
+        rewrite: Literal["auto", "off", "require"] = "auto",
+        explain: bool = False,
+    ) -> results.Answer:
+        """A SELECT at one csn, from tables or from whatever views answer it more cheaply.
+
+        ``as_of``: a csn or moment; ``max_staleness``: how old the answer may be (``5 minutes``, ``10 commits``); with
+        neither, the newest csn. ``rewrite``: whether views may answer that the text does not name. ``explain``: tell
+        how, without rows and without Spark.
+        """
+        bound = None if max_staleness is None else routing.staleness(max_staleness)
+        do = routing.explain if explain else routing.ask
+        return do(self._place, text, as_of=as_of, max_staleness=bound, rewrite=rewrite)
 
     def read(self, name: str, as_of: Point | None = None) -> DataFrame:
         """A table or view at a csn or moment; without one, a view's extent as published and a table as it is now."""

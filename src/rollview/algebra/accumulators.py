@@ -252,6 +252,36 @@ class Accumulated:
     values: Mapping[str, exp.Expr]
 
 
+def value_over(kept: Accumulated, types: Mapping[str, str], call: exp.Expr) -> exp.Expr | None:
+    """The value of another call over columns of the same input, where what is kept already tells it."""
+    result = _result_type(call, types)
+    ledger = AccumulatorSet(types, list(kept.accumulators))
+    try:
+        value = None if result is None else linear_value(Output("", call), result, ledger)
+    except NotLinear:
+        return None
+    return value if len(ledger.kept) == len(kept.accumulators) else None
+
+
+def _result_type(call: exp.Expr, types: Mapping[str, str]) -> str | None:
+    """Spark's type of a call, for those that can follow from the accumulators of others."""
+    plain = call.this if isinstance(call, exp.Filter) else call
+    if isinstance(plain, exp.Count):
+        return "bigint"
+    if not isinstance(plain.this, exp.Column) or type(plain) not in _RULES:
+        return None
+    type_ = types[plain.this.name]
+    decimal = _DECIMAL.fullmatch(type_)
+    if isinstance(plain, exp.Sum) and decimal is None:
+        return "bigint" if type_ in _INTEGERS else "double"
+    if decimal is None or not isinstance(plain, exp.Sum | exp.Avg):
+        return "double"
+    precision, scale = int(decimal.group(1)), int(decimal.group(2))
+    if isinstance(plain, exp.Sum):
+        return f"decimal({min(38, precision + 10)},{scale})"
+    return f"decimal({precision + 4},{scale + 4})"
+
+
 def accumulate(rel: Aggregate, types: Mapping[str, str], results: Mapping[str, str]) -> Accumulated:
     """Raises NotLinear when one of the aggregates cannot be kept by adding up."""
     ledger = AccumulatorSet(types)

@@ -157,7 +157,7 @@ def _check_call(node: exp.Expr, name: str) -> None:
 def is_sorted(node: exp.Expr) -> bool:
     """A list that is put in an order of its own; an order that a lambda gives may leave ties."""
     above = node.parent
-    while isinstance(above, exp.Filter | exp.Paren):
+    while isinstance(above, exp.Filter | exp.Paren | exp.Window):
         above = above.parent
     if above is None or function_name(node) not in _ORDERED_BY_CONTENT:
         return False

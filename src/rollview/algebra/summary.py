@@ -63,6 +63,8 @@ class Summary:
     accumulated: Accumulated
     outputs: tuple[Output, ...]
     having: tuple[exp.Expr, ...]
+    types: Mapping[str, str]
+    """Spark's, of the input's columns."""
 
     @property
     def sums(self) -> tuple[tuple[str, str], ...]:
@@ -106,7 +108,7 @@ def summarise(
     aggregate, outputs, having = top
     accumulated = accumulate(aggregate, types, results)
     key_types = tuple(types[key] for key in aggregate.keys)
-    return Summary(aggregate.input, aggregate.keys, key_types, accumulated, outputs, having)
+    return Summary(aggregate.input, aggregate.keys, key_types, accumulated, outputs, having, types)
 
 
 def visible(summary: Summary, groups: str, extra: tuple[str, ...] = ()) -> exp.Select:

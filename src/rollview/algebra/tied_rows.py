@@ -68,6 +68,11 @@ def unsettled(node: exp.Expr) -> Tie | None:
     return None
 
 
+def unsettled_limit(node: exp.Expr) -> Tie:
+    reason = "without a total order, which rows it takes is chance"
+    return Tie(node, "LIMIT", reason=reason, hint="Order by every column of the result.")
+
+
 def tied_window(window: exp.Window, rows: OrderedRows, text: str) -> Tie | None:
     """The choice that a window function leaves, if it leaves one."""
     meant = _meant(window, rows.select)
@@ -75,7 +80,7 @@ def tied_window(window: exp.Window, rows: OrderedRows, text: str) -> Tie | None:
     while not isinstance(call, exp.Func) and call.this is not None:
         call = call.this
     name, frame = function_name(call) or "", Frame.of(meant)
-    if name not in (*_NUMBERING, *PICKING) and not frame.counts_rows:
+    if not frame.counts_rows and (name not in (*_NUMBERING, *PICKING) or is_sorted(call)):
         return None
     ordered = [item.this for item in meant.args["order"].expressions] if meant.args.get("order") else []
     given = [*(meant.args.get("partition_by") or ()), *ordered]
@@ -156,12 +161,7 @@ def tied_limit(query: exp.Query, rows: OrderedRows | None) -> Tie | None:
     if not left:
         return None
     by = ", ".join(_term(output, rows, items) for output in left)
-    refused = Tie(
-        limits[0],
-        "LIMIT",
-        reason="without a total order, which rows it takes is chance",
-        hint="Order by every column of the result.",
-    )
+    refused = unsettled_limit(limits[0])
     has_order = rows is None or all(rows.has_order(output.unalias()) for output in left)
     if query.args.get("sort") or query.args.get("cluster") or not has_order:
         return refused

@@ -18,12 +18,13 @@ from rollview.algebra.resolve import Known, Resolved, resolve
 from rollview.algebra.text import place_of
 from rollview.algebra.tie import Tie
 from rollview.algebra.tied_calls import tied_call, window_of
-from rollview.algebra.tied_rows import PICKING, tied_limit, tied_window, unsettled
+from rollview.algebra.tied_rows import PICKING, tied_limit, tied_window, unsettled, unsettled_limit
 from rollview.algebra.total_order import NotKnown, OrderedRows, keys_of, rows_of
 from rollview.errors import NotDeterministic, Unsupported
 
 TIES, REFUSE, SETTLE = "rollview.ties", "refuse", "settle"
 _MOST = 50
+_LIMITS = (exp.Limit, exp.Offset, exp.Fetch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +69,24 @@ def told_apart_by(resolved: Resolved) -> tuple[tuple[str, ...], ...]:
 
 
 def _choices(resolved: Resolved, text: str) -> Iterator[Tie]:
-    known = _known(resolved)
+    known, seen = _known(resolved), set[int]()
     for scope in traverse_scope(resolved.query):
         rows = _rows(scope, known)
         for node in scope.walk():
+            seen.add(id(node))
             choice = _choice(node, rows, text)
             if choice is not None:
                 yield choice
         query = scope.expression
+        seen.update(id(limit) for limit in query.args.values() if isinstance(limit, _LIMITS))
         if isinstance(query, exp.Query) and (choice := tied_limit(query, rows)) is not None:
             yield choice
+
+    # What stands beside all SELECTs, as a LIMIT behind parentheses does.
+    for node in resolved.query.walk():
+        if id(node) not in seen:
+            tie = unsettled_limit(node) if isinstance(node, _LIMITS) else unsettled(node)
+            yield from () if tie is None else (tie,)
 
 
 def _choice(node: exp.Expr, rows: OrderedRows | None, text: str) -> Tie | None:

@@ -10,6 +10,7 @@ from rollview.catalog import Part, Pin, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.relations.plans import check_reachable, plan_of
 from rollview.relations.reader import stored_as
+from rollview.relations.shared import changes_from
 from rollview.store.timed import Stored, delta_files
 
 REWRITE_ROWS = 500_000
@@ -48,7 +49,8 @@ def _csn(relation: Relation) -> Csn:
 
 
 def _step(snapshot: Snapshot, root: Path, relation: Relation, target: Csn) -> ApplyStep:
-    stored = stored_as(root, relation, plan_of(snapshot, relation).hidden)
+    told_by = changes_from(snapshot, relation)
+    stored = stored_as(root, told_by, plan_of(snapshot, told_by).hidden)
     between = Interval(min(_csn(relation), target), max(_csn(relation), target))
     changes = sum(file.rows for file in delta_files(stored, between))
     extent = relation.pins[Part.EXTENT]
@@ -58,7 +60,7 @@ def _step(snapshot: Snapshot, root: Path, relation: Relation, target: Csn) -> Ap
         target,
         changes,
         by_bucket=extent.rows > REWRITE_ROWS,
-        fold_groups=stored.hidden is not None and _groups_pay(relation.pins[Part.GROUPS], stored, target),
+        fold_groups=Part.GROUPS in relation.pins and _groups_pay(relation.pins[Part.GROUPS], stored, target),
     )
 
 

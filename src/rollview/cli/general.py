@@ -15,8 +15,9 @@ from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
 from rollview.cli.invocation import Invocation, command
 from rollview.cli.shell import run_shell
-from rollview.cli.statements import run_statements, split_statements
+from rollview.cli.statements import QueryWish, run_query, run_statements, split_statements
 from rollview.core.interval import Interval
+from rollview.core.states import Rewrite
 from rollview.errors import RollviewError, UsageError
 from rollview.project import start_project
 from rollview.results import Captured, Delivered, Profile, Refreshed
@@ -59,8 +60,21 @@ def sql(
     file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="Read statements from a file.")] = None,
     limit: Limit = None,
     allow_unsafe: AllowUnsafe = False,
+    as_of: Annotated[str | None, typer.Option("--as-of", help="Answer a query as of a csn or a time.")] = None,
+    max_staleness: Annotated[
+        str | None, typer.Option("--max-staleness", help="How old a query's answer may be: '5 minutes', '10 commits'.")
+    ] = None,
+    rewrite: Annotated[
+        Rewrite, typer.Option("--rewrite", help="Whether views may answer that the query does not name.")
+    ] = Rewrite.AUTO,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell how a query would be answered, without Spark and without rows.")
+    ] = False,
 ) -> None:
     """Run SQL. Changes of several statements are one transaction: all of them or none.
+
+    A query is answered at one csn, the newest unless said otherwise, from whatever is cheapest: tables, views that it
+    names, or views that hold what it asks for.
 
     Examples:
 
@@ -71,14 +85,27 @@ def sql(
       rollview sql -f changes.sql
 
       rollview sql "SELECT * FROM orders" --output json
+
+      rollview sql -f revenue_of_states.sql --max-staleness '5 minutes' --explain
     """
     texts = [*(read_text(path) for path in file or ()), *(_given(text) for text in statements or ())]
     pieces = tuple(piece for text in texts for piece in split_statements(text))
     if not pieces:
         raise UsageError("There is no SQL to run.", hint="Give statements, or a file with -f.")
+    if explain or as_of is not None or max_staleness is not None or rewrite is not Rewrite.AUTO:
+        _answer_query(run, pieces, QueryWish(as_of, max_staleness, rewrite, explain), limit)
+        return
     with run.warehouse() as warehouse, run.working("Running SQL"):
         answers = run_statements(warehouse, pieces, run.limit(limit), allow_unsafe)
     run.output.show(answers)
+
+
+def _answer_query(run: Invocation, pieces: tuple[str, ...], wish: QueryWish, limit: int | None) -> None:
+    if len(pieces) != 1:
+        raise UsageError("These options are for one query.", hint="Give one SELECT.")
+    with run.warehouse() as warehouse, run.working("Asking"):
+        answer = run_query(warehouse, pieces[0], wish, run.limit(limit), run.output.note)
+    run.output.show(answer)
 
 
 @command(app, "shell")

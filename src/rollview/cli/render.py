@@ -10,6 +10,7 @@ from typing import Any
 
 from rollview import results
 from rollview.cli import answers
+from rollview.cli.statements import headline
 from rollview.cli.text import TextOutput
 from rollview.core.states import ViewMode, ViewState
 from rollview.project import ProjectStarted
@@ -56,6 +57,17 @@ def _effect(statement: answers.StatementAnswer) -> str:
     changed = ", ".join(f"{count} {verb}" for verb, count in counts.items() if count)
     commit = f"csn {statement.csn}" if statement.csn is not None else "nothing committed"
     return f"{subject}: {', '.join(filter(None, (changed, commit)))}"
+
+
+@_renders(results.Answer)
+def _(answer: results.Answer, to: TextOutput) -> None:
+    to.say(headline(answer))
+    to.table(("relation", "used", "csn", "way", "expected", "why"), [_considered(one) for one in answer.considered])
+
+
+def _considered(one: results.Considered) -> tuple[Any, ...]:
+    expected = "" if one.expected_seconds is None else f"{one.expected_seconds:.2f} s"
+    return one.relation, "yes" if one.used else "no", one.csn or "", one.way or "", expected, one.why
 
 
 @_renders(answers.ViewsCreated)

@@ -78,3 +78,11 @@ def one_of(choices: type[Closed], text: str, what: str) -> Closed:
             found=text,
             known=[choice.value for choice in choices],
         ) from None
+
+
+class Rewrite(StrEnum):
+    """Whether a query may be answered from views that it does not name."""
+
+    AUTO = "auto"
+    OFF = "off"
+    REQUIRE = "require"

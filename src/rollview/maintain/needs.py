@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rollview.catalog import Part, Relation, RelationKind, Snapshot, SubscriberRecord
 from rollview.core.interval import Csn
+from rollview.relations.shared import changes_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class NeededCsn:
 
 def oldest_need(snapshot: Snapshot, relation: Relation, subscribers: Iterable[SubscriberRecord] = ()) -> NeededCsn:
     """Groups are not counted: they can be folded forward, as a table's state can."""
-    needs = (*_needs(snapshot, relation), *_of_subscribers(relation, subscribers))
+    needs = (*_needs(snapshot, relation), *_of_subscribers(snapshot, relation, subscribers))
     return min(needs, key=lambda need: need.csn)
 
 
@@ -39,10 +40,15 @@ def _needs(snapshot: Snapshot, relation: Relation) -> Iterator[NeededCsn]:
         yield from _of_view(view)
 
 
-def _of_subscribers(relation: Relation, subscribers: Iterable[SubscriberRecord]) -> Iterator[NeededCsn]:
-    """One whose history has ended needs nothing of this one: it begins anew."""
+def _of_subscribers(
+    snapshot: Snapshot, relation: Relation, subscribers: Iterable[SubscriberRecord]
+) -> Iterator[NeededCsn]:
+    """Also of views that share the relation's delta. One whose history has ended needs nothing: it begins anew."""
     for one in subscribers:
-        if one.view == relation.name and one.folder == relation.folder:
+        view = snapshot.find(one.view)
+        if view is None or one.folder != view.folder:
+            continue
+        if relation in (view, changes_from(snapshot, view)):
             yield NeededCsn(one.position, f"subscriber '{one.name}' is at csn {one.position}")
 
 

@@ -21,10 +21,12 @@ from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
 from rollview.errors import AlreadyExists, InUse, SqlError
 from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
+from rollview.propagate.copies import is_copy
 from rollview.propagate.reading import misread, unseen
 from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
-from rollview.relations.plans import REFRESH_MODE, high_water_mark, known_as
+from rollview.relations.plans import DETAIL, REFRESH_MODE, high_water_mark, known_as
 from rollview.relations.reader import Reader, prepare_author
+from rollview.relations.shared import SHARES
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
@@ -74,12 +76,20 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     author = _authors(spark, declared, made, tables)
     schema = _schema(made, author)
     facts = {**(misread(made, author, tables) or _facts(spark, made)), **made.facts}
+    if _shares(snapshot, declared, made, schema, facts):
+        facts = {**facts, SHARES: True}
     made_plan = plan(made, facts)
     wanted = refresh_mode(declared.properties.get(REFRESH_MODE, RefreshMode.AUTO))
     check_strict(declared.name, made_plan, wanted)
     reads = [snapshot.get(relation.name) for relation in made.resolved.reads]
     at = min([snapshot.moment.csn, *(high_water_mark(snapshot, relation) for relation in reads)])
     return ViewToCreate(declared, made_plan, schema, facts, at, existing is not None)
+
+
+def _shares(snapshot: Snapshot, declared: Declared, made: Outline, schema: Schema, facts: Mapping[str, Any]) -> bool:
+    """Whether another view's delta is this one's: unless its author wants it recomputed, or fewer csns."""
+    own = {REFRESH_MODE, DETAIL}.intersection(declared.properties)
+    return not own and MISREAD not in facts and is_copy(made, schema, snapshot)
 
 
 def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreate, meter: Meter) -> int:

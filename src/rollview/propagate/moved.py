@@ -11,6 +11,7 @@ from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.relations.plans import plan_of
 from rollview.relations.reader import stored_as
+from rollview.relations.shared import changes_from
 from rollview.store.timed import csns_of, delta_files
 
 ChangesOf = Callable[[str, Interval], tuple[ChangeCount, ...]]
@@ -39,7 +40,8 @@ def moved(snapshot: Snapshot, relation: Relation, root: Path, interval: Interval
 
 
 def _view_moved(snapshot: Snapshot, relation: Relation, root: Path, interval: Interval) -> Moved:
-    files = delta_files(stored_as(root, relation, plan_of(snapshot, relation).hidden), interval)
+    told_by = changes_from(snapshot, relation)
+    files = delta_files(stored_as(root, told_by, plan_of(snapshot, told_by).hidden), interval)
     rows = sum(file.rows for file in files)
     if not rows:
         return Moved(Motion(changed=False), 0, None)

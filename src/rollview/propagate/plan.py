@@ -22,6 +22,7 @@ from rollview.propagate.choice import PastSteps, RefreshMode, RefreshWork, check
 from rollview.propagate.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import Circumstances, ClosedReferences, high_water_mark, keeps_refreshes_only, plan_of
 from rollview.relations.reader import stored_as
+from rollview.relations.shared import changes_from
 from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 400_000
@@ -278,6 +279,9 @@ def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:
     hidden = plan_of(snapshot, relation).hidden if relation.kind is RelationKind.VIEW else None
     stored = stored_as(root, relation, hidden)
     way = Interval(min(stored.snapshot_csn, at), max(stored.snapshot_csn, at))
+    told_by = changes_from(snapshot, relation)
+    if told_by is not relation:
+        stored = stored_as(root, told_by, plan_of(snapshot, told_by).hidden)
     return stored.pins[stored.snapshot_part].rows + sum(file.rows for file in delta_files(stored, way))
 
 

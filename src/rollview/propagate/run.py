@@ -26,6 +26,7 @@ from rollview.relations.ahead import Ahead, ahead_of, delta_of
 from rollview.relations.plans import ClosedReferences, propagation_of
 from rollview.relations.prepared_query import prepare_query
 from rollview.relations.reader import Reader
+from rollview.relations.shared import changes_from
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import net, signed
@@ -78,7 +79,10 @@ def _logged(
     folder, pin = reader.stored(step.view).folder("delta"), reader.snapshot.get(step.view).pins[Part.DELTA]
     running.begun()
     closed = _closed(reader, step)
-    files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if step.moves else ((), None)
+    # One that shares another's delta only moves its mark.
+    view = reader.snapshot.get(step.view)
+    stores = step.moves and changes_from(reader.snapshot, view) is view
+    files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if stores else ((), None)
     new = NewVersion(step.view, Part.DELTA, folder, pin, files)
     (logged,) = running.log([new], {"view": step.view, "interval": str(step.interval)})
     added = sum(file.rows for file in files)

@@ -17,6 +17,7 @@ from rollview.core.schema import Schema
 from rollview.core.states import ViewState
 from rollview.errors import OutOfReach
 from rollview.relations.marks import high_water_mark as high_water_mark
+from rollview.relations.shared import coarse_of, told_over
 from rollview.store.writing import BOUND
 
 REFRESH_MODE, RECOMPUTE = "rollview.refresh_mode", "recompute"
@@ -25,6 +26,8 @@ DETAIL, EACH_COMMIT, EACH_REFRESH = "rollview.detail", "commit", "refresh"
 """A view's property that says which csns stay readable: of every commit, or only those that a refresh reached. A period
 says how long the first is so."""
 
+
+_TIES = "keys that left no ties in its order are gone"
 
 ClosedReferences = frozenset[tuple[str, str]]
 """Pairs (child, parent): every key that the child's delta refers to is in the parent's delta."""
@@ -57,7 +60,9 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
 def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
     told = json.loads(facts)
     declared = Declared(name, columns, None, {}, told.get(SETTLED, query), False)
-    return plan(outline(declared, {relation.name.lower(): relation for relation in known}), told)
+    made = outline(declared, {relation.name.lower(): relation for relation in known})
+    # The types that Spark told are those of the text as it was settled then.
+    return plan(replace(made, rel=None, whole_because=_TIES) if made.settled.notes else made, told)
 
 
 @lru_cache(maxsize=1024)
@@ -111,7 +116,7 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
         pin = relation.pins.get(Part.DELTA)
         first = pin.after if pin is not None else relation.pins[Part.STATE].through
         return Interval(max(first, relation.readable_from), snapshot.moment.csn)
-    return Interval(relation.pins[Part.DELTA].after, relation.pins[Part.DELTA].through)
+    return told_over(snapshot, relation)
 
 
 def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling: bool = False) -> None:
@@ -128,7 +133,7 @@ def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling:
             oldest=reach.after,
             newest=reach.through,
         )
-    for stretch in relation.coarse:
+    for stretch in coarse_of(snapshot, relation):
         if stretch.strictly_inside(at):
             raise OutOfReach(
                 f"{wish}: its changes over {stretch} are stored as one.",

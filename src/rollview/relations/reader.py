@@ -6,7 +6,7 @@ are read off its groups; a base table and a view then look the same to whoever r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from rollview.core.schema import Schema
 from rollview.engine.binding import Prepared, prepare, prepare_words, run_query
 from rollview.engine.meter import Meter
 from rollview.relations.plans import check_reachable, covered, plan_of
+from rollview.relations.shared import changes_from
 from rollview.store import timed
 from rollview.store.folder import frame
 from rollview.store.multiset import separate, signed
@@ -70,7 +71,9 @@ class Reader:
         check_reachable(self.snapshot, relation, at)
         if relation.kind is RelationKind.TABLE:
             return timed.rows(self.spark, stored_as(self.root, relation), at, _row_key(relation))
-        extent = relation.pins[Part.EXTENT]
+        extent, told_by = relation.pins[Part.EXTENT], changes_from(self.snapshot, relation)
+        if told_by is not relation and extent.through != at:
+            return self.rows(told_by.name, at)
         plan = self.plan(name)
         if plan.summary is None or extent.through == at:
             return timed.rows(self.spark, stored_as(self.root, relation), at)
@@ -86,7 +89,9 @@ class Reader:
         """A view's rows in this process, where they are stored as such and at most ``most`` have to be read."""
         relation = self.snapshot.get(name)
         check_reachable(self.snapshot, relation, at)
-        stored = stored_as(self.root, relation)
+        stored, told_by = stored_as(self.root, relation), changes_from(self.snapshot, relation)
+        if told_by is not relation and stored.snapshot_csn != at:
+            return self.few_rows(told_by.name, at, most)
         if self.plan(name).summary is not None and stored.snapshot_csn != at:
             return None
         return timed.few_rows(stored, at, most)
@@ -102,6 +107,7 @@ class Reader:
 
     def changes(self, name: str, interval: Interval) -> DataFrame:
         """Visible changes with ``_count`` and ``_csn``."""
+        name = changes_from(self.snapshot, self.snapshot.get(name)).name
         stored = timed.changes(self.spark, self.stored(name), interval)
         if self.snapshot.get(name).kind is RelationKind.TABLE or self.plan(name).summary is None:
             return stored
@@ -182,7 +188,11 @@ class Reader:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.TABLE:
             return self.rows(name, at)
-        below = {f"{lower}{ROWS_SUFFIX}": self.recompute(lower, at) for lower in relation.depends_on}
+        return self.evaluate(name, lambda lower: self.recompute(lower, at))
+
+    def evaluate(self, name: str, read: Callable[[str], DataFrame]) -> DataFrame:
+        """A view's definition over what ``read`` gives for each relation below it."""
+        below = {f"{lower}{ROWS_SUFFIX}": read(lower) for lower in self.snapshot.get(name).depends_on}
         return prepare_author(self.plan(name).author).run(self.spark, below)
 
 

@@ -8,6 +8,7 @@ from rollview.catalog import Catalog, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.relations.plans import plan_of
 from rollview.relations.reader import stored_as
+from rollview.relations.shared import changes_from
 from rollview.relations.validity import Validity
 from rollview.results import ValidTime
 from rollview.store.timed import csns_of, delta_files
@@ -18,7 +19,8 @@ def valid_time(catalog: Catalog, root: Path, snapshot: Snapshot, name: str) -> V
     relation = snapshot.get(name)
 
     def moves(interval: Interval) -> list[tuple[Csn, Csn]]:
-        stored = stored_as(root, relation, plan_of(snapshot, relation).hidden)
+        told_by = changes_from(snapshot, relation)
+        stored = stored_as(root, told_by, plan_of(snapshot, told_by).hidden)
         return [csns_of(file) for file in delta_files(stored, interval)]
 
     return Validity(catalog, snapshot, relation, moves).told()

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.relations.points import published
+from rollview.relations.shared import coarse_of, told_over
 from rollview.results import ValidTime
 
 Moves = Callable[[Interval], list[tuple[Csn, Csn]]]
@@ -48,7 +49,7 @@ class Validity:
     def _own(self) -> Interval | None:
         """What a view's own delta covers."""
         pin = self.relation.pins.get(Part.DELTA) if self.relation.kind is RelationKind.VIEW else None
-        return None if pin is None or self.moves is None else Interval(pin.after, pin.through)
+        return None if pin is None or self.moves is None else told_over(self.snapshot, self.relation)
 
     def _moved(self, interval: Interval) -> list[tuple[Csn, Csn]]:
         return [] if self.moves is None else self.moves(interval)
@@ -58,7 +59,9 @@ class Validity:
         if own is None or last <= own.after or at <= own.after:
             return last
         moved = [min(csn, at) for first, csn in self._moved(Interval(own.after, at)) if first <= at]
-        untold = [stretch.through for stretch in self.relation.coarse if own.after < stretch.through <= at]
+        untold = [
+            stretch.through for stretch in coarse_of(self.snapshot, self.relation) if own.after < stretch.through <= at
+        ]
         proven = max([*moved, *untold], default=None)
         return min(last, proven if proven is not None else self._last_change(own.after))
 
@@ -77,7 +80,7 @@ class Validity:
         if following is None or own is None or following > own.through:
             return following
         moved = [max(first, at + 1) for first, last in self._moved(Interval(at, own.through)) if last > at]
-        untold = [stretch.after + 1 for stretch in self.relation.coarse if stretch.after >= at]
+        untold = [stretch.after + 1 for stretch in coarse_of(self.snapshot, self.relation) if stretch.after >= at]
         proven = min([*moved, *untold], default=None)
         return self._next_change(own.through) if proven is None else max(following, proven)
 

@@ -7,7 +7,7 @@ table is not what it was is an answer to a reading, and leaves here as a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from errno import EDQUOT, ENOSPC
@@ -16,6 +16,7 @@ from typing import Any
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.raised import kind_and_line
 from rollview.errors import EnvironmentFault, RollviewError, SchemaChanged, SourceDown, Unreadable
+from rollview.sources.asking import Answer, Answering, Ask
 from rollview.sources.protocol import (
     Batch,
     Finding,
@@ -65,13 +66,9 @@ def named(source: str, position: str | None = None) -> Iterator[None]:
 
 def guarded(name: str, source: Source) -> Source:
     """The same source, from which nothing comes but what the protocol says and errors with names."""
-    kinds = {
-        (False, False): _Guarded,
-        (True, False): _GuardedWatched,
-        (False, True): _GuardedLender,
-        (True, True): _GuardedWatchedLender,
-    }
-    return kinds[isinstance(source, Watched), isinstance(source, Lender)](name, source)
+    own = tuple(guard for ability, guard in _ABILITIES if isinstance(source, ability))
+    made: type[_Guarded] = type("_GuardedSource", (*own, _Guarded), {})
+    return made(name, source)
 
 
 class _Guarded:
@@ -156,5 +153,16 @@ class _GuardedLender(_Guarded):
             return self._source.lent(remote, position)
 
 
-class _GuardedWatchedLender(_GuardedWatched, _GuardedLender):
-    pass
+class _GuardedAnswering(_Guarded):
+    def ask(self, asks: Sequence[Ask]) -> Answer:
+        assert isinstance(self._source, Answering)
+        with named(self._name):
+            return self._source.ask(asks)
+
+
+_ABILITIES: tuple[tuple[Any, type[_Guarded]], ...] = (
+    (Watched, _GuardedWatched),
+    (Lender, _GuardedLender),
+    (Answering, _GuardedAnswering),
+)
+"""What only some sources can do, and the edge around it."""

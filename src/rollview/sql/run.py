@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -13,10 +14,13 @@ from rollview.algebra.unsafe import refuse_unsafe
 from rollview.errors import RollviewError, SqlError
 from rollview.evolve.needs import refuse_missing
 from rollview.publish.workplace import Workplace
-from rollview.query.select import select
 from rollview.results import StatementResult
+from rollview.routing import ask
 from rollview.sql.views import create_view, drop_view, set_view
 from rollview.tables import Transaction, is_dml, run_ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def run_statements(
@@ -94,13 +98,17 @@ def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> 
         done = set_view(place, change.name, change.properties)
         return StatementResult("alter view", render(tree), done.name, csn=place.snapshot().moment.csn)
     if isinstance(tree, exp.Query):
-        return StatementResult("query", render(tree), rows=select(place, tree, allow_unsafe=allow_unsafe))
+        return StatementResult("query", render(tree), rows=_rows(place, tree, allow_unsafe))
     if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
         return _drop_view(place, tree)
     place.recover()
-    return run_ddl(
-        place.spark, place.data, place.catalog, tree, lambda query: select(place, query, allow_unsafe=allow_unsafe)
-    )
+    return run_ddl(place.spark, place.data, place.catalog, tree, lambda query: _rows(place, query, allow_unsafe))
+
+
+def _rows(place: Workplace, query: exp.Query, allow_unsafe: bool) -> DataFrame:
+    rows = ask(place, query, allow_unsafe=allow_unsafe).rows
+    assert rows is not None
+    return rows
 
 
 def _drop_view(place: Workplace, tree: exp.Drop) -> StatementResult:

@@ -184,20 +184,36 @@ class DeltaFolder:
 
 
 def read_together(
-    spark: SparkSession, schema: Schema, parts: Iterable[tuple[DeltaFolder, Sequence[DataFile]]]
+    spark: SparkSession, schema: Schema, parts: Sequence[tuple[DeltaFolder, Sequence[DataFile]]]
 ) -> DataFrame:
     """The rows of several folders under one schema, NULL where a file has no such column.
 
     In one scan, all but the files of others: Spark plans what is above a union of scans once for each of them.
     """
-    folders = [(DeltaFolder(folder.root, schema), files) for folder, files in parts]
-    own = [(folder, tuple(file for file in files if not file.linked)) for folder, files in folders]
-    places = [place for folder, files in own for place in safe_places(folder.root, files)]
-    others = [(folder, tuple(file for file in files if file.linked)) for folder, files in folders]
-    read = [folder.read(spark, files) for folder, files in others if files]
-    if places:
-        read.append(folders[0][0].read_places(spark, places))
+    own: list[Path] = []
+    read: list[DataFrame] = []
+    for folder, files in parts:
+        own += safe_places(folder.root, tuple(file for file in files if not file.linked))
+        linked = tuple(file for file in files if file.linked)
+        if linked:
+            read.append(_widened(folder.read(spark, linked), folder.schema, schema))
+    if own:
+        read.append(DeltaFolder(parts[0][0].root, schema).read_places(spark, own))
     return reduce(lambda left, right: left.unionAll(right), read) if read else empty(spark, schema)
+
+
+def _widened(data: DataFrame, present: Schema, schema: Schema) -> DataFrame:
+    """With columns of NULL, whatever a file of others has under their names."""
+    from pyspark.sql import functions as sf
+
+    return data.select(
+        *(
+            sf.col(quoted(c.name))
+            if present.find(c.name)
+            else sf.lit(None).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name)
+            for c in schema
+        )
+    )
 
 
 def as_declared(table: pa.Table, physical: pa.Schema, constants: Mapping[str, str | None]) -> pa.Table:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _GONE = "_rv_gone"
 _BROADCAST_ROWS = 1_000_000
 _GATHERED_ROWS = 400_000
-_FEW_ROWS = 20_000
+FEW_ROWS = 20_000
 """Up to here it costs less to add up all rows in one task than to send the changes to where rows are read."""
 _KEPT_SNAPSHOTS = 64
 
@@ -180,7 +180,7 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
         return snapshot(spark, stored)
     size = sum(file.rows for file in files)
     everything = size + stored.pins[stored.snapshot_part].rows
-    if lifetimes.can_tell(stored.columns, key) and everything > _FEW_ROWS:
+    if lifetimes.can_tell(stored.columns, key) and everything > FEW_ROWS:
         if not settled:
             return _rows_unsettled(spark, stored, at, key)
         part = stored.snapshot_part

@@ -17,6 +17,7 @@ from rollview.core.names import COUNT, CSN
 from rollview.publish.workplace import Workplace
 from rollview.relations.plans import high_water_mark, plan_of
 from rollview.relations.reader import stored_as
+from rollview.relations.shared import changes_from
 from rollview.store import timed
 from rollview.store.datafile import DataFile
 from rollview.store.timed import Stored, csns_of, delta_files
@@ -55,7 +56,8 @@ def read_changes(place: Workplace, snapshot: Snapshot, view: Relation, interval:
 def read_rows(place: Workplace, snapshot: Snapshot, view: Relation, at: Csn) -> pa.Table:
     """All rows at a csn in reach."""
     shown = _stored(place, snapshot, view, visible=True)
-    plain = plan_of(snapshot, view).summary is None or shown.snapshot_csn == at
+    stored = _stored(place, snapshot, view)
+    plain = shown.snapshot_csn == at or (stored.hidden is None and stored.root == shown.root)
     rows = timed.few_rows(shown, at, BOUND) if plain else None
     if rows is None:
         rows = place.reader().rows(view.name, at).toArrow()
@@ -64,8 +66,10 @@ def read_rows(place: Workplace, snapshot: Snapshot, view: Relation, at: Csn) -> 
 
 
 def _stored(place: Workplace, snapshot: Snapshot, view: Relation, *, visible: bool = False) -> Stored:
-    hidden = None if visible else plan_of(snapshot, view).hidden
-    return stored_as(place.data, view, hidden)
+    if visible:
+        return stored_as(place.data, view)
+    told_by = changes_from(snapshot, view)
+    return stored_as(place.data, told_by, plan_of(snapshot, told_by).hidden)
 
 
 def _rows_by_csn(stored: Stored, file: DataFile, interval: Interval) -> dict[Csn, int]:

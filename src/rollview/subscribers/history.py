@@ -9,6 +9,7 @@ from __future__ import annotations
 from rollview.catalog import Catalog, Relation, RelationKind, Snapshot, SubscriberRecord
 from rollview.errors import OutOfReach
 from rollview.relations.plans import covered
+from rollview.relations.shared import coarse_of
 
 
 def check_history(catalog: Catalog, snapshot: Snapshot, subscriber: SubscriberRecord) -> Relation:
@@ -20,7 +21,9 @@ def check_history(catalog: Catalog, snapshot: Snapshot, subscriber: SubscriberRe
     reach = covered(snapshot, view)
     if subscriber.position < reach.after:
         raise _ended(subscriber, f"its changes are stored from csn {reach.after} on")
-    inside = next((stretch for stretch in view.coarse if stretch.strictly_inside(subscriber.position)), None)
+    inside = next(
+        (stretch for stretch in coarse_of(snapshot, view) if stretch.strictly_inside(subscriber.position)), None
+    )
     if inside is not None:
         raise _ended(subscriber, f"its changes over {inside} are stored as one")
     return view

@@ -16,13 +16,14 @@ from rollview.algebra.operators.leaf import Leaf
 from rollview.catalog import Relation, Snapshot
 from rollview.core.names import same
 from rollview.relations.plans import plan_of
+from rollview.relations.shared import changes_from
 
 Key = tuple[str, ...] | None
 
 
 def find_key(snapshot: Snapshot, view: Relation) -> Key:
     """The groups of a summary, or the primary key of the one table that the view reads row by row; () for one row."""
-    plan = plan_of(snapshot, view)
+    plan = plan_of(snapshot, changes_from(snapshot, view))
     if plan.summary is not None:
         return _shown(plan.summary.outputs, plan.summary.keys)
     rel = plan.outline.rel

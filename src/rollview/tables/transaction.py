@@ -163,6 +163,8 @@ class Transaction:
         """A relation's rows as this transaction sees them."""
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.VIEW:
+            if self._staged.keys() & set(self.snapshot.tables_below(relation)):
+                return self._reader.evaluate(relation.name, self.read)
             return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
         own = TableInTransaction.on(self.root, relation, tuple(file for one in staged for file in one.files))

@@ -9,12 +9,15 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from tests.spark.store.test_timed import SCHEMA, Pin, Row, committed, same
 from tests.spark.store.test_timed import SIGNED as SIGNED_SCHEMA
 
+from rollview.core.lent import Lent
 from rollview.core.schema import Column, Schema
 from rollview.store import DeltaFolder, timed
 from rollview.store.folder import read_together
@@ -187,3 +190,20 @@ def test_folders_are_read_together_only_where_they_are_ours(spark: SparkSession,
     assert len(stored.files("state")) == 2
     assert read_together(spark, whole.schema, parts).count() == 52
     assert read_together(spark, whole.schema, ()).count() == 0
+
+
+def test_a_column_of_others_is_never_taken_for_our_count(spark: SparkSession, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "_count": [-1, -1], "_csn": [2, 2]}), theirs)
+    schema = Schema((Column("id", "bigint"),))
+    state, delta = (
+        DeltaFolder(tmp_path / "state", schema),
+        DeltaFolder(tmp_path / "delta", Schema((*schema, *SIGNED_SCHEMA.columns[3:]))),
+    )
+    gone = pa.table({"id": [1], "_count": [-1], "_csn": [2]})
+    pins = {
+        "state": Pin(state.commit(None, state.link([Lent(theirs)], state.new_folder()), (), {}), 1, 1, LARGE),
+        "delta": Pin(delta.commit(None, delta.stage(gone, delta.new_folder()), (), {}), 0, 2),
+    }
+    stored = timed.Stored("t", schema, tmp_path, pins)
+    assert [tuple(row) for row in timed.rows(spark, stored, 2, ("id",)).collect()] == [(2,)]

@@ -16,8 +16,10 @@ from psycopg import sql
 
 from rollview.core.names import double_quoted
 from rollview.errors import RollviewError, SchemaChanged, SourceStopped
+from rollview.sources.asking import Answer, Ask, asked_table, only_asked
 from rollview.sources.postgres import slot
 from rollview.sources.postgres.altered import check_columns, check_logged, facts
+from rollview.sources.postgres.asking import asked_rows, read_seen, snapshot
 from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
@@ -90,14 +92,14 @@ class PostgresSource:
         with self._server.translated():
             slot.publish(self._connection, self._own, self._opening.settings.remotes)
         with self._server.connected(replication="database") as replication:
-            position, snapshot = slot.create(replication, self._own, two_phase=self._two_phase)
-            with self._at_snapshot(snapshot) as first:
+            position, exported = slot.create(replication, self._own, two_phase=self._two_phase)
+            with self._at_snapshot(exported) as first:
                 found = self._read_tables(first)
                 tables = {table.name: table for table in self._described(found)}
                 sieve = Sieve(self._opening)
 
                 def rows(remote: str) -> Iterator[Sequence[Row]]:
-                    with self._at_snapshot(snapshot) as reading:
+                    with self._at_snapshot(exported) as reading:
                         yield from self._copied(reading, tables[remote], sieve)
 
                 memory = self._memory(first, found)
@@ -127,6 +129,13 @@ class PostgresSource:
         # All that committed by then was read, whatever tables it was about: an idle table pins no log.
         noted = self._noted(tables)
         return Batch(units, lsn_text(max(end, identity.flushed)), memory=noted, known=identity.time)
+
+    def ask(self, asks: Sequence[Ask]) -> Answer:
+        sieve = Sieve(self._opening)
+        with self._server.translated(), snapshot(self._connection):
+            seen = read_seen(self._connection)
+            rows = tuple(only_asked(self._answered(one, sieve), one) for one in asks)
+        return Answer(rows, seen)
 
     def acknowledge(self, position: str) -> None:
         """The rows of a transaction that was prepared are in the log before its end is: they are read again until
@@ -246,6 +255,16 @@ class PostgresSource:
                     yield piece
                     piece, size = [], 0
         yield piece
+
+    def _answered(self, ask: Ask, sieve: Sieve) -> list[Row]:
+        known = asked_table(self._opening.known, self._opening.settings, ask)
+        table = read_table(self._connection, ask.table)
+        if table is None:
+            raise SchemaChanged(self._opening.name, ask.table, "it is gone")
+        check_columns(self._opening.name, self._opening.known[ask.table], self._tables[ask.table], table)
+        decoders = [decoder(column.type) for column in known.schema]
+        found = asked_rows(self._connection, table, ask)
+        return [fit for row in found for fit in self._decoded(known, decoders, row, sieve)]
 
     def _asked(self, table: SourceTable) -> str:
         """Types that were declared are not the server's; an oid is compared as the number that it is here."""

@@ -21,6 +21,7 @@ import pyarrow as pa
 from rollview.core.names import double_quoted
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
+from rollview.sources.asking import Answer, Ask, asked_table, only_asked
 from rollview.sources.protocol import (
     ATTEMPT,
     Batch,
@@ -39,6 +40,7 @@ from rollview.sources.sections import NotPlainError, Section
 from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
+from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only
 from rollview.sources.sqlite.columns import read_columns
 from rollview.sources.sqlite.layout import SqliteLayout, described, findings, read_layout
 from rollview.sources.sqlite.triggers import Names
@@ -119,6 +121,14 @@ class SqliteSource:
             return Batch((), after, known=now)
         unit = UnitOfWork(position, position, now, changes, quarantined=sieve.take())
         return Batch((unit,), position, known=now)
+
+    def ask(self, asks: Sequence[Ask]) -> Answer:
+        sieve = Sieve(self._opening)
+        with self._reading(), read_only(self._connection):
+            self._check_layouts()
+            position = _position([self._place(names, self._newest(names)) for names in self._names])
+            rows = tuple(only_asked(self._asked(one, sieve), one) for one in asks)
+        return Answer(rows, LogSeen(position))
 
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the entry that the position names."""
@@ -211,6 +221,10 @@ class SqliteSource:
                     few = []
             if few:
                 yield Section.of(pa.concat_tables(few))
+
+    def _asked(self, ask: Ask, sieve: Sieve) -> list[Row]:
+        table = asked_table(self._opening.known, self._opening.settings, ask)
+        return _decoded(table, asked_rows(self._connection, ask), None, +1, sieve)
 
     def _found(self, seen: Sequence[_Place]) -> tuple[Sieve, list[tuple[_Place, Changes | None]]]:
         sieve = Sieve(self._opening)

@@ -1,0 +1,130 @@
+"""A query over tables, answered from a view: which of its rows, and what is left to do above them.
+
+Law: a match is proven from the two texts and the declared keys alone, so it holds at every csn: the rewritten query
+over the view's rows at csn t has the rows of the query over the tables at t. What is not proven is no match.
+
+One rule a file: ``rows`` (a view that is not grouped), ``grouped`` (groups, as they are or grouped further),
+``parents`` (joins of the view that lose and repeat nothing), ``back`` (columns the view lacks, fetched by key).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from sqlglot import exp
+
+from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.summary import Summary
+from rollview.matching.flat import Flat, Place
+from rollview.matching.implied import implied
+from rollview.matching.normal import Normal, parts_of
+from rollview.matching.parents import without_parents
+
+_MOST_WAYS = 24
+"""Ways to lay a view over a query that are tried, where tables are joined with themselves."""
+
+
+class NoMatch(Exception):
+    """The view does not answer the query; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """A view that may answer queries: its definition, what is stored of it, and how its groups are kept."""
+
+    name: str
+    flat: Flat
+    leaf: Leaf
+    summary: Summary | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The stored name of each output of the definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """A view laid over a query: its definition in the query's aliases, and what both have in common.
+
+    ``rest``: conditions of the query that the view does not see to.
+    """
+
+    query: Flat
+    view: Answering
+    flat: Flat
+    covered: frozenset[str]
+    rest: tuple[exp.Expr, ...]
+    own: Normal
+    """Normal forms in every row of the view."""
+    final: Normal
+    """Normal forms in every row that the query leaves."""
+
+    @property
+    def others(self) -> tuple[Place, ...]:
+        return tuple(place for place in self.query.places if place.alias not in self.covered)
+
+
+def overlaps(query: Flat, view: Answering) -> Iterator[Overlap]:
+    """Every way in which the view sees to a part of the query; raises ``NoMatch`` if there is none."""
+    refused: NoMatch | None = None
+    found = False
+    for aliases in islice(_ways(query, view.flat), _MOST_WAYS):
+        try:
+            yield _overlap(query, view, aliases)
+            found = True
+        except NoMatch as refusal:
+            refused = refused or refusal
+    if not found:
+        raise refused or NoMatch(_missing(query, view.flat))
+
+
+def _missing(query: Flat, view: Flat) -> str:
+    asked = {place.leaf.relation for place in query.places}
+    lacking = sorted({place.leaf.relation for place in view.places} - asked)
+    return f"it joins {', '.join(lacking)}, the query does not" if lacking else "it joins a table more often"
+
+
+def _ways(query: Flat, view: Flat) -> Iterator[dict[str, str]]:
+    """Which place of the query each place of the view stands for; places that keys may prove to change nothing can
+    stand for none."""
+    ours = [place for place in view.places if any(_same(place, other) for other in query.places)]
+
+    def laid(place: int, taken: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        if place == len(ours):
+            yield taken
+            return
+        for other in query.places:
+            if other.alias not in taken and _same(ours[place], other):
+                yield from laid(place + 1, (*taken, other.alias))
+
+    for chosen in laid(0, ()):
+        yield {place.alias: alias for place, alias in zip(ours, chosen, strict=True)}
+
+
+def _same(one: Place, other: Place) -> bool:
+    return one.leaf.relation == other.leaf.relation
+
+
+def _overlap(query: Flat, view: Answering, aliases: Mapping[str, str]) -> Overlap:
+    if not aliases:
+        raise NoMatch("it reads none of the tables asked for")
+    unmapped = {place.alias: f"{view.name}.{place.alias}" for place in view.flat.places if place.alias not in aliases}
+    flat = without_parents(view.flat.renamed({**aliases, **unmapped}), frozenset(unmapped.values()))
+    if flat is None:
+        raise NoMatch(_missing(query, view.flat))
+    final, own = Normal(query), Normal(flat)
+    leaf_of = {place.alias: place.leaf for place in query.places}
+    given = [final.of(part) for part in parts_of(query.where)]
+    for part in parts_of(flat.where):
+        if not implied(final.of(part), given, leaf_of):
+            raise NoMatch(f"{_spelled(part, leaf_of)} leaves out rows that are asked for")
+    seen_to = {own.of(part) for part in parts_of(flat.where)}
+    rest = tuple(part for part in parts_of(query.where) if own.of(part) not in seen_to)
+    return Overlap(query, view, flat, frozenset(aliases.values()), rest, own, final)
+
+
+def _spelled(part: exp.Expr, leaf_of: Mapping[str, Leaf]) -> str:
+    def plain(node: exp.Expr) -> exp.Expr:
+        return exp.column(node.name) if isinstance(node, exp.Column) else node
+
+    return part.copy().transform(plain).sql("spark")

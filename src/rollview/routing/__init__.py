@@ -1,0 +1,10 @@
+"""Queries, answered at one csn from whatever is stored: tables, views, and what came since.
+
+Law: everything that an answer reads is read at the csn that it names, and its rows are those of the author's own text
+over the tables at that csn. How it was found changes what it costs, never what it says.
+"""
+
+from rollview.routing.ask import ask, explain
+from rollview.routing.staleness import Staleness, staleness
+
+__all__ = ["Staleness", "ask", "explain", "staleness"]

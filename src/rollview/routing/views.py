@@ -1,0 +1,76 @@
+"""The views of a warehouse as answers to queries."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rollview.algebra.operator import Operator
+from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.pieces import TablePiece
+from rollview.algebra.view import ViewPlan
+from rollview.catalog import Relation, RelationKind, Snapshot
+from rollview.core.schema import Constraints, Schema
+from rollview.core.states import ViewState
+from rollview.matching import Answering, NotFlat, flatten
+from rollview.matching.flat import Expand, Flat
+from rollview.matching.rewrite import GROUPS_SUFFIX
+from rollview.relations.plans import plan_of
+
+
+def expanding(snapshot: Snapshot) -> Expand:
+    """Views read through, down to tables, where their text was read as Spark reads it."""
+
+    def expand(name: str) -> Operator | None:
+        relation = snapshot.find(name)
+        if relation is None or relation.kind is RelationKind.TABLE or relation.state is ViewState.SCHEMA_CHANGED:
+            return None
+        return plan_of(snapshot, relation).outline.rel
+
+    return expand
+
+
+def answering(snapshot: Snapshot, relation: Relation) -> Answering | str:
+    """The view, or the reason why it is not compared with queries."""
+    if relation.state is ViewState.SCHEMA_CHANGED:
+        return "its columns have changed at the source"
+    plan = plan_of(snapshot, relation)
+    if plan.outline.rel is None:
+        return plan.outline.whole_because or "it is recomputed whole"
+    below = tuple(
+        plan_of(snapshot, lower) for lower in snapshot.below(relation.name) if lower.kind is RelationKind.VIEW
+    )
+    try:
+        flat = _flat(plan, below, expanding(snapshot))
+    except NotFlat as operator:
+        return f"{operator} is not matched with queries"
+    columns = dict(zip(flat.outputs, relation.schema.names, strict=True))
+    return Answering(relation.name, flat, _leaf(relation.name, relation.schema, plan), plan.summary, columns)
+
+
+class _Kept:
+    """Expanding does not change while the plans do not: it is no part of the key."""
+
+    def __init__(self, expand: Expand) -> None:
+        self.expand = expand
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kept)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def _flat(plan: ViewPlan, below: tuple[ViewPlan, ...], expand: Expand) -> Flat:
+    return _flat_once(plan, below, _Kept(expand))
+
+
+@lru_cache(maxsize=1024)
+def _flat_once(plan: ViewPlan, below: tuple[ViewPlan, ...], expand: _Kept) -> Flat:
+    assert plan.outline.rel is not None
+    return flatten(plan.outline.rel, expand.expand)
+
+
+def _leaf(name: str, schema: Schema, plan: ViewPlan) -> Leaf:
+    if plan.summary is None:
+        return Leaf.build(TablePiece(name, schema, Constraints()))
+    return Leaf.build(TablePiece(name + GROUPS_SUFFIX, plan.summary.schema, Constraints()))

@@ -1,0 +1,57 @@
+"""An SQLite database, asked by keys.
+
+Law: what an answer saw is its log's newest entries, read in the same transaction. A unit of work here is all that was
+committed between two readings, so an answer may lie inside of one.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rollview.core.names import double_quoted
+from rollview.sources.asking import Ask, check_size, pieces
+from rollview.sources.protocol import Row, UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class LogSeen:
+    """Entries of the logs up to a position."""
+
+    through: str
+
+    def saw(self, unit: UnitOfWork, after: str) -> bool | None:
+        seen, begin, end = (_numbers(one) for one in (self.through, after, unit.position))
+        if all(a >= b for a, b in zip(seen, end, strict=True)):
+            return True
+        return False if all(a <= b for a, b in zip(seen, begin, strict=True)) else None
+
+
+def asked_rows(connection: sqlite3.Connection, ask: Ask) -> list[Row]:
+    """Rows as SQLite holds them. A row is given once, however many keys it equals there."""
+    columns = ", ".join(map(double_quoted, ask.columns))
+    equal = ", ".join(map(double_quoted, ask.equal))
+    keys = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(ask.equal)))
+    query = f"SELECT {columns} FROM {double_quoted(ask.table)} WHERE ({equal}) IN (SELECT {keys} FROM json_each(?))"
+    found: list[Row] = []
+    for piece in pieces(ask.keys):
+        found += connection.execute(query, (json.dumps(piece),)).fetchall()
+        check_size(ask, len(found))
+    return found
+
+
+@contextmanager
+def read_only(connection: sqlite3.Connection) -> Iterator[None]:
+    """Whatever is executed inside, nothing is written."""
+    connection.execute("PRAGMA query_only = 1")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA query_only = 0")
+
+
+def _numbers(position: str) -> Sequence[int]:
+    return [int(part.partition("-")[0]) for part in position.split(",")]

@@ -1,0 +1,276 @@
+"""Sources that answer by keys, on real databases: what they give, what they saw, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from rollview.capture.recorded_source import open_recorded
+from rollview.errors import NotFound, UsageError
+from rollview.sources import SourceSettings, TableSettings, asking
+from rollview.sources.asking import Answering, Ask
+from rollview.sources.postgres.asking import SnapshotSeen, snapshot
+from rollview.sources.protocol import UnitOfWork
+from rollview.sources.sections import Section
+from rollview.sources.sqlite.asking import LogSeen, read_only
+from rollview.warehouse import Warehouse
+from tests.servers.postgres import PostgresServer
+from tests.sources.files_harness import FilesHarness
+from tests.sources.harness import Bag, Harness, Write, account, tuples
+from tests.sources.postgres_harness import PostgresHarness
+from tests.sources.sqlite_harness import SqliteHarness
+
+COLUMNS = ("id", "owner", "balance")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+    if request.param == "sqlite":
+        made: Harness = SqliteHarness(tmp_path)
+    else:
+        made = PostgresHarness(request.getfixturevalue("postgres_server"))
+    with closing(made):
+        yield made
+
+
+@pytest.fixture
+def source(bank: Harness, empty_warehouse: Warehouse) -> Iterator[Any]:
+    empty_warehouse.add_source("bank", bank.settings())
+    catalog = empty_warehouse.catalog
+    with closing(open_recorded(catalog, catalog.source("bank"))) as opened:
+        yield opened
+
+
+def remote(bank: Harness, name: str) -> str:
+    return next(table.remote for table in bank.settings().tables if table.relation == name)
+
+
+def accounts(bank: Harness, *numbers: int) -> Ask:
+    return Ask(remote(bank, "account"), COLUMNS, ("id",), frozenset((number,) for number in numbers))
+
+
+def test_rows_come_by_keys_of_several_tables_at_once(bank: Harness, source: Any) -> None:
+    assert isinstance(source, Answering)
+    notes = Ask(remote(bank, "note"), ("text",), ("text",), frozenset({("same",), ("nope",), (None,)}))
+    answer = source.ask([accounts(bank, 1, 3, 99), notes])
+    assert Counter(answer.rows[0]) == Counter([account(1, "ann", "10.00"), account(3, None, None)])
+    assert answer.rows[1] == (("same",), ("same",))
+
+
+def test_columns_are_those_asked_for_in_that_order(bank: Harness, source: Any) -> None:
+    wish = Ask(
+        remote(bank, "account"), ("owner", "id"), ("owner", "id"), frozenset({("ann", 1), ("ann", 2), ("bob", 2)})
+    )
+    assert Counter(source.ask([wish]).rows[0]) == Counter([("ann", 1), ("bob", 2)])
+
+
+def test_keys_are_values_whatever_they_say(bank: Harness, source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = ["x'); DROP TABLE note; --", '"', "\\", "%s", "表 🦆", "{}", "$[0]", "\0"]
+    bank.write(*(Write("note", None, (text,)) for text in hostile if text != "\0"))
+    monkeypatch.setattr(asking, "MOST_KEYS", 3)
+    wish = Ask(remote(bank, "note"), ("text",), ("text",), frozenset((text,) for text in hostile))
+    assert Counter(source.ask([wish]).rows[0]) == Counter((text,) for text in hostile if text != "\0")
+    assert bank.rows("note")[("same",)] == 2
+
+
+def test_answers_are_bounded(bank: Harness, source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "MOST_ROWS", 2)
+    with pytest.raises(UsageError, match="more than 2 rows for 3 keys"):
+        source.ask([accounts(bank, 1, 2, 3)])
+
+
+def test_what_cannot_be_asked_is_refused(bank: Harness, source: Any) -> None:
+    table = remote(bank, "account")
+    for wish, error, says in (
+        (Ask("nope", ("id",), ("id",), frozenset()), NotFound, "captured table 'nope'"),
+        (Ask(table, ("nope",), ("nope",), frozenset()), NotFound, "'nope'"),
+        (Ask(table, ("owner",), ("id",), frozenset()), UsageError, "among those asked for"),
+        (Ask(table, ("id",), (), frozenset()), UsageError, "among those asked for"),
+        (Ask(table, ("balance",), ("balance",), frozenset()), UsageError, "may be equal here and not there"),
+    ):
+        with pytest.raises(error) as told:
+            source.ask([wish])
+        assert says in told.value.message
+
+
+def _delta(unit: UnitOfWork, table: str) -> Bag:
+    found: Bag = Counter()
+    if table in unit.changes:
+        for some, sign in ((unit.changes[table].before, -1), (unit.changes[table].after, 1)):
+            rows = tuples(some) if isinstance(some, pa.Table) else iter(some)
+            for row in rows if not isinstance(some, Section) else some:
+                found[row] += sign
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_answer_is_brought_to_any_state_by_what_it_saw(
+    bank: Harness, source: Any, empty_warehouse: Warehouse, seed: int
+) -> None:
+    """The law, on a history of random commits with answers in between."""
+    random, table = Random(seed), remote(bank, "account")
+    rows = {number: row for row in bank.rows("account") for number in [row[0]]}
+    states, answers = [Counter(rows.values())], []
+    position = empty_warehouse.catalog.source("bank").position
+    units: list[tuple[UnitOfWork, str]] = []
+    for step in range(8):
+        number = random.randint(1, 5)
+        new = account(number, f"o{step}", f"{step}.50") if random.random() < 0.7 or number not in rows else None
+        bank.write(Write("account", rows.pop(number, None), new))
+        rows |= {number: new} if new is not None else {}
+        states.append(Counter(rows.values()))
+        if random.random() < 0.6:
+            answers.append(source.ask([accounts(bank, 1, 2, 3, 4, 5)]))
+        batch = source.read(position, 1000)
+        for unit in batch.units:
+            units.append((unit, position))
+            position = unit.position
+        position = batch.position
+    assert len(units) == 8
+    for answer in answers:
+        for at, state in enumerate(states):
+            found = Counter(answer.rows[0])
+            for place, (unit, after) in enumerate(units, start=1):
+                saw = answer.seen.saw(unit, after)
+                assert saw is not None
+                if saw != (place <= at):
+                    for row, count in _delta(unit, table).items():
+                        found[row] += -count if saw else count
+            assert +found == +state
+            assert -found == Counter()
+
+
+def test_asking_writes_nothing_and_leaves_nothing(bank: Harness, source: Any) -> None:
+    before, notes = sorted(bank.leftovers()), bank.rows("note")
+    source.ask([accounts(bank, 1)])
+    assert sorted(bank.leftovers()) == before
+    assert bank.rows("note") == notes
+    bank.write(Write("note", None, ("writers go on",)))
+    source.read(source.ask([accounts(bank, 1)]).seen.through, 10)
+
+
+def test_files_cannot_be_asked(tmp_path: Path, empty_warehouse: Warehouse) -> None:
+    with closing(FilesHarness(tmp_path)) as harness:
+        empty_warehouse.add_source("bank", harness.settings())
+        catalog = empty_warehouse.catalog
+        with closing(open_recorded(catalog, catalog.source("bank"))) as opened:
+            assert not isinstance(opened, Answering)
+
+
+# SQLite
+
+
+def _unit(position: str, transaction: str = "1") -> UnitOfWork:
+    return UnitOfWork(position, transaction, datetime(2026, 1, 1, tzinfo=UTC), {})
+
+
+@pytest.mark.parametrize(("seen", "saw"), [("3-a,1-b", False), ("5-a,2-b", True), ("4-a,1-b", None), ("5-a,1-b", None)])
+def test_an_answer_may_lie_inside_a_unit(seen: str, saw: bool | None) -> None:
+    assert LogSeen(seen).saw(_unit("5-c,2-d"), "3-a,1-b") is saw
+
+
+def test_sqlite_writes_nothing_while_it_is_asked(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "some.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (a INTEGER)")
+        with read_only(connection), pytest.raises(sqlite3.OperationalError, match="readonly"):
+            connection.execute("INSERT INTO t VALUES (1)")
+        connection.execute("INSERT INTO t VALUES (1)")
+
+
+def test_sqlite_finds_keys_by_its_index(tmp_path: Path) -> None:
+    """Asking costs what the keys cost, not what the table does."""
+    with closing(SqliteHarness(tmp_path)) as bank:
+        query = "SELECT id FROM account WHERE (id) IN (SELECT json_extract(value, '$[0]') FROM json_each(?))"
+        plan = [row[-1] for row in bank.connection.execute("EXPLAIN QUERY PLAN " + query, ("[[1]]",))]
+        assert plan[0].startswith("SEARCH account USING INTEGER PRIMARY KEY")
+
+
+def test_what_sqlite_takes_for_equal_and_spark_does_not_is_left_out(tmp_path: Path, empty_warehouse: Warehouse) -> None:
+    path = tmp_path / "any.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (name TEXT COLLATE NOCASE, n INTEGER)")
+        connection.execute("INSERT INTO t VALUES ('a', 1), ('A', 2)")
+    tables = (TableSettings("t", "t"),)
+    empty_warehouse.add_source("any", SourceSettings("sqlite", str(path), tables))
+    catalog = empty_warehouse.catalog
+    with closing(open_recorded(catalog, catalog.source("any"))) as opened:
+        assert isinstance(opened, Answering)
+        both = frozenset({("A",), ("b",)})
+        assert opened.ask([Ask("t", ("name", "n"), ("name",), both)]).rows == ((("A", 2),),)
+
+
+# PostgreSQL
+
+
+@pytest.mark.parametrize(
+    ("transaction", "saw"),
+    [
+        ("99", True),
+        ("100", False),
+        ("90", False),
+        (str(2**32 - 1), True),
+        (str(2**31 + 150), True),
+        (str(2**31 + 50), False),
+        ("2000", False),
+    ],
+)
+def test_ids_of_32_bits_are_those_nearest_to_the_snapshot(transaction: str, saw: bool) -> None:
+    """Two rounds of ids later: what is just below zero belongs to the round before."""
+    end = 2 * 2**32 + 100
+    seen = SnapshotSeen("0/0", end, frozenset({end - 10}))
+    assert seen.saw(_unit("0/1", transaction), "0/0") is saw
+
+
+@pytest.mark.postgres
+def test_a_transaction_that_is_open_is_not_seen_though_later_ones_are(
+    postgres_server: PostgresServer, empty_warehouse: Warehouse
+) -> None:
+    with closing(PostgresHarness(postgres_server)) as bank, psycopg.connect(bank.url) as slow:
+        empty_warehouse.add_source("bank", bank.settings())
+        catalog = empty_warehouse.catalog
+        record = catalog.source("bank")
+        with closing(open_recorded(catalog, record)) as source:
+            assert isinstance(source, Answering)
+            slow.execute("UPDATE account SET balance = 99 WHERE id = 1")
+            bank.write(Write("account", account(2, "bob", "20.50"), account(2, "bob", "7.00")))
+            answer = source.ask([accounts(bank, 1, 2)])
+            slow.commit()
+            assert Counter(answer.rows[0]) == Counter([account(1, "ann", "10.00"), account(2, "bob", "7.00")])
+            later, first = source.read(record.position, 100).units
+            assert answer.seen.saw(later, record.position) is True
+            assert answer.seen.saw(first, later.position) is False
+
+
+@pytest.mark.postgres
+def test_postgres_writes_nothing_while_it_is_asked_and_keeps_no_snapshot(postgres_server: PostgresServer) -> None:
+    with closing(PostgresHarness(postgres_server)) as bank, psycopg.connect(bank.url, autocommit=True) as asking_:
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), snapshot(asking_):
+            asking_.execute("INSERT INTO note VALUES ('no')")
+        (state,) = bank.connection.execute(
+            "SELECT state FROM pg_stat_activity WHERE pid = %s", (asking_.info.backend_pid,)
+        ).fetchone() or ("gone",)
+        assert state == "idle"
+
+
+@pytest.mark.postgres
+def test_types_that_postgres_compares_in_its_own_way_are_refused(
+    postgres_server: PostgresServer, empty_warehouse: Warehouse
+) -> None:
+    with closing(PostgresHarness(postgres_server)) as bank:
+        bank.connection.execute("CREATE TABLE padded (code CHAR(5)); ALTER TABLE padded REPLICA IDENTITY FULL")
+        empty_warehouse.add_source("bank", SourceSettings("postgres", bank.url, (TableSettings("padded", "padded"),)))
+        catalog = empty_warehouse.catalog
+        with closing(open_recorded(catalog, catalog.source("bank"))) as source:
+            assert isinstance(source, Answering)
+            with pytest.raises(UsageError, match="compares character\\(5\\) in its own way"):
+                source.ask([Ask("padded", ("code",), ("code",), frozenset({("ab   ",)}))])
