@@ -44,26 +44,27 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old` AS (
+), `leaf_timed` AS (
+  SELECT
+    `k`,
+    `x`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `r@old`
+  UNION ALL
+  SELECT
+    `k`,
+    `x`,
+    `_count`,
+    `_csn`
+  FROM `r@delta`
+), `block_timed` AS (
   SELECT
     `r`.`k` AS `l1_1_k`,
     `r`.`x` AS `l1_2_x`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `l1_1_k`,
-    `l1_2_x`,
-    `_count`,
-    CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
-  UNION ALL
-  SELECT
-    `l1_1_k`,
-    `l1_2_x`,
-    `_count`,
-    `_csn`
-  FROM `block_delta`
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `l1_1_k`,
@@ -84,7 +85,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`l1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -96,23 +97,24 @@ WITH `block_delta` AS (
     WHERE
       `_count` > 0
   ) AS c
-), `block_old_2` AS (
+), `leaf_timed_2` AS (
   SELECT
-    `s`.`k` AS `r1_1_k`,
-    `s`.`_count` AS `_count`
-  FROM `s@old` AS `s`
-), `timed_2` AS (
-  SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old_2`
+  FROM `s@old`
   UNION ALL
   SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     `_csn`
-  FROM `block_delta_2`
+  FROM `s@delta`
+), `block_timed_2` AS (
+  SELECT
+    `s`.`k` AS `r1_1_k`,
+    `s`.`_count` AS `_count`,
+    `s`.`_csn` AS `_csn`
+  FROM `leaf_timed_2` AS `s`
 ), `at_moments_2` AS (
   SELECT
     `r1_1_k`,
@@ -130,7 +132,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed_2` AS `s`
+      FROM `block_timed_2` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`r1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -236,13 +238,20 @@ WITH `block_old` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `timed` AS (
+), `leaf_timed` AS (
   SELECT
-    `l1_1_k`,
-    `l1_2_x`,
+    `k`,
+    `x`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
+  FROM `r@old`
+), `block_timed` AS (
+  SELECT
+    `r`.`k` AS `l1_1_k`,
+    `r`.`x` AS `l1_2_x`,
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `l1_1_k`,
@@ -263,7 +272,7 @@ WITH `block_old` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`l1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -275,23 +284,24 @@ WITH `block_old` AS (
     WHERE
       `_count` > 0
   ) AS c
-), `block_old_2` AS (
+), `leaf_timed_2` AS (
   SELECT
-    `s`.`k` AS `r1_1_k`,
-    `s`.`_count` AS `_count`
-  FROM `s@old` AS `s`
-), `timed_2` AS (
-  SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old_2`
+  FROM `s@old`
   UNION ALL
   SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     `_csn`
-  FROM `block_delta`
+  FROM `s@delta`
+), `block_timed_2` AS (
+  SELECT
+    `s`.`k` AS `r1_1_k`,
+    `s`.`_count` AS `_count`,
+    `s`.`_csn` AS `_csn`
+  FROM `leaf_timed_2` AS `s`
 ), `at_moments_2` AS (
   SELECT
     `r1_1_k`,
@@ -309,7 +319,7 @@ WITH `block_old` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed_2` AS `s`
+      FROM `block_timed_2` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`r1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
