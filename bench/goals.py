@@ -30,13 +30,15 @@ def verdicts(
     found: Rounds,
     captured: Figures | None = None,
     plain_rows: Figures | None = None,
+    hot_keys: Figures | None = None,
     planned: Planned | None = None,
 ) -> list[Verdict]:
-    """``plain_rows``: by scale, what ``bench.plain_rows`` measures."""
+    """``plain_rows``: by scale, what ``bench.plain_rows`` measures. ``hot_keys``: seconds by view and commits."""
     return [
         *(_verdict(found, *goal) for goal in _GOALS),
         *(_verdict(captured or {}, *goal) for goal in _CAPTURE_GOALS),
         *(_verdict(plain_rows or {}, *goal) for goal in _ROW_GOALS),
+        _verdict(hot_keys or {}, *_HOT_KEYS_GOAL),
         _verdict({"views": planned} if planned else {}, *_PLAN_GOAL),
     ]
 
@@ -147,6 +149,15 @@ def _p11(planned: dict[str, Planned]) -> Judged:
         yield name, ours / theirs, _most(bound)
 
 
+def _k1(seconds: Figures) -> Judged:
+    """Of all views the worst: growth of the time per commit, and the time beside that of the linear view."""
+    sizes = sorted(map(int, seconds["sum"]))
+    few, many = str(sizes[0]), str(sizes[-1])
+    keyed = {view: found for view, found in seconds.items() if view != "sum"}
+    yield "growth", max(one[many] / one[few] for one in keyed.values()) * sizes[0] / sizes[-1], _most(1.3)
+    yield "÷ SUM", max(one["4000"] for one in keyed.values()) / seconds["sum"]["4000"], _most(3)
+
+
 _GOALS: tuple[tuple[str, str, Callable[[Rounds], Judged]], ...] = (
     ("P1", "V1, 0.1 %, SF1, declared keys: ≥ 12× Spark full, ≥ 8× PostgreSQL REFRESH", _p1),
     ("P2", "the same without declared keys: ≥ 6× Spark full", _p2),
@@ -171,4 +182,9 @@ _ROW_GOALS: tuple[tuple[str, str, Callable[[Figures], Judged]], ...] = (
     ("K4", "SF1, 1 % pending: rows ≤ 1.15× plain Parquet; a recomputed view ≤ 1.1× Spark full", _k4),
     ("K5", "a transaction that replaces 1,500 orders: ≤ 3× the refresh of V1; SF5 ≤ 1.3× SF1", _k5),
     ("K6", "loading SF1 with keys and foreign keys: ≤ 3× Spark copying the rows", _k6),
+)
+_HOT_KEYS_GOAL = (
+    "K1",
+    "7 hot keys: time per commit at 64,000 commits ≤ 1.3× at 1,000; at 4,000 ≤ 3× the linear SUM",
+    _k1,
 )

@@ -50,6 +50,13 @@ EXAMPLES = (
     Example(
         "keyed", "LEFT, RIGHT, FULL JOIN", "SELECT c.id, o.day FROM customers c LEFT JOIN orders o ON o.customer = c.id"
     ),
+    Example(
+        "keyed",
+        "EXISTS, NOT EXISTS",
+        "SELECT id FROM customers c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.customer = c.id)",
+    ),
+    Example("keyed", "IN", "SELECT id FROM customers WHERE id IN (SELECT customer FROM orders WHERE amount > 10)"),
+    Example("keyed", "EXCEPT, INTERSECT", "SELECT id FROM customers EXCEPT SELECT customer FROM orders"),
     Example("keyed", "SEMI, ANTI JOIN", "SELECT c.id FROM customers c LEFT ANTI JOIN orders o ON o.customer = c.id"),
     Example(
         "keyed",
@@ -72,8 +79,11 @@ EXAMPLES = (
     Example(
         "whole", "subquery in an expression", "SELECT id FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)"
     ),
-    Example("whole", "IN, EXISTS", "SELECT id FROM customers WHERE id IN (SELECT customer FROM orders)"),
-    Example("whole", "EXCEPT, INTERSECT", "SELECT id FROM customers EXCEPT SELECT customer FROM orders"),
+    Example(
+        "whole",
+        "NOT IN, where NULL is possible",
+        "SELECT id FROM customers WHERE id NOT IN (SELECT customer FROM orders)",
+    ),
     Example("whole", "cube, rollup, grouping sets", "SELECT day, SUM(amount) AS s FROM orders GROUP BY ROLLUP (day)"),
     Example("whole", "generator", "SELECT id, EXPLODE(SPLIT(name, ' ')) AS word FROM customers"),
     Example("whole", "top-k", "SELECT id, amount FROM orders ORDER BY amount, id LIMIT 10"),

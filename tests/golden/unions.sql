@@ -269,3 +269,289 @@ SELECT k, g FROM r UNION ALL BY NAME SELECT g, k FROM t
 mode: whole
 columns: k, g
 operator: query | whole | UNION (line 1): columns that meet by name have no incremental rule yet
+
+# INTERSECT
+SELECT k FROM r INTERSECT SELECT k FROM s
+---
+mode: incremental
+columns: k
+operator: INTERSECT | keyed | each touched row is counted again on both sides
+reads: r delta, r old, s delta, s old
+WITH `block_old` AS (
+  SELECT
+    `r`.`k` AS `k`,
+    `r`.`_count` AS `_count`
+  FROM `r@old` AS `r`
+), `block_delta` AS (
+  SELECT
+    `r`.`k` AS `k`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `block_delta_2` AS (
+  SELECT
+    `s`.`k` AS `k`,
+    `s`.`_count`,
+    `s`.`_csn`
+  FROM `s@delta` AS `s`
+), `touched` AS (
+  SELECT DISTINCT
+    `k` AS `_rv_key0`
+  FROM `block_delta`
+  UNION ALL
+  SELECT DISTINCT
+    `k` AS `_rv_key0`
+  FROM `block_delta_2`
+), `block_old_2` AS (
+  SELECT
+    `s`.`k` AS `k`,
+    `s`.`_count` AS `_count`
+  FROM `s@old` AS `s`
+), `running` AS (
+  SELECT
+    `k`,
+    `_rv_count0`,
+    `_rv_count1`,
+    `_csn`,
+    SUM(`_rv_count0`) OVER (PARTITION BY `k` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `_rv_now0`,
+    SUM(`_rv_count1`) OVER (PARTITION BY `k` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `_rv_now1`
+  FROM (
+    SELECT
+      `k`,
+      SUM(`_rv_count0`) AS `_rv_count0`,
+      SUM(`_rv_count1`) AS `_rv_count1`,
+      `_csn`
+    FROM (
+      SELECT
+        `k` AS `k`,
+        `_count` AS `_rv_count0`,
+        CAST(0 AS BIGINT) AS `_rv_count1`,
+        `_csn`
+      FROM (
+        SELECT /*+ BROADCAST(m) */
+          `s`.`k`,
+          `s`.`_count`,
+          CAST(0 AS BIGINT) AS `_csn`
+        FROM `block_old` AS `s`
+        LEFT SEMI JOIN `touched` AS `m`
+          ON `s`.`k` IS NOT DISTINCT FROM `m`.`_rv_key0`
+        UNION ALL
+        SELECT
+          `k`,
+          `_count`,
+          `_csn`
+        FROM `block_delta`
+      ) AS t
+      UNION ALL
+      SELECT
+        `k` AS `k`,
+        CAST(0 AS BIGINT) AS `_rv_count0`,
+        `_count` AS `_rv_count1`,
+        `_csn`
+      FROM (
+        SELECT /*+ BROADCAST(m) */
+          `s`.`k`,
+          `s`.`_count`,
+          CAST(0 AS BIGINT) AS `_csn`
+        FROM `block_old_2` AS `s`
+        LEFT SEMI JOIN `touched` AS `m`
+          ON `s`.`k` IS NOT DISTINCT FROM `m`.`_rv_key0`
+        UNION ALL
+        SELECT
+          `k`,
+          `_count`,
+          `_csn`
+        FROM `block_delta_2`
+      ) AS t
+    ) AS e
+    GROUP BY
+      `k`,
+      `_csn`
+  ) AS n
+), `setoperation_delta` AS (
+  SELECT
+    `k`,
+    `_count`,
+    `_csn`
+  FROM (
+    SELECT
+      `k`,
+      CASE WHEN `_rv_change` > 0 THEN CAST(1 AS BIGINT) ELSE CAST(-1 AS BIGINT) END AS `_count`,
+      `_csn`,
+      EXPLODE(SEQUENCE(CAST(1 AS BIGINT), CAST(ABS(`_rv_change`) AS BIGINT))) AS `_rv_copy`
+    FROM (
+      SELECT
+        `k`,
+        `_csn`,
+        CASE
+          WHEN `_rv_now0` > 0 AND `_rv_now1` > 0
+          THEN CAST(1 AS BIGINT)
+          ELSE CAST(0 AS BIGINT)
+        END - CASE
+          WHEN (
+            `_rv_now0` - `_rv_count0`
+          ) > 0 AND (
+            `_rv_now1` - `_rv_count1`
+          ) > 0
+          THEN CAST(1 AS BIGINT)
+          ELSE CAST(0 AS BIGINT)
+        END AS `_rv_change`
+      FROM `running`
+      WHERE
+        `_csn` > 0
+    ) AS c
+    WHERE
+      `_rv_change` <> 0
+  ) AS d
+)
+SELECT
+  `k`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `setoperation_delta`
+GROUP BY
+  `k`,
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===
+# EXCEPT ALL
+SELECT k FROM r EXCEPT ALL SELECT k FROM s
+---
+mode: incremental
+columns: k
+operator: EXCEPT ALL | keyed | each touched row is counted again on both sides
+reads: r delta, r old, s delta, s old
+WITH `block_old` AS (
+  SELECT
+    `r`.`k` AS `k`,
+    `r`.`_count` AS `_count`
+  FROM `r@old` AS `r`
+), `block_delta` AS (
+  SELECT
+    `r`.`k` AS `k`,
+    `r`.`_count`,
+    `r`.`_csn`
+  FROM `r@delta` AS `r`
+), `block_delta_2` AS (
+  SELECT
+    `s`.`k` AS `k`,
+    `s`.`_count`,
+    `s`.`_csn`
+  FROM `s@delta` AS `s`
+), `touched` AS (
+  SELECT DISTINCT
+    `k` AS `_rv_key0`
+  FROM `block_delta`
+  UNION ALL
+  SELECT DISTINCT
+    `k` AS `_rv_key0`
+  FROM `block_delta_2`
+), `block_old_2` AS (
+  SELECT
+    `s`.`k` AS `k`,
+    `s`.`_count` AS `_count`
+  FROM `s@old` AS `s`
+), `running` AS (
+  SELECT
+    `k`,
+    `_rv_count0`,
+    `_rv_count1`,
+    `_csn`,
+    SUM(`_rv_count0`) OVER (PARTITION BY `k` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `_rv_now0`,
+    SUM(`_rv_count1`) OVER (PARTITION BY `k` ORDER BY `_csn` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS `_rv_now1`
+  FROM (
+    SELECT
+      `k`,
+      SUM(`_rv_count0`) AS `_rv_count0`,
+      SUM(`_rv_count1`) AS `_rv_count1`,
+      `_csn`
+    FROM (
+      SELECT
+        `k` AS `k`,
+        `_count` AS `_rv_count0`,
+        CAST(0 AS BIGINT) AS `_rv_count1`,
+        `_csn`
+      FROM (
+        SELECT /*+ BROADCAST(m) */
+          `s`.`k`,
+          `s`.`_count`,
+          CAST(0 AS BIGINT) AS `_csn`
+        FROM `block_old` AS `s`
+        LEFT SEMI JOIN `touched` AS `m`
+          ON `s`.`k` IS NOT DISTINCT FROM `m`.`_rv_key0`
+        UNION ALL
+        SELECT
+          `k`,
+          `_count`,
+          `_csn`
+        FROM `block_delta`
+      ) AS t
+      UNION ALL
+      SELECT
+        `k` AS `k`,
+        CAST(0 AS BIGINT) AS `_rv_count0`,
+        `_count` AS `_rv_count1`,
+        `_csn`
+      FROM (
+        SELECT /*+ BROADCAST(m) */
+          `s`.`k`,
+          `s`.`_count`,
+          CAST(0 AS BIGINT) AS `_csn`
+        FROM `block_old_2` AS `s`
+        LEFT SEMI JOIN `touched` AS `m`
+          ON `s`.`k` IS NOT DISTINCT FROM `m`.`_rv_key0`
+        UNION ALL
+        SELECT
+          `k`,
+          `_count`,
+          `_csn`
+        FROM `block_delta_2`
+      ) AS t
+    ) AS e
+    GROUP BY
+      `k`,
+      `_csn`
+  ) AS n
+), `setoperation_delta` AS (
+  SELECT
+    `k`,
+    `_count`,
+    `_csn`
+  FROM (
+    SELECT
+      `k`,
+      CASE WHEN `_rv_change` > 0 THEN CAST(1 AS BIGINT) ELSE CAST(-1 AS BIGINT) END AS `_count`,
+      `_csn`,
+      EXPLODE(SEQUENCE(CAST(1 AS BIGINT), CAST(ABS(`_rv_change`) AS BIGINT))) AS `_rv_copy`
+    FROM (
+      SELECT
+        `k`,
+        `_csn`,
+        GREATEST(`_rv_now0` - `_rv_now1`, CAST(0 AS BIGINT)) - GREATEST(
+          (
+            `_rv_now0` - `_rv_count0`
+          ) - (
+            `_rv_now1` - `_rv_count1`
+          ),
+          CAST(0 AS BIGINT)
+        ) AS `_rv_change`
+      FROM `running`
+      WHERE
+        `_csn` > 0
+    ) AS c
+    WHERE
+      `_rv_change` <> 0
+  ) AS d
+)
+SELECT
+  `k`,
+  SUM(`_count`) AS `_count`,
+  `_csn`
+FROM `setoperation_delta`
+GROUP BY
+  `k`,
+  `_csn`
+HAVING
+  SUM(`_count`) <> 0
+===

@@ -1,37 +1,9 @@
-# a correlated subquery
-SELECT k FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.k = r.k)
----
-mode: whole
-columns: k
-operator: query | whole | subquery (line 1): a subquery in an expression has no incremental rule yet
-===
 # a scalar subquery
 SELECT k, (SELECT MAX(y) FROM s) AS high FROM r
 ---
 mode: whole
 columns: k, high
 operator: query | whole | subquery (line 1): a subquery in an expression has no incremental rule yet
-===
-# IN a subquery
-SELECT k FROM r WHERE k IN (SELECT k FROM s)
----
-mode: whole
-columns: k
-operator: query | whole | subquery (line 1): a subquery in an expression has no incremental rule yet
-===
-# INTERSECT
-SELECT k FROM r INTERSECT SELECT k FROM s
----
-mode: whole
-columns: k
-operator: query | whole | INTERSECT (line 1): this form of query has no incremental rule yet
-===
-# EXCEPT ALL
-SELECT k FROM r EXCEPT ALL SELECT k FROM s
----
-mode: whole
-columns: k
-operator: query | whole | EXCEPT (line 1): this form of query has no incremental rule yet
 ===
 # a window function
 SELECT k, RANK() OVER (PARTITION BY g ORDER BY x) AS place FROM r

@@ -59,12 +59,16 @@ class Definitions:
     def _union(self, depth: int) -> Source:
         left = self._select(depth, width=2, kinds=("int", "int"))
         right = self._select(depth, width=2, kinds=("int", "int"))
-        word = self.random.choice(["UNION ALL", "UNION ALL", "UNION"])
+        word = self.random.choice(
+            ["UNION ALL", "UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL"]
+        )
         return Source(f"{left.sql} {word} {right.sql}", left.columns)
 
     def _select(self, depth: int, width: int | None = None, kinds: tuple[str, ...] | None = None) -> Source:
         from_, columns = self._by_name() if self.random.random() < 0.08 else self._from(depth)
         where = f" WHERE {self._condition(columns)}" if self.random.random() < 0.4 else ""
+        if self.random.random() < 0.1:
+            where += f" {'AND' if where else 'WHERE'} {self._membership(columns)}"
         if kinds is None and self.random.random() < 0.55:
             return self._grouped(from_, columns, where)
         width = width or self.random.randint(1, 3)
@@ -119,6 +123,17 @@ class Definitions:
         names = ", ".join(name for name, _ in met)
         join = f"NATURAL {side}JOIN {right.sql} AS m1" if natural else f"{side}JOIN {right.sql} AS m1 USING ({names})"
         return f"{left.sql} AS m0 {join}", columns
+
+    def _membership(self, columns: Columns) -> str:
+        """(NOT) EXISTS with an equality, or IN."""
+        self.aliases += 1
+        alias, source, ours = f"n{self.aliases}", self._stored(), self._of(columns, "int")
+        theirs = [(f"{alias}.{name}", kind) for name, kind in source.columns]
+        inner, more = self._of(theirs, "int"), self._condition(theirs)
+        if self.random.random() < 0.3:
+            return f"{ours} IN (SELECT {inner} FROM {source.sql} AS {alias} WHERE {more})"
+        word = self.random.choice(["EXISTS", "NOT EXISTS"])
+        return f"{word} (SELECT 1 FROM {source.sql} AS {alias} WHERE {inner} = {ours} AND {more})"
 
     def _stored(self) -> Source:
         """A table that no CTE hides."""

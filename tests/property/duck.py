@@ -46,7 +46,18 @@ def quoted(name: str) -> str:
 
 def in_duckdb(query: exp.Query) -> str:
     """The text of a query that nobody else holds."""
+    for series in list(query.find_all(exp.GenerateSeries)):
+        series.replace(_either_way(series))
     return parenthesised(query, always=True).sql("duckdb", unsupported_level=ErrorLevel.IGNORE, copy=False)
+
+
+def _either_way(series: exp.Expr) -> exp.Expr:
+    """Spark's ``sequence`` goes down where its end is below its start; here that is another step."""
+    first, last = series.args["start"], series.args["end"]
+    down = series.copy()
+    down.set("step", exp.Neg(this=exp.Literal.number(1)))
+    upwards = exp.LTE(this=first.copy(), expression=last.copy())
+    return exp.Case(ifs=[exp.If(this=upwards, true=series.copy())], default=down)
 
 
 def canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -52,6 +52,17 @@ VIEWS = {
     "FROM (SELECT g AS n, k, COUNT(*) AS m FROM r GROUP BY g, k) AS q GROUP BY n",
     "FULL JOIN of groups": "SELECT a.k AS i, b.k AS j, a.m FROM (SELECT k, MAX(x) AS m FROM r GROUP BY k) AS a "
     "FULL JOIN (SELECT DISTINCT k FROM s) AS b ON a.k = b.k",
+    "EXISTS": "SELECT r.k, r.x FROM r WHERE r.x > 0 AND EXISTS (SELECT 1 FROM s WHERE s.k = r.k AND s.y > r.x)",
+    "NOT EXISTS": "SELECT t.k, t.z FROM t WHERE NOT EXISTS (SELECT * FROM r AS q WHERE q.k = t.k AND q.w = 'a')",
+    "IN": "SELECT r.k, r.w FROM r WHERE r.k IN (SELECT t.k FROM t WHERE t.g = 1 AND t.k < 2)",
+    "IN of two": "SELECT r.k, r.w FROM r WHERE (r.k, r.g) IN (SELECT k, g FROM t) AND r.x > 0",
+    "EXCEPT": "SELECT k, w FROM r EXCEPT SELECT k, w FROM s",
+    "EXCEPT ALL": "SELECT k FROM r EXCEPT ALL SELECT k FROM t",
+    "INTERSECT": "SELECT k, w FROM r INTERSECT SELECT k, w FROM s",
+    "INTERSECT ALL": "SELECT k, g FROM r INTERSECT ALL SELECT k, g FROM t",
+    "a set operation below": "SELECT q.k, MAX(q.g) AS m FROM (SELECT k, g FROM r EXCEPT ALL SELECT k, g FROM t) AS q "
+    "GROUP BY q.k",
+    "UNION without ALL": "SELECT q.k + 1 AS k FROM (SELECT k FROM r UNION SELECT k FROM t) AS q",
     "DISTINCT of DOUBLE": "SELECT d.z, d.k + 1 AS k FROM (SELECT DISTINCT z, k FROM t) AS d",
 }
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from rollview.core.states import Policy
 from rollview.errors import AlreadyExists, NotFound, UsageError
 from rollview.project import find_project, load_project, resolve, start_project
+from rollview.relations.policies import Policies
 from rollview.sources import SourceSettings
 
 
@@ -134,3 +136,17 @@ def test_a_clone_without_its_warehouse_gets_one(tmp_path: Path) -> None:
     load_project(folder).open().close()
     with pytest.raises(AlreadyExists):
         start_project(folder)
+
+
+def test_policies_are_for_all_by_name_or_by_tables(tmp_path: Path) -> None:
+    def told(text: str) -> Policies:
+        (tmp_path / "rollview.yaml").write_text(f"version: 1\npolicy: {text}\n")
+        return load_project(tmp_path).policies()
+
+    assert told("ipda") == Policies(Policy.IPDA)
+    by_tables = ((frozenset({"orders", "lines"}), Policy.IPDA),)
+    both = told("{default: snapshot, Sales: immediate, over: [{tables: [Orders, lines], policy: ipda}]}")
+    assert both == Policies(Policy.SNAPSHOT, {"sales": Policy.IMMEDIATE}, by_tables)
+    for wrong in ("hourly", "{default: hourly}", "{over: ipda}", "{over: [{tables: [t], policy: hourly}]}"):
+        with pytest.raises(UsageError):
+            told(wrong)

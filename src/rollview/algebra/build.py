@@ -19,6 +19,8 @@ from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Input, Operator, Ou
 from rollview.algebra.operator_table import find_operator
 from rollview.algebra.operators.block import Block
 from rollview.algebra.pieces import DistinctPiece, GroupPiece, JoinPiece, NotIncremental, SelectPiece, SetPiece
+from rollview.algebra.subqueries import Membership, find_membership, is_never_null
+from rollview.algebra.types import compared_one_to_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ def _set_operation(query: exp.SetOperation, known: Sources) -> Operator:
     if query.args.get("by_name"):
         raise NotIncremental(words, "columns that meet by name have no incremental rule yet", query)
     both = _built(words, SetPiece(words, query, (build(query.left, known), build(query.right, known))))
-    return _built("DISTINCT", DistinctPiece(both)) if query.args.get("distinct") else both
+    is_distinct_union = isinstance(query, exp.Union) and query.args.get("distinct")
+    return _built("DISTINCT", DistinctPiece(both)) if is_distinct_union else both
 
 
 def _select(query: exp.Select, known: Sources) -> Operator:
@@ -75,7 +78,7 @@ def _select(query: exp.Select, known: Sources) -> Operator:
     frame.place_from(query, known)
     where = query.args.get("where")
     if where is not None:
-        frame.where.extend(conjuncts(frame.translate(where.this)))
+        frame.restrict(where.this, known)
     outputs = [Output(item.alias_or_name, frame.translate(item.unalias())) for item in query.expressions]
     if len({output.name.lower() for output in outputs}) < len(outputs):
         raise NotIncremental("SELECT", "two of its columns have the same name", query)
@@ -114,6 +117,46 @@ class _Frame:
 
     def block(self, outputs: Iterable[Output]) -> Block:
         return Block.build(SelectPiece(tuple(self.inputs), tuple(self.where), tuple(outputs)))
+
+    def restrict(self, where: exp.Expr, known: Sources) -> None:
+        """WHERE: conditions on rows, and then memberships among those that are left."""
+        memberships = []
+        for condition in conjuncts(where):
+            membership = find_membership(condition)
+            if membership is None:
+                self.where.extend(conjuncts(self.translate(condition)))
+            else:
+                memberships.append(membership)
+        for membership in memberships:
+            self._semi_join(membership, known)
+
+    def _semi_join(self, test: Membership, known: Sources) -> None:
+        """Conditions of the subquery that name columns of this query are those of the join."""
+        _refuse_unsupported_clauses(test.query)
+        inner = _Frame(self.used)
+        inner.place_from(test.query, known)
+        where = test.query.args.get("where")
+        on: list[exp.Expr] = []
+        for condition in conjuncts(where.this) if where is not None else []:
+            if inner.knows(condition):
+                inner.where.extend(conjuncts(inner.translate(condition)))
+            else:
+                on.append(condition)
+        self.joins += 1
+        outer_homes, left = self._side(LEFT_SIDE, self)
+        inner_homes, right = self._side(RIGHT_SIDE, inner)
+        homes = {**outer_homes, **inner_homes}
+        conditions = [part for condition in on for part in conjuncts(_rehome(condition, homes))]
+        for ours, theirs in test.compared:
+            conditions.append(exp.EQ(this=_rehome(ours, outer_homes), expression=_rehome(theirs, inner_homes)))
+        left, right, pairs, hidden = _equalities(conditions, left, right)
+        _check_membership(test, left, right, pairs)
+        joined = _built(test.words, JoinPiece(test.words, test.node, left, right, tuple(conditions), pairs, hidden))
+        self._stand_on(joined, outer_homes)
+
+    def knows(self, expression: exp.Expr) -> bool:
+        """Whether all columns that it names are of this FROM."""
+        return all((node.table.lower(), node.name.lower()) in self.homes for node in expression.find_all(exp.Column))
 
     def translate(self, expression: exp.Expr) -> exp.Expr:
         _refuse_inner_queries(expression)
@@ -163,10 +206,14 @@ class _Frame:
         conditions = conjuncts(_rehome(on, sides)) if on is not None else []
         left, right, pairs, hidden = _equalities(conditions, left, right)
         joined = _built(words, JoinPiece(words, join, left, right, tuple(conditions), pairs, hidden))
+        self._stand_on(joined, sides)
+
+    def _stand_on(self, joined: Operator, homes: Mapping[tuple[str, str], exp.Column]) -> None:
+        """The joined rows are the only input from now on."""
         alias = f"j{self.joins}"
         self.inputs = [Input(alias, joined)]
         self.where = []
-        self.homes = {place: column(alias, home.name) for place, home in sides.items() if home.name in joined.columns}
+        self.homes = {place: column(alias, home.name) for place, home in homes.items() if home.name in joined.columns}
 
     def _side(self, side: str, frame: _Frame) -> tuple[dict[tuple[str, str], exp.Column], Block]:
         """The frame as one block whose columns are those the query uses, renamed so that both sides' names differ."""
@@ -177,6 +224,20 @@ class _Frame:
                 outputs.append(Output(f"{side}{self.joins}_{len(outputs) + 1}_{name}", home))
                 homes[(alias, name)] = column(side, outputs[-1].name)
         return homes, frame.block(outputs)
+
+
+def _check_membership(test: Membership, left: Block, right: Block, pairs: tuple[tuple[str, str], ...]) -> None:
+    """IN gives its sides a common type by rules of its own, and NOT IN minds NULL."""
+    if not test.compared:
+        return
+    sides = (Input(LEFT_SIDE, left), Input(RIGHT_SIDE, right))
+    compared = pairs[len(pairs) - len(test.compared) :]
+    if len(compared) < len(test.compared) or not all(
+        compared_one_to_one(sides, column(LEFT_SIDE, ours), column(RIGHT_SIDE, theirs)) for ours, theirs in compared
+    ):
+        raise NotIncremental("IN", "its sides are not known to be columns of one type", test.node)
+    if test.minds_null and not all(is_never_null(left, o) and is_never_null(right, t) for o, t in compared):
+        raise NotIncremental("NOT IN", "keys do not prove that neither side is NULL; NOT EXISTS has a rule", test.node)
 
 
 def _words(side: str, kind: str) -> str:

@@ -121,19 +121,19 @@ def presences(script: Script, columns: Sequence[str], rows: exp.Select) -> str:
     total = over(exp.Sum(this=column(None, COUNT)), names, column(None, PLACE), running=True)
     running = select(*names, *times, column(None, COUNT), named(total, _NOW)).from_(netted.subquery("n"))
     turned = select(*names, *times, named(column(None, _NOW), COUNT)).from_(running.subquery("r"))
-    turns = script.add("turns", turned.where(turns_at(_NOW, COUNT), copy=False))
+    turns = script.add("turns", turned.where(_turns_at(_NOW, COUNT), copy=False))
     ended = select(*names, column(None, COUNT), *_ends(names)).from_(table(turns))
     return script.add("presences", _there(ended, names))
 
 
-def turns_at(now: str, change: str) -> exp.Expr:
+def _turns_at(now: str, change: str) -> exp.Expr:
     """Whether a running count leaves or reaches zero by its last change."""
     before = exp.Paren(this=exp.Sub(this=column(None, now), expression=column(None, change)))
     was_there = exp.Paren(this=exp.GT(this=before, expression=number(0)))
-    return exp.NEQ(this=exp.Paren(this=is_there(now)), expression=was_there)
+    return exp.NEQ(this=exp.Paren(this=_is_there(now)), expression=was_there)
 
 
-def is_there(count: str) -> exp.Expr:
+def _is_there(count: str) -> exp.Expr:
     return exp.GT(this=column(None, count), expression=number(0))
 
 
@@ -155,4 +155,4 @@ def _ends(row: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 def _there(ended: exp.Select, names: Sequence[exp.Column]) -> exp.Select:
     kept = [*names, *[column(None, name) for name in (COUNT, PLACES, FIRST, LAST, AT, UNTIL)]]
-    return select(*kept).from_(ended.subquery("n")).where(is_there(COUNT), copy=False)
+    return select(*kept).from_(ended.subquery("n")).where(_is_there(COUNT), copy=False)

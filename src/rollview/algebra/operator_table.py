@@ -14,12 +14,14 @@ from rollview.algebra.operators.distinct import Distinct
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.operators.outer_join import OuterJoin
 from rollview.algebra.operators.semi_join import SemiJoin
+from rollview.algebra.operators.set_operation import SetOperation
 from rollview.algebra.operators.union import Union
 
 OPERATORS: tuple[type[Operator], ...] = (
     Leaf,
     Block,
     Union,
+    SetOperation,
     Distinct,
     Aggregate,
     OuterJoin,

@@ -51,7 +51,7 @@ class JoinPiece:
     """
 
     words: str
-    node: exp.Join
+    node: exp.Expr
     left: Operator
     right: Operator
     on: tuple[exp.Expr, ...]

@@ -23,13 +23,6 @@ def identity(rel: Operator) -> list[exp.Expr]:
     return [*columns, *[cast(c, "string") for c in columns if may_float(rel, c.name)]]
 
 
-def net_of_equals(rel: Operator, rows: exp.Select, alias: str | None, extra: Sequence[exp.Column]) -> exp.Select:
-    """The same for who takes the two zeroes for one value, as grouping does."""
-    columns = [column(alias, name) for name in rel.columns]
-    rows = rows.select(*columns, named(exp.Sum(this=column(alias, COUNT)), COUNT), *extra, copy=False)
-    return rows.group_by(*columns, *extra, copy=False)
-
-
 def net(rel: Operator, rows: exp.Select, alias: str | None, extra: Sequence[exp.Column]) -> exp.Select:
     """Add up the counts of equal rows. ``rows``: FROM and its joins; ``extra`` columns are grouped by as well."""
     columns = [column(alias, name) for name in rel.columns]

@@ -185,7 +185,7 @@ class _Publishing:
             return Along()
         shown = as_published(snapshot, ready.interval.through, ready.shown)
         try:
-            return self._following.along(Upcoming(shown, ready.changes, strict=False), taken.followers, lease)
+            return self._following.along(Upcoming(shown, ready.changes), taken.followers, lease)
         except LostLease:
             raise
         except Exception as error:

@@ -52,16 +52,15 @@ def _leases(relations: Iterable[str]) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class Upcoming:
     """A commit that is logged and not visible. ``snapshot``: the catalog as it will be without the views;
-    ``changes``: what its units of work change. ``strict``: it does not happen if a needed view cannot follow."""
+    ``changes``: what its units of work change."""
 
     snapshot: Snapshot
     changes: tuple[ChangeCount, ...]
-    strict: bool
 
 
 class Following(Protocol):
     def followers(self, snapshot: Snapshot, tables: Collection[str], *, strict: bool) -> Followers:
-        """Of a commit that changes the tables."""
+        """Of a commit that changes the tables. ``strict``: views may be needed, and then it does not pass them by."""
         ...
 
     def along(self, upcoming: Upcoming, followers: Followers, lease: Lease) -> Along:

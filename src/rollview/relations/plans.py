@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -14,9 +15,10 @@ from rollview.algebra.view import SETTLED, TOLD_APART_BY, Propagation, ViewPlan,
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
-from rollview.core.states import ViewState
+from rollview.core.states import Policy, ViewState
 from rollview.errors import OutOfReach
 from rollview.relations.marks import high_water_mark as high_water_mark
+from rollview.relations.policies import POLICY
 from rollview.relations.shared import coarse_of, told_over
 from rollview.store.writing import BOUND
 
@@ -80,11 +82,16 @@ def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
     return replace(written, query=written.query.limit(BOUND + 1)) if circumstances.ahead else written
 
 
+def recomputes(properties: Mapping[str, str]) -> bool:
+    """Whether a view with these properties is computed from all rows of what it reads."""
+    return properties.get(REFRESH_MODE) == RECOMPUTE or properties.get(POLICY, "").lower() == Policy.SNAPSHOT
+
+
 def reads_rows_of(snapshot: Snapshot, view: Relation) -> frozenset[str]:
     """The relations of which a refresh of the view may ever read more than what changed."""
     definition = view.definition
     assert definition is not None
-    if definition.properties.get(REFRESH_MODE) == RECOMPUTE:
+    if recomputes(definition.properties):
         return frozenset(view.depends_on)
     return states_read(plan_of(snapshot, view))
 

@@ -38,11 +38,13 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """``changes`` is empty, and ``csn`` the one the transaction began at, if it changed nothing."""
+    """``changes`` is empty, and ``csn`` the one the transaction began at, if it changed nothing. ``followed``: views
+    that were published with it."""
 
     csn: Csn
     time: datetime
     changes: tuple[ChangeCount, ...]
+    followed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _ready(work: PendingCommit, lease: Lease, followers: Followers, now: Snapsho
 
 def _upcoming(now: Snapshot, csn: Csn, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> Upcoming:
     changes = tuple(_counted(one, csn) for one in written)
-    return Upcoming(as_published(now, csn, _shown(csn, written, logged)), changes, strict=True)
+    return Upcoming(as_published(now, csn, _shown(csn, written, logged)), changes)
 
 
 def _shown(csn: Csn, written: Sequence[Written], logged: Sequence[LoggedVersion]) -> tuple[Shown, ...]:
@@ -171,7 +173,8 @@ def _finish(work: PendingCommit, taken: Taken, lease: Lease, ready: _LoggedCommi
         work.places.let_go()
         ready.along.let_go()
         raise
-    return Committed(moment.csn, moment.time, tuple(_counted(one, moment.csn) for one in ready.written))
+    changes = tuple(_counted(one, moment.csn) for one in ready.written)
+    return Committed(moment.csn, moment.time, changes, tuple({step.relation for step in ready.along.steps}))
 
 
 def _settled(work: PendingCommit, now: Snapshot) -> tuple[Written, ...]:

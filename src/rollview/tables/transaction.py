@@ -133,8 +133,7 @@ class Transaction:
         for change in self.committed.changes:
             fold_if_it_pays(self.spark, self.root, self.catalog, change.relation)
         changed = [change.relation for change in self.committed.changes]
-        followers = self._following.followers(self.snapshot, changed, strict=False).views
-        merge_if_many(self.root, self.catalog, [*changed, *followers])
+        merge_if_many(self.root, self.catalog, [*changed, *self.committed.followed])
         return self.committed
 
     def rollback(self) -> None:

@@ -51,6 +51,15 @@ SETS = {
         "filtered": "SELECT g, SUM(x) FILTER (WHERE k = 1) AS s, COUNT(*) FILTER (WHERE w = 'a') AS n "
         "FROM r GROUP BY g HAVING COUNT(*) > 1",
     },
+    "sets": {
+        "except_": "SELECT k, w FROM r EXCEPT SELECT k, w FROM s",
+        "except_all": "SELECT k FROM r EXCEPT ALL SELECT k FROM s",
+        "intersect_": "SELECT k, w FROM r INTERSECT SELECT k, w FROM s",
+        "intersect_all": "SELECT k FROM r INTERSECT ALL SELECT k FROM s",
+        "exists_": "SELECT r.k, r.x FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.k = r.k AND s.w = r.w)",
+        "not_exists": "SELECT * FROM r WHERE x > 3 AND NOT EXISTS (SELECT * FROM s WHERE s.k = r.k)",
+        "in_": "SELECT w, COUNT(*) AS n FROM r WHERE k IN (SELECT k FROM s WHERE w IS NOT NULL) GROUP BY w",
+    },
     "combined groups": {
         "averages": "SELECT g, MAX(x) AS h, AVG(x) AS a, AVG(CAST(x AS DECIMAL(8,2))) AS d, "
         "SUM(CAST(x AS BIGINT)) AS b, SUM(CAST(x AS DECIMAL(27,3))) AS t FROM r GROUP BY g",
@@ -104,7 +113,7 @@ def test_each_operator_is_exact_at_every_csn(spark: SparkSession, tmp_path: Path
         check_view(warehouse, model, name)
 
 
-@pytest.mark.parametrize("chosen", ["outer joins", "semi joins", "groups", "combined groups"])
+@pytest.mark.parametrize("chosen", ["outer joins", "semi joins", "groups", "combined groups", "sets"])
 def test_many_csns_at_once_are_exact_too(
     spark: SparkSession, tmp_path: Path, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

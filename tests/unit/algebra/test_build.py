@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 from tests.property.duck import declare_query
-from tests.property.schemas import BAGS
+from tests.property.schemas import BAGS, KEYED
 
 from rollview.algebra.operator import Operator, walk
 from rollview.algebra.operators.aggregate import Aggregate
@@ -96,3 +96,23 @@ def test_an_expression_that_an_outer_join_compares_is_hidden() -> None:
 )
 def test_only_what_has_a_rule_is_incremental(query: str, mode: Mode) -> None:
     assert (outline(declare_query("v", query), KNOWN).rel is None) is (mode is Mode.WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("SELECT k FROM r WHERE k IN (SELECT k FROM s)", True),
+        ("SELECT k FROM r WHERE k IN (SELECT y FROM s)", False),
+        ("SELECT k FROM r WHERE k NOT IN (SELECT k FROM s)", False),
+        ("SELECT x FROM c WHERE id NOT IN (SELECT id FROM p WHERE g = 1)", True),
+        ("SELECT x FROM c WHERE pid NOT IN (SELECT id FROM p)", False),
+        ("SELECT k FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.k = r.k)", True),
+        ("SELECT k FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.k > r.k)", False),
+        ("SELECT k FROM r WHERE EXISTS (SELECT 1 FROM s)", False),
+        ("SELECT k FROM r WHERE EXISTS (SELECT MAX(k) AS m FROM s WHERE s.k = r.k)", False),
+        ("SELECT k FROM r WHERE k = 1 OR EXISTS (SELECT 1 FROM s WHERE s.k = r.k)", False),
+    ],
+)
+def test_a_membership_is_a_join_only_where_it_means_the_same(query: str, kept: bool) -> None:
+    known = {table.name: table for table in (*BAGS, *KEYED)}
+    assert (outline(declare_query("v", query), known).rel is not None) is kept

@@ -77,7 +77,8 @@ def keyed_by(type_: str) -> Known:
         ("decimal(8,2)", COMPARED, False),
         ("varchar(4)", "SELECT a.v, b.v AS w FROM (SELECT DISTINCT v, k FROM b) AS a JOIN b ON a.k = b.k", True),
         ("int", "SELECT a.n FROM (SELECT ref, COUNT(*) AS n FROM a GROUP BY ref) AS a JOIN b ON a.ref = b.k", True),
-        ("bigint", "SELECT a.ref FROM (SELECT ref, COUNT(*) AS n FROM a GROUP BY ref) AS a JOIN b ON a.n = b.k", False),
+        ("bigint", "SELECT a.ref FROM (SELECT ref, COUNT(*) AS n FROM a GROUP BY ref) AS a JOIN b ON a.n = b.k", True),
+        ("int", "SELECT a.ref FROM (SELECT ref, BIT_OR(id) AS n FROM a GROUP BY ref) AS a JOIN b ON a.n = b.k", False),
         ("int", "SELECT a.r FROM (SELECT ref AS r FROM a UNION ALL SELECT v FROM b) AS a JOIN b ON a.r = b.k", True),
         (
             "string",

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sqlglot import exp
 
-from rollview.algebra import keyed, zeroes
-from rollview.algebra.expressions import all_of, big, case, column, named, number, over, select, table
+from rollview.algebra import running_counts
+from rollview.algebra.expressions import big, case, number
 from rollview.algebra.kinds import FLOATING, Kinds
-from rollview.algebra.lives import is_there, turns_at
 from rollview.algebra.operator import Operator, OperatorNote, Upkeep
 from rollview.algebra.pieces import DistinctPiece
 from rollview.algebra.script import Script
 from rollview.algebra.timed import in_one_piece
-from rollview.core.names import COUNT, CSN
-
-_NOW = "_rv_now"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,22 +59,15 @@ class Distinct:
         return OperatorNote("DISTINCT", self.upkeep, "each touched row is looked at again")
 
     def delta(self, script: Script) -> exp.Query:
-        """A row comes and goes where its running count leaves and reaches zero."""
-        names = [column(None, name) for name in self.columns]
-        keyed_by = [(self.input, self.columns)]
-        timed = script.add("timed", keyed.timed_of_touched(script, self.input, keyed_by, self.columns))
-        netted = zeroes.net_of_equals(self.input, select().from_(table(timed)), None, [column(None, CSN)])
-        total = over(exp.Sum(this=column(None, COUNT)), names, column(None, CSN), running=True)
-        kept = [*names, column(None, COUNT), column(None, CSN)]
-        running = script.add("running", select(*kept, named(total, _NOW)).from_(netted.subquery("n")))
-        sign = case((is_there(_NOW), big(1)), otherwise=big(-1))
-        turns = all_of([turns_at(_NOW, COUNT), exp.GT(this=column(None, CSN), expression=number(0))])
-        return select(*names, named(sign, COUNT), column(None, CSN)).from_(table(running)).where(turns, copy=False)
+        return running_counts.delta(script, (self.input,), _once)
 
     def old(self, script: Script) -> exp.Query:
-        columns = [column(None, name) for name in self.columns]
-        distinct = select(*columns).distinct().from_(table(keyed.old_rows(script, self.input)))
-        return select(*columns, named(big(1), COUNT)).from_(distinct.subquery("d"))
+        return running_counts.old(script, (self.input,), _once)
 
     def timed(self, script: Script) -> exp.Query:
         return in_one_piece(script, self)
+
+
+def _once(counts: Sequence[exp.Expr]) -> exp.Expr:
+    there = exp.GT(this=counts[0].copy(), expression=number(0))
+    return case((there, big(1)), otherwise=big(0))
