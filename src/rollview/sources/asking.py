@@ -45,7 +45,7 @@ class SeenUnits(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedAnswer:
+class SourceAnswer:
     """Rows for each ask, in the order of its columns, from one snapshot."""
 
     rows: tuple[tuple[Row, ...], ...]
@@ -53,10 +53,10 @@ class KeyedAnswer:
 
 
 @runtime_checkable
-class AnswersByKey(Protocol):
+class AskableSource(Protocol):
     """A source that can be asked."""
 
-    def ask(self, asks: Sequence[Ask]) -> KeyedAnswer: ...
+    def ask(self, asks: Sequence[Ask]) -> SourceAnswer: ...
 
 
 def asked_table(known: Mapping[str, SourceTable], settings: SourceSettings, ask: Ask) -> SourceTable:

@@ -16,7 +16,7 @@ from typing import Any
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.raised import kind_and_line
 from rollview.errors import EnvironmentFault, RollviewError, SchemaChanged, SourceDown, Unreadable
-from rollview.sources.asking import AnswersByKey, Ask, KeyedAnswer
+from rollview.sources.asking import Ask, AskableSource, SourceAnswer
 from rollview.sources.protocol import (
     Batch,
     Finding,
@@ -153,9 +153,9 @@ class _GuardedLender(_Guarded):
             return self._source.lent(remote, position)
 
 
-class _GuardedByKey(_Guarded):
-    def ask(self, asks: Sequence[Ask]) -> KeyedAnswer:
-        assert isinstance(self._source, AnswersByKey)
+class _GuardedAnswering(_Guarded):
+    def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
+        assert isinstance(self._source, AskableSource)
         with named(self._name):
             return self._source.ask(asks)
 
@@ -163,6 +163,6 @@ class _GuardedByKey(_Guarded):
 _ABILITIES: tuple[tuple[Any, type[_Guarded]], ...] = (
     (Watched, _GuardedWatched),
     (Lender, _GuardedLender),
-    (AnswersByKey, _GuardedByKey),
+    (AskableSource, _GuardedAnswering),
 )
 """What only some sources can do, and the edge around it."""
