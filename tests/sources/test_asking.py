@@ -18,7 +18,7 @@ import pytest
 from rollview.capture.recorded_source import open_recorded
 from rollview.errors import NotFound, UsageError
 from rollview.sources import SourceSettings, TableSettings, asking
-from rollview.sources.asking import Answering, Ask
+from rollview.sources.asking import Ask, AskableSource
 from rollview.sources.postgres.asking import SnapshotSeen, snapshot
 from rollview.sources.protocol import UnitOfWork
 from rollview.sources.sections import Section
@@ -60,7 +60,7 @@ def accounts(bank: Harness, *numbers: int) -> Ask:
 
 
 def test_rows_come_by_keys_of_several_tables_at_once(bank: Harness, source: Any) -> None:
-    assert isinstance(source, Answering)
+    assert isinstance(source, AskableSource)
     notes = Ask(remote(bank, "note"), ("text",), ("text",), frozenset({("same",), ("nope",), (None,)}))
     answer = source.ask([accounts(bank, 1, 3, 99), notes])
     assert Counter(answer.rows[0]) == Counter([account(1, "ann", "10.00"), account(3, None, None)])
@@ -164,7 +164,7 @@ def test_files_cannot_be_asked(tmp_path: Path, empty_warehouse: Warehouse) -> No
         empty_warehouse.add_source("bank", harness.settings())
         catalog = empty_warehouse.catalog
         with closing(open_recorded(catalog, catalog.source("bank"))) as opened:
-            assert not isinstance(opened, Answering)
+            assert not isinstance(opened, AskableSource)
 
 
 # SQLite
@@ -204,7 +204,7 @@ def test_what_sqlite_takes_for_equal_and_spark_does_not_is_left_out(tmp_path: Pa
     empty_warehouse.add_source("any", SourceSettings("sqlite", str(path), tables))
     catalog = empty_warehouse.catalog
     with closing(open_recorded(catalog, catalog.source("any"))) as opened:
-        assert isinstance(opened, Answering)
+        assert isinstance(opened, AskableSource)
         both = frozenset({("A",), ("b",)})
         assert opened.ask([Ask("t", ("name", "n"), ("name",), both)]).rows == ((("A", 2),),)
 
@@ -240,7 +240,7 @@ def test_a_transaction_that_is_open_is_not_seen_though_later_ones_are(
         catalog = empty_warehouse.catalog
         record = catalog.source("bank")
         with closing(open_recorded(catalog, record)) as source:
-            assert isinstance(source, Answering)
+            assert isinstance(source, AskableSource)
             slow.execute("UPDATE account SET balance = 99 WHERE id = 1")
             bank.write(Write("account", account(2, "bob", "20.50"), account(2, "bob", "7.00")))
             answer = source.ask([accounts(bank, 1, 2)])
@@ -271,6 +271,6 @@ def test_types_that_postgres_compares_in_its_own_way_are_refused(
         empty_warehouse.add_source("bank", SourceSettings("postgres", bank.url, (TableSettings("padded", "padded"),)))
         catalog = empty_warehouse.catalog
         with closing(open_recorded(catalog, catalog.source("bank"))) as source:
-            assert isinstance(source, Answering)
+            assert isinstance(source, AskableSource)
             with pytest.raises(UsageError, match="compares character\\(5\\) in its own way"):
                 source.ask([Ask("padded", ("code",), ("code",), frozenset({("ab   ",)}))])

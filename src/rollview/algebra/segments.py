@@ -53,7 +53,9 @@ def places_of_nodes(nodes: exp.Select, carried: Sequence[exp.Expr]) -> exp.Selec
     end = exp.Mul(this=exp.Paren(this=exp.Add(this=column(None, NODE), expression=number(1))), expression=width.copy())
     last = exp.Sub(this=call("least", end, column(None, PLACES)), expression=number(1))
     place = call("explode", call("sequence", cast(first, "bigint"), cast(last, "bigint")))
-    return select(*carried, named(place, PLACE)).from_(nodes.subquery("n"))
+    found = select(*carried, named(place, PLACE)).from_(nodes.subquery("n"))
+    # A life that does not end has nodes behind all places; from there Spark's sequence would go back.
+    return found.where(exp.LT(this=first.copy(), expression=column(None, PLACES)), copy=False)
 
 
 def meeting_points(script: Script, lives: str, carried: Sequence[str]) -> str:

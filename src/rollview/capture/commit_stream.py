@@ -23,7 +23,7 @@ TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class GlobalMembership:
     """A global transaction that a unit of work is part of, and who takes part: names of sources, or how many parts."""
 
     global_id: str
@@ -38,7 +38,7 @@ class Arrived:
     source: str
     unit: UnitOfWork
     effective: datetime
-    members: tuple[Membership, ...] = ()
+    members: tuple[GlobalMembership, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +129,15 @@ class CommitStream:
             floor = _later(floor, unit.time) or unit.time
             yield Arrived(self.name, restricted(unit, self._restrictions), floor, self._members(unit))
 
-    def _members(self, unit: UnitOfWork) -> tuple[Membership, ...]:
+    def _members(self, unit: UnitOfWork) -> tuple[GlobalMembership, ...]:
         if self.settings is None:
             return ()
-        found = [] if unit.global_id is None else [Membership(unit.global_id, frozenset(self.settings.sources), 0)]
+        found = (
+            [] if unit.global_id is None else [GlobalMembership(unit.global_id, frozenset(self.settings.sources), 0)]
+        )
         return (*found, *self._marked(unit, self.settings))
 
-    def _marked(self, unit: UnitOfWork, settings: GlobalSettings) -> Iterator[Membership]:
+    def _marked(self, unit: UnitOfWork, settings: GlobalSettings) -> Iterator[GlobalMembership]:
         """What the rows say that the application put into its marker table."""
         changes = unit.changes.get(settings.table or "")
         if changes is None or settings.id is None:
@@ -147,7 +149,7 @@ class CommitStream:
             by_name = isinstance(parts, str) and not parts.isdecimal()
             told = frozenset(part.strip() for part in str(parts).split(",")) if by_name else frozenset(settings.sources)
             count = 0 if by_name or parts is None else int(parts)
-            yield Membership(str(values[settings.id]), frozenset() if count else told, count)
+            yield GlobalMembership(str(values[settings.id]), frozenset() if count else told, count)
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -11,8 +11,8 @@ from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rollview.relations.points import resolve
+    from rollview.relations.proven import valid_time
     from rollview.relations.reader import Reader
-    from rollview.relations.valid_time import valid_time
 
 __all__ = ["Reader", "resolve", "valid_time"]
 __getattr__ = lazy_names(
@@ -20,6 +20,6 @@ __getattr__ = lazy_names(
     {
         "Reader": "rollview.relations.reader",
         "resolve": "rollview.relations.points",
-        "valid_time": "rollview.relations.valid_time",
+        "valid_time": "rollview.relations.proven",
     },
 )

@@ -45,7 +45,7 @@ class SeenUnits(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SourceAnswer:
     """Rows for each ask, in the order of its columns, from one snapshot."""
 
     rows: tuple[tuple[Row, ...], ...]
@@ -53,10 +53,10 @@ class Answer:
 
 
 @runtime_checkable
-class Answering(Protocol):
+class AskableSource(Protocol):
     """A source that can be asked."""
 
-    def ask(self, asks: Sequence[Ask]) -> Answer: ...
+    def ask(self, asks: Sequence[Ask]) -> SourceAnswer: ...
 
 
 def asked_table(known: Mapping[str, SourceTable], settings: SourceSettings, ask: Ask) -> SourceTable:

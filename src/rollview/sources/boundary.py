@@ -16,7 +16,7 @@ from typing import Any
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.raised import kind_and_line
 from rollview.errors import EnvironmentFault, RollviewError, SchemaChanged, SourceDown, Unreadable
-from rollview.sources.asking import Answer, Answering, Ask
+from rollview.sources.asking import Ask, AskableSource, SourceAnswer
 from rollview.sources.protocol import (
     Batch,
     Finding,
@@ -154,8 +154,8 @@ class _GuardedLender(_Guarded):
 
 
 class _GuardedAnswering(_Guarded):
-    def ask(self, asks: Sequence[Ask]) -> Answer:
-        assert isinstance(self._source, Answering)
+    def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
+        assert isinstance(self._source, AskableSource)
         with named(self._name):
             return self._source.ask(asks)
 
@@ -163,6 +163,6 @@ class _GuardedAnswering(_Guarded):
 _ABILITIES: tuple[tuple[Any, type[_Guarded]], ...] = (
     (Watched, _GuardedWatched),
     (Lender, _GuardedLender),
-    (Answering, _GuardedAnswering),
+    (AskableSource, _GuardedAnswering),
 )
 """What only some sources can do, and the edge around it."""

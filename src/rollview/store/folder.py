@@ -204,8 +204,6 @@ def read_together(
 
 def _widened(data: DataFrame, present: Schema, schema: Schema) -> DataFrame:
     """With columns of NULL, whatever a file of others has under their names."""
-    from pyspark.sql import functions as sf
-
     return data.select(
         *(
             sf.col(quoted(c.name))

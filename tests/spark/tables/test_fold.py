@@ -20,7 +20,7 @@ def test_a_load_is_written_once_and_what_goes_from_it_is_folded_in(grown: Local)
     grown.run("INSERT INTO t VALUES (-1, 0)")
     grown.run("INSERT INTO t SELECT INT(id), 0 FROM range(40)")
     table = grown.catalog.snapshot().get("t")
-    assert (table.pins[Part.STATE].through, table.pins[Part.STATE].rows) == (0, 0), "its delta is read as fast"
+    assert (table.pins[Part.STATE].through, table.pins[Part.STATE].rows) == (0, 0), "its delta is read in the same scan"
     grown.run("DELETE FROM t WHERE id >= 0")
     table = grown.catalog.snapshot().get("t")
     assert (table.pins[Part.STATE].through, table.pins[Part.STATE].rows, table.pins[Part.DELTA].after) == (3, 1, 0)

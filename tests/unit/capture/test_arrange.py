@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rollview.capture.arrange import Arranged, Queues, arrange
-from rollview.capture.commit_stream import Arrived, Membership
+from rollview.capture.commit_stream import Arrived, GlobalMembership
 from rollview.sources.protocol import UnitOfWork
 
 NOON = datetime(2026, 12, 13, 12, tzinfo=UTC)
@@ -16,7 +16,7 @@ NOON = datetime(2026, 12, 13, 12, tzinfo=UTC)
 
 def unit(source: str, place: int, *ids: str, seconds: int | None = None, names: str = "ab", count: int = 0) -> Arrived:
     time = NOON + timedelta(seconds=place if seconds is None else seconds)
-    members = tuple(Membership(one, frozenset() if count else frozenset(names), count) for one in ids)
+    members = tuple(GlobalMembership(one, frozenset() if count else frozenset(names), count) for one in ids)
     return Arrived(source, UnitOfWork(str(place), f"{source}{place}", time, {}), time, members)
 
 

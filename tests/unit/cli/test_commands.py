@@ -205,6 +205,7 @@ def test_maintain_passes_the_wishes_and_the_settings(cli: Any, warehouse: Any, p
         "detail": {"default": "7 days", "orders": "1 day"},
         "prune_before": None,
         "compress_before": 8,
+        "overtake": (),
         "grace": timedelta(minutes=30),
     }
     assert "40 of 41 files are small" in ran.out

@@ -16,7 +16,7 @@ from psycopg import sql
 
 from rollview.core.names import double_quoted
 from rollview.errors import RollviewError, SchemaChanged, SourceStopped
-from rollview.sources.asking import Answer, Ask, asked_table, only_asked
+from rollview.sources.asking import Ask, SourceAnswer, asked_table, only_asked
 from rollview.sources.postgres import slot
 from rollview.sources.postgres.altered import check_columns, check_logged, facts
 from rollview.sources.postgres.asking import asked_rows, read_seen, snapshot
@@ -130,12 +130,12 @@ class PostgresSource:
         noted = self._noted(tables)
         return Batch(units, lsn_text(max(end, identity.flushed)), memory=noted, known=identity.time)
 
-    def ask(self, asks: Sequence[Ask]) -> Answer:
+    def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
         sieve = Sieve(self._opening)
         with self._server.translated(), snapshot(self._connection):
             seen = read_seen(self._connection)
             rows = tuple(only_asked(self._answered(one, sieve), one) for one in asks)
-        return Answer(rows, seen)
+        return SourceAnswer(rows, seen)
 
     def acknowledge(self, position: str) -> None:
         """The rows of a transaction that was prepared are in the log before its end is: they are read again until

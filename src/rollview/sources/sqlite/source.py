@@ -21,7 +21,7 @@ import pyarrow as pa
 from rollview.core.names import double_quoted
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
-from rollview.sources.asking import Answer, Ask, asked_table, only_asked
+from rollview.sources.asking import Ask, SourceAnswer, asked_table, only_asked
 from rollview.sources.protocol import (
     ATTEMPT,
     Batch,
@@ -122,13 +122,13 @@ class SqliteSource:
         unit = UnitOfWork(position, position, now, changes, quarantined=sieve.take())
         return Batch((unit,), position, known=now)
 
-    def ask(self, asks: Sequence[Ask]) -> Answer:
+    def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
         sieve = Sieve(self._opening)
         with self._reading(), read_only(self._connection):
             self._check_layouts()
             position = _position([self._place(names, self._newest(names)) for names in self._names])
             rows = tuple(only_asked(self._asked(one, sieve), one) for one in asks)
-        return Answer(rows, LogSeen(position))
+        return SourceAnswer(rows, LogSeen(position))
 
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the entry that the position names."""

@@ -13,8 +13,9 @@ from tests.unit.propagate.world import World
 
 from rollview.catalog import Catalog, Change, NewUnit, Part, UnitPart
 from rollview.core.interval import Interval
-from rollview.relations.valid_time import valid_time
+from rollview.relations.proven import valid_time
 from rollview.results import ValidTime
+from rollview.warehouse import Warehouse
 
 NOON = datetime(2025, 12, 13, 12, tzinfo=UTC)
 QUERY = "SELECT k, x FROM t"
@@ -125,3 +126,10 @@ def test_two_sources_out_of_order_leave_no_moment(catalog: Catalog, world: World
     query = "SELECT t.k, u.x FROM t JOIN u ON t.k = u.k"
     world.view("both", query, (1, 1, 1, 1), reads=("t", "u"), extent=1, mark=1)
     assert told(catalog, world, "both") == ValidTime(1, 1, None, None)
+
+
+def test_the_warehouse_tells_it_as_often_as_it_is_asked(tmp_path: Path) -> None:
+    with Warehouse.create(tmp_path / "w") as warehouse:
+        with warehouse.catalog.write() as writer:
+            add_table(writer, "t")
+        assert [warehouse.valid_time("t").through for _ in range(2)] == [0, 0]
