@@ -459,7 +459,8 @@ class Status(Result):
 class MaintenanceDone(Result):
     """One thing that maintenance does, with how many files and bytes fewer there are then.
 
-    ``relation`` is None for folders whose table or view is gone; ``hold`` and ``wait`` are what it leaves, and why.
+    ``relation`` is None for folders whose table or view is gone, and for rows of the catalog; ``hold`` and ``wait``
+    are what it leaves, and why.
     """
 
     relation: str | None

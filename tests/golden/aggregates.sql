@@ -33,26 +33,27 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old` AS (
+), `leaf_timed` AS (
+  SELECT
+    `g`,
+    `x`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `r@old`
+  UNION ALL
+  SELECT
+    `g`,
+    `x`,
+    `_count`,
+    `_csn`
+  FROM `r@delta`
+), `block_timed` AS (
   SELECT
     `r`.`g` AS `k1`,
     `r`.`x` AS `a1`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `k1`,
-    `a1`,
-    `_count`,
-    CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
-  UNION ALL
-  SELECT
-    `k1`,
-    `a1`,
-    `_count`,
-    `_csn`
-  FROM `block_delta`
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `k1`,
@@ -73,7 +74,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`k1` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -206,23 +207,24 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old` AS (
+), `leaf_timed` AS (
   SELECT
-    `r`.`x` AS `a1`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `a1`,
+    `x`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
+  FROM `r@old`
   UNION ALL
   SELECT
-    `a1`,
+    `x`,
     `_count`,
     `_csn`
-  FROM `block_delta`
+  FROM `r@delta`
+), `block_timed` AS (
+  SELECT
+    `r`.`x` AS `a1`,
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `a1`,
@@ -240,7 +242,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -439,35 +441,32 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old` AS (
+), `leaf_timed` AS (
+  SELECT
+    `k`,
+    `g`,
+    `z`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `t@old`
+  UNION ALL
+  SELECT
+    `k`,
+    `g`,
+    `z`,
+    `_count`,
+    `_csn`
+  FROM `t@delta`
+), `block_timed` AS (
   SELECT
     `t`.`g` AS `k1`,
     `t`.`z` AS `a1`,
     `t`.`k` AS `a2`,
     `t`.`k` > 0 AS `a3`,
     `t`.`k` + 1 AS `a4`,
-    `t`.`_count` AS `_count`
-  FROM `t@old` AS `t`
-), `timed` AS (
-  SELECT
-    `k1`,
-    `a1`,
-    `a2`,
-    `a3`,
-    `a4`,
-    `_count`,
-    CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
-  UNION ALL
-  SELECT
-    `k1`,
-    `a1`,
-    `a2`,
-    `a3`,
-    `a4`,
-    `_count`,
-    `_csn`
-  FROM `block_delta`
+    `t`.`_count` AS `_count`,
+    `t`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `t`
 ), `at_moments` AS (
   SELECT
     `k1`,
@@ -497,7 +496,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`k1` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -642,23 +641,24 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old` AS (
+), `leaf_timed` AS (
   SELECT
-    `r`.`x` IS NULL AS `a1`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `a1`,
+    `x`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
+  FROM `r@old`
   UNION ALL
   SELECT
-    `a1`,
+    `x`,
     `_count`,
     `_csn`
-  FROM `block_delta`
+  FROM `r@delta`
+), `block_timed` AS (
+  SELECT
+    `r`.`x` IS NULL AS `a1`,
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `a1`,
@@ -676,7 +676,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY

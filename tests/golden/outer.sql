@@ -45,26 +45,27 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old` AS (
+), `leaf_timed` AS (
+  SELECT
+    `k`,
+    `x`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `r@old`
+  UNION ALL
+  SELECT
+    `k`,
+    `x`,
+    `_count`,
+    `_csn`
+  FROM `r@delta`
+), `block_timed` AS (
   SELECT
     `r`.`k` AS `l1_1_k`,
     `r`.`x` AS `l1_2_x`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `l1_1_k`,
-    `l1_2_x`,
-    `_count`,
-    CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
-  UNION ALL
-  SELECT
-    `l1_1_k`,
-    `l1_2_x`,
-    `_count`,
-    `_csn`
-  FROM `block_delta`
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `l1_1_k`,
@@ -85,7 +86,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`l1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -97,26 +98,27 @@ WITH `block_delta` AS (
     WHERE
       `_count` > 0
   ) AS c
-), `block_old_2` AS (
+), `leaf_timed_2` AS (
+  SELECT
+    `k`,
+    `y`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `s@old`
+  UNION ALL
+  SELECT
+    `k`,
+    `y`,
+    `_count`,
+    `_csn`
+  FROM `s@delta`
+), `block_timed_2` AS (
   SELECT
     `s`.`k` AS `r1_1_k`,
     `s`.`y` AS `r1_2_y`,
-    `s`.`_count` AS `_count`
-  FROM `s@old` AS `s`
-), `timed_2` AS (
-  SELECT
-    `r1_1_k`,
-    `r1_2_y`,
-    `_count`,
-    CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old_2`
-  UNION ALL
-  SELECT
-    `r1_1_k`,
-    `r1_2_y`,
-    `_count`,
-    `_csn`
-  FROM `block_delta_2`
+    `s`.`_count` AS `_count`,
+    `s`.`_csn` AS `_csn`
+  FROM `leaf_timed_2` AS `s`
 ), `at_moments_2` AS (
   SELECT
     `r1_1_k`,
@@ -137,7 +139,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed_2` AS `s`
+      FROM `block_timed_2` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`r1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -253,23 +255,24 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old_2` AS (
+), `leaf_timed` AS (
   SELECT
-    `r`.`k` AS `l1_1_k`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `l1_1_k`,
+    `k`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old_2`
+  FROM `r@old`
   UNION ALL
   SELECT
-    `l1_1_k`,
+    `k`,
     `_count`,
     `_csn`
-  FROM `block_delta`
+  FROM `r@delta`
+), `block_timed` AS (
+  SELECT
+    `r`.`k` AS `l1_1_k`,
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `l1_1_k`,
@@ -287,7 +290,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`l1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -298,13 +301,20 @@ WITH `block_delta` AS (
     WHERE
       `_count` > 0
   ) AS c
-), `timed_2` AS (
+), `leaf_timed_2` AS (
   SELECT
-    `r1_1_k`,
-    `r1_2_y`,
+    `k`,
+    `y`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
+  FROM `s@old`
+), `block_timed_2` AS (
+  SELECT
+    `s`.`k` AS `r1_1_k`,
+    `s`.`y` AS `r1_2_y`,
+    `s`.`_count` AS `_count`,
+    `s`.`_csn` AS `_csn`
+  FROM `leaf_timed_2` AS `s`
 ), `at_moments_2` AS (
   SELECT
     `r1_1_k`,
@@ -325,7 +335,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed_2` AS `s`
+      FROM `block_timed_2` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`r1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY

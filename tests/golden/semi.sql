@@ -44,26 +44,27 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old` AS (
+), `leaf_timed` AS (
+  SELECT
+    `k`,
+    `x`,
+    `_count`,
+    CAST(0 AS BIGINT) AS `_csn`
+  FROM `r@old`
+  UNION ALL
+  SELECT
+    `k`,
+    `x`,
+    `_count`,
+    `_csn`
+  FROM `r@delta`
+), `block_timed` AS (
   SELECT
     `r`.`k` AS `l1_1_k`,
     `r`.`x` AS `l1_2_x`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `l1_1_k`,
-    `l1_2_x`,
-    `_count`,
-    CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
-  UNION ALL
-  SELECT
-    `l1_1_k`,
-    `l1_2_x`,
-    `_count`,
-    `_csn`
-  FROM `block_delta`
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `l1_1_k`,
@@ -84,7 +85,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`l1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -96,23 +97,24 @@ WITH `block_delta` AS (
     WHERE
       `_count` > 0
   ) AS c
-), `block_old_2` AS (
+), `leaf_timed_2` AS (
   SELECT
-    `s`.`k` AS `r1_1_k`,
-    `s`.`_count` AS `_count`
-  FROM `s@old` AS `s`
-), `timed_2` AS (
-  SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old_2`
+  FROM `s@old`
   UNION ALL
   SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     `_csn`
-  FROM `block_delta_2`
+  FROM `s@delta`
+), `block_timed_2` AS (
+  SELECT
+    `s`.`k` AS `r1_1_k`,
+    `s`.`_count` AS `_count`,
+    `s`.`_csn` AS `_csn`
+  FROM `leaf_timed_2` AS `s`
 ), `at_moments_2` AS (
   SELECT
     `r1_1_k`,
@@ -130,7 +132,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed_2` AS `s`
+      FROM `block_timed_2` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`r1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -236,13 +238,20 @@ WITH `block_old` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `timed` AS (
+), `leaf_timed` AS (
   SELECT
-    `l1_1_k`,
-    `l1_2_x`,
+    `k`,
+    `x`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
+  FROM `r@old`
+), `block_timed` AS (
+  SELECT
+    `r`.`k` AS `l1_1_k`,
+    `r`.`x` AS `l1_2_x`,
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `l1_1_k`,
@@ -263,7 +272,7 @@ WITH `block_old` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`l1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -275,23 +284,24 @@ WITH `block_old` AS (
     WHERE
       `_count` > 0
   ) AS c
-), `block_old_2` AS (
+), `leaf_timed_2` AS (
   SELECT
-    `s`.`k` AS `r1_1_k`,
-    `s`.`_count` AS `_count`
-  FROM `s@old` AS `s`
-), `timed_2` AS (
-  SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old_2`
+  FROM `s@old`
   UNION ALL
   SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     `_csn`
-  FROM `block_delta`
+  FROM `s@delta`
+), `block_timed_2` AS (
+  SELECT
+    `s`.`k` AS `r1_1_k`,
+    `s`.`_count` AS `_count`,
+    `s`.`_csn` AS `_csn`
+  FROM `leaf_timed_2` AS `s`
 ), `at_moments_2` AS (
   SELECT
     `r1_1_k`,
@@ -309,7 +319,7 @@ WITH `block_old` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed_2` AS `s`
+      FROM `block_timed_2` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`r1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -442,182 +452,6 @@ mode: incremental
 columns: id, x
 operator: LEFT SEMI JOIN | keyed | the rows of each touched key are looked at again (c.pid = p.id)
 reads: c delta, c old, p delta, p old
-
-# a correlated subquery
-SELECT k FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.k = r.k)
----
-mode: incremental
-columns: k
-operator: LEFT SEMI JOIN | keyed | the rows of each touched key are looked at again (r.k = s.k)
-reads: r delta, r old, s delta, s old
-WITH `block_delta` AS (
-  SELECT
-    `r`.`k` AS `l1_1_k`,
-    `r`.`_count`,
-    `r`.`_csn`
-  FROM `r@delta` AS `r`
-), `block_delta_2` AS (
-  SELECT
-    `s`.`k` AS `r1_1_k`,
-    `s`.`_count`,
-    `s`.`_csn`
-  FROM `s@delta` AS `s`
-), `touched` AS (
-  SELECT DISTINCT
-    `l1_1_k` AS `_rv_key0`,
-    `_csn`
-  FROM `block_delta`
-  UNION ALL
-  SELECT DISTINCT
-    `r1_1_k` AS `_rv_key0`,
-    `_csn`
-  FROM `block_delta_2`
-), `times` AS (
-  SELECT DISTINCT
-    `_rv_key0`,
-    `_csn`
-  FROM (
-    SELECT
-      `_rv_key0`,
-      EXPLODE(ARRAY(`_csn`, CAST(0 AS BIGINT))) AS `_csn`
-    FROM `touched`
-  ) AS u
-), `moments` AS (
-  SELECT
-    `_rv_key0`,
-    `_csn` AS `_rv_at`,
-    LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
-  FROM `times`
-), `block_old` AS (
-  SELECT
-    `r`.`k` AS `l1_1_k`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `l1_1_k`,
-    `_count`,
-    CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
-  UNION ALL
-  SELECT
-    `l1_1_k`,
-    `_count`,
-    `_csn`
-  FROM `block_delta`
-), `at_moments` AS (
-  SELECT
-    `l1_1_k`,
-    `_rv_at`,
-    `_rv_until`
-  FROM (
-    SELECT
-      `l1_1_k`,
-      `_rv_at`,
-      `_rv_until`,
-      EXPLODE(SEQUENCE(CAST(1 AS BIGINT), CAST(`_count` AS BIGINT))) AS `_rv_copy`
-    FROM (
-      SELECT /*+ BROADCAST(m) */
-        `s`.`l1_1_k`,
-        SUM(`s`.`_count`) AS `_count`,
-        `m`.`_rv_at`,
-        `m`.`_rv_until`
-      FROM `timed` AS `s`
-      JOIN `moments` AS `m`
-        ON `s`.`l1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
-      GROUP BY
-        `s`.`l1_1_k`,
-        `m`.`_rv_at`,
-        `m`.`_rv_until`
-    ) AS n
-    WHERE
-      `_count` > 0
-  ) AS c
-), `block_old_2` AS (
-  SELECT
-    `s`.`k` AS `r1_1_k`,
-    `s`.`_count` AS `_count`
-  FROM `s@old` AS `s`
-), `timed_2` AS (
-  SELECT
-    `r1_1_k`,
-    `_count`,
-    CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old_2`
-  UNION ALL
-  SELECT
-    `r1_1_k`,
-    `_count`,
-    `_csn`
-  FROM `block_delta_2`
-), `at_moments_2` AS (
-  SELECT
-    `r1_1_k`,
-    `_rv_at`,
-    `_rv_until`
-  FROM (
-    SELECT
-      `r1_1_k`,
-      `_rv_at`,
-      `_rv_until`,
-      EXPLODE(SEQUENCE(CAST(1 AS BIGINT), CAST(`_count` AS BIGINT))) AS `_rv_copy`
-    FROM (
-      SELECT /*+ BROADCAST(m) */
-        `s`.`r1_1_k`,
-        SUM(`s`.`_count`) AS `_count`,
-        `m`.`_rv_at`,
-        `m`.`_rv_until`
-      FROM `timed_2` AS `s`
-      JOIN `moments` AS `m`
-        ON `s`.`r1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
-      GROUP BY
-        `s`.`r1_1_k`,
-        `m`.`_rv_at`,
-        `m`.`_rv_until`
-    ) AS n
-    WHERE
-      `_count` > 0
-  ) AS c
-), `result` AS (
-  SELECT
-    `l`.`l1_1_k`,
-    `l`.`_rv_at`,
-    `l`.`_rv_until`
-  FROM `at_moments` AS `l`
-  LEFT SEMI JOIN `at_moments_2` AS `r`
-    ON `r`.`r1_1_k` = `l`.`l1_1_k` AND `l`.`_rv_at` IS NOT DISTINCT FROM `r`.`_rv_at`
-), `semijoin_delta` AS (
-  SELECT
-    `l1_1_k`,
-    `_count`,
-    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END AS `_csn`
-  FROM (
-    SELECT
-      `l1_1_k`,
-      `_rv_at`,
-      `_rv_until`,
-      EXPLODE(ARRAY(CAST(1 AS BIGINT), CAST(-1 AS BIGINT))) AS `_count`
-    FROM `result`
-  ) AS t
-  WHERE
-    CASE WHEN `_count` > 0 THEN `_rv_at` ELSE `_rv_until` END > 0
-), `block_delta_3` AS (
-  SELECT
-    `j1`.`l1_1_k` AS `k`,
-    `j1`.`_count`,
-    `j1`.`_csn`
-  FROM `semijoin_delta` AS `j1`
-)
-SELECT
-  `k`,
-  SUM(`_count`) AS `_count`,
-  `_csn`
-FROM `block_delta_3`
-GROUP BY
-  `k`,
-  `_csn`
-HAVING
-  SUM(`_count`) <> 0
 ===
 # IN a subquery
 SELECT k FROM r WHERE k IN (SELECT k FROM s)
@@ -664,23 +498,24 @@ WITH `block_delta` AS (
     `_csn` AS `_rv_at`,
     LEAD(`_csn`) OVER (PARTITION BY `_rv_key0` ORDER BY `_csn`) AS `_rv_until`
   FROM `times`
-), `block_old` AS (
+), `leaf_timed` AS (
   SELECT
-    `r`.`k` AS `l1_1_k`,
-    `r`.`_count` AS `_count`
-  FROM `r@old` AS `r`
-), `timed` AS (
-  SELECT
-    `l1_1_k`,
+    `k`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old`
+  FROM `r@old`
   UNION ALL
   SELECT
-    `l1_1_k`,
+    `k`,
     `_count`,
     `_csn`
-  FROM `block_delta`
+  FROM `r@delta`
+), `block_timed` AS (
+  SELECT
+    `r`.`k` AS `l1_1_k`,
+    `r`.`_count` AS `_count`,
+    `r`.`_csn` AS `_csn`
+  FROM `leaf_timed` AS `r`
 ), `at_moments` AS (
   SELECT
     `l1_1_k`,
@@ -698,7 +533,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed` AS `s`
+      FROM `block_timed` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`l1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -709,23 +544,24 @@ WITH `block_delta` AS (
     WHERE
       `_count` > 0
   ) AS c
-), `block_old_2` AS (
+), `leaf_timed_2` AS (
   SELECT
-    `s`.`k` AS `r1_1_k`,
-    `s`.`_count` AS `_count`
-  FROM `s@old` AS `s`
-), `timed_2` AS (
-  SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     CAST(0 AS BIGINT) AS `_csn`
-  FROM `block_old_2`
+  FROM `s@old`
   UNION ALL
   SELECT
-    `r1_1_k`,
+    `k`,
     `_count`,
     `_csn`
-  FROM `block_delta_2`
+  FROM `s@delta`
+), `block_timed_2` AS (
+  SELECT
+    `s`.`k` AS `r1_1_k`,
+    `s`.`_count` AS `_count`,
+    `s`.`_csn` AS `_csn`
+  FROM `leaf_timed_2` AS `s`
 ), `at_moments_2` AS (
   SELECT
     `r1_1_k`,
@@ -743,7 +579,7 @@ WITH `block_delta` AS (
         SUM(`s`.`_count`) AS `_count`,
         `m`.`_rv_at`,
         `m`.`_rv_until`
-      FROM `timed_2` AS `s`
+      FROM `block_timed_2` AS `s`
       JOIN `moments` AS `m`
         ON `s`.`r1_1_k` IS NOT DISTINCT FROM `m`.`_rv_key0` AND `s`.`_csn` <= `m`.`_rv_at`
       GROUP BY
@@ -794,4 +630,3 @@ GROUP BY
   `_csn`
 HAVING
   SUM(`_count`) <> 0
-===

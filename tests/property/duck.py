@@ -16,7 +16,7 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.expressions import identifier
 from rollview.algebra.levels import parenthesised
 from rollview.algebra.resolve import Known
-from rollview.algebra.script import Motion
+from rollview.algebra.script import AT_ONCE_ROWS, Motion
 from rollview.algebra.states import states_read
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline, plan
@@ -112,6 +112,11 @@ class Duck:
         self.db.execute(
             f"CREATE OR REPLACE VIEW {quoted(known.name + '@old')} AS SELECT {names}, {signed} FROM {one_each} "
             "WHERE _csn <= getvariable('a')"
+        )
+        self.db.execute(
+            f"CREATE OR REPLACE VIEW {quoted(known.name + '@timed')} AS SELECT {names}, {signed}, "
+            f"CASE WHEN _csn > getvariable('a') THEN _csn ELSE CAST(0 AS BIGINT) END AS _csn FROM {one_each} "
+            "WHERE _csn <= getvariable('b')"
         )
         self.db.execute(
             f"CREATE OR REPLACE VIEW {quoted(known.name + '@rows')} AS SELECT {names} FROM "
@@ -255,6 +260,9 @@ class View:
         if moved not in self.texts:
             ahead = self.plan.mode is Mode.SUMMARY and len(self.texts) % 2 == 1
             sizes = {GROUPS: 1} if ahead else {}
+            # Of four, two are written for small relations, and one for some that are small beside others that are not.
+            few = (read, read[::2], [], read)[len(self.texts) % 4]
+            sizes.update(dict.fromkeys(few, AT_ONCE_ROWS))
             # Two times of three only changes are there of what is said to be read by its changes alone.
             absent = frozenset(read) - states_read(self.plan) if len(self.texts) % 3 else frozenset[str]()
             # Two of three are written for an interval of many commits, whatever it is.

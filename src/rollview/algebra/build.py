@@ -19,7 +19,7 @@ from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Input, Operator, Ou
 from rollview.algebra.operator_table import find_operator
 from rollview.algebra.operators.block import Block
 from rollview.algebra.pieces import DistinctPiece, GroupPiece, JoinPiece, NotIncremental, SelectPiece, SetPiece
-from rollview.algebra.subqueries import Membership, find_membership, is_never_null
+from rollview.algebra.subqueries import SubqueryTest, find_membership, is_never_null
 from rollview.algebra.types import compared_one_to_one
 
 
@@ -130,7 +130,7 @@ class _Frame:
         for membership in memberships:
             self._semi_join(membership, known)
 
-    def _semi_join(self, test: Membership, known: Sources) -> None:
+    def _semi_join(self, test: SubqueryTest, known: Sources) -> None:
         """Conditions of the subquery that name columns of this query are those of the join."""
         _refuse_unsupported_clauses(test.query)
         inner = _Frame(self.used)
@@ -226,7 +226,7 @@ class _Frame:
         return homes, frame.block(outputs)
 
 
-def _check_membership(test: Membership, left: Block, right: Block, pairs: tuple[tuple[str, str], ...]) -> None:
+def _check_membership(test: SubqueryTest, left: Block, right: Block, pairs: tuple[tuple[str, str], ...]) -> None:
     """IN gives its sides a common type by rules of its own, and NOT IN minds NULL."""
     if not test.compared:
         return

@@ -152,9 +152,9 @@ def broadcast(query: exp.Select, alias: str) -> exp.Select:
     return _hinted(query, "BROADCAST", exp.to_identifier(alias))
 
 
-def hash_join(query: exp.Select, alias: str) -> exp.Select:
-    """Ask Spark to join in place: two small sides that are each in one piece need no exchange."""
-    return _hinted(query, "SHUFFLE_HASH", exp.to_identifier(alias))
+def hash_join(query: exp.Select, *aliases: str) -> exp.Select:
+    """Ask Spark to join in place: small sides that are each in one piece need no exchange."""
+    return _hinted(query, "SHUFFLE_HASH", *(identifier(alias) for alias in aliases))
 
 
 def gathered(query: exp.Select) -> exp.Select:
@@ -162,6 +162,6 @@ def gathered(query: exp.Select) -> exp.Select:
     return _hinted(query, "COALESCE", number(1))
 
 
-def _hinted(query: exp.Select, hint: str, argument: exp.Expr) -> exp.Select:
-    query.set("hint", exp.Hint(expressions=[exp.Anonymous(this=hint, expressions=[argument])]))
+def _hinted(query: exp.Select, hint: str, *arguments: exp.Expr) -> exp.Select:
+    query.set("hint", exp.Hint(expressions=[exp.Anonymous(this=hint, expressions=list(arguments))]))
     return query

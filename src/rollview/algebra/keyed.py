@@ -86,7 +86,7 @@ def _touched(script: Script, side: Operator, keys: Sequence[exp.Expr]) -> exp.Se
 
 def _at_moments(script: Script, side: Operator, keys: Keys, moments: str) -> str:
     """The rows of an input at each moment of their key; only rows whose key was touched are read."""
-    rows = script.add("timed", timed(script, side))
+    rows = script.timed(side)
     matches = [same_value(column("s", name), column("m", key_name(i))) for i, name in enumerate(keys)]
     in_time = exp.LTE(this=column("s", CSN), expression=column("m", AT))
     joined = select().from_(table(rows, "s")).join(table(moments, "m"), on=all_of([*matches, in_time]), copy=False)
@@ -96,20 +96,11 @@ def _at_moments(script: Script, side: Operator, keys: Keys, moments: str) -> str
     return script.add("at_moments", _copies(query, [column(None, name) for name in side.columns], (AT, UNTIL)))
 
 
-def timed(script: Script, side: Operator) -> exp.Query:
-    columns = [column(None, name) for name in side.columns]
-    state = select(*columns, column(None, COUNT), named(big(0), CSN)).from_(table(script.old(side)))
-    if not script.changed(side):
-        return state
-    changes = select(*columns, column(None, COUNT), column(None, CSN)).from_(table(script.delta(side)))
-    return bag_union([state, changes])
-
-
 def timed_of_touched(script: Script, side: Operator, inputs: Sequence[tuple[Operator, Keys]], keys: Keys) -> exp.Query:
-    """As ``timed``; of the old rows at least those whose key was touched by one of the inputs, and all where they are
-    few."""
+    """As ``script.timed``; of the old rows at least those whose key was touched by one of the inputs, and all where
+    they are few."""
     if not keys or script.reads_few(side):
-        return timed(script, side)
+        return select(*[column(None, name) for name in (*side.columns, COUNT, CSN)]).from_(table(script.timed(side)))
     columns = [column("s", name) for name in side.columns]
     matches = [same_value(column("s", name), column("m", key_name(i))) for i, name in enumerate(keys)]
     state = select(*columns, column("s", COUNT), named(big(0), CSN)).from_(table(script.old(side), "s"))
@@ -131,7 +122,7 @@ def touched(script: Script, inputs: Sequence[tuple[Operator, Keys]]) -> str:
         for side, keys in inputs
         if script.changed(side)
     ]
-    which = frozenset((id(side), tuple(keys)) for side, keys in inputs)
+    which = frozenset((side, tuple(keys)) for side, keys in inputs)
     return script.once(("touched", which), "touched", lambda: bag_union(sides))
 
 

@@ -88,6 +88,8 @@ def plan(script: Script, rel: Product, start: Input, source: Input, ready: Seque
             return _partner(queries, changes, timed, reason, _is_closed(script, start, source.rel, equalities, key))
     if not timed:
         return all_of_it(script, source)
+    if script.is_small(source.rel):
+        return Partner((), timed, name=script.timed(source.rel))
     state = select(*_columns(source), column(None, COUNT)).from_(table(script.old(source.rel)))
     return Partner((_with_csn(state, timed), *changes), timed)
 

@@ -83,6 +83,9 @@ class Operator(Protocol):
     def old(self, script: Script) -> exp.Query | exp.Table:
         """The state at the interval's start: its columns and ``_count``. A table where it is stored."""
 
+    def timed(self, script: Script) -> exp.Query | exp.Table:
+        """Both in one: as ``delta``, with the rows of ``old`` at csn 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Output:

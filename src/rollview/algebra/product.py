@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from sqlglot import exp
 
+from rollview.algebra.expressions import identifiers
 from rollview.algebra.operator import Input, Output, check_names_differ
 
 
@@ -30,3 +32,46 @@ class Product:
 
     def source(self, alias: str) -> Input:
         return next(source for source in self.sources if source.alias == alias)
+
+
+def join_order(rel: Product, placed: Set[str], left: list[Input]) -> list[Input]:
+    """The inputs that are left, each as soon as some condition ties it to those before it."""
+    done, order = set(placed), []
+    while left:
+        tied = (s for s in left if any(ties(condition, s.alias, done) for condition in rel.where))
+        chosen = next(tied, left[0])
+        left = [source for source in left if source is not chosen]
+        done.add(chosen.alias)
+        order.append(chosen)
+    return order
+
+
+def ties(condition: exp.Expr, alias: str, placed: Set[str]) -> bool:
+    used = identifiers(condition)
+    return isinstance(condition, exp.EQ) and alias in used and len(used) > 1 and used <= placed | {alias}
+
+
+def met_by(conditions: Sequence[exp.Expr], placed: Set[str]) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """The conditions that name no other inputs, and those that have to wait for more."""
+    ready = [condition for condition in conditions if identifiers(condition) <= placed]
+    return ready, [condition for condition in conditions if not identifiers(condition) <= placed]
+
+
+Wanted = dict[str, list[str]]
+"""Columns that the block uses, by input."""
+
+
+def columns_wanted(rel: Product) -> Wanted:
+    wanted: Wanted = {source.alias: [] for source in rel.sources}
+    expressions = [*rel.where, *[output.expression for output in rel.outputs]]
+    for node in (node for expression in expressions for node in expression.find_all(exp.Column)):
+        if node.name not in wanted[node.table]:
+            wanted[node.table].append(node.name)
+    return wanted
+
+
+def multiplied(counts: Sequence[exp.Expr]) -> exp.Expr:
+    product: exp.Expr = counts[0]
+    for count in counts[1:]:
+        product = exp.Mul(this=product, expression=count)
+    return product

@@ -27,6 +27,7 @@ from rollview.algebra.expressions import (
 )
 from rollview.algebra.operator import Operator
 from rollview.algebra.script import Script
+from rollview.algebra.timed import old_and_changes
 from rollview.core.names import COUNT, CSN
 
 Copies = Callable[[Sequence[exp.Expr]], exp.Expr]
@@ -85,7 +86,7 @@ def _events(script: Script, sides: Sequence[Operator], place: int, counts: Seque
     # rows of other types are compared as the union of both makes them
     same = all(_types(one) == _types(side) and None not in _types(one) for one in sides)
     of_touched = len(sides) == 1 or same
-    rows = keyed.timed_of_touched(script, side, inputs, side.columns) if of_touched else keyed.timed(script, side)
+    rows = keyed.timed_of_touched(script, side, inputs, side.columns) if of_touched else old_and_changes(script, side)
     return _counted(sides, place, counts).select(column(None, CSN), copy=False).from_(rows.subquery("t"))
 
 

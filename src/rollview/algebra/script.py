@@ -1,9 +1,9 @@
 """Writing one propagation query: each node's delta and old state become named subqueries, written once.
 
 Law: over an interval (a, b], ``delta(rel)`` is the timed delta of ``rel``, ``old(rel)`` is its state at a as signed
-rows. Inputs are the stored relations' ``name@delta``, rows of (a, b] with ``_count`` ±1 and ``_csn``, and ``name@old``,
-the state at a with ``_count`` ±1. A row that was there at a carries csn 0 wherever a csn is needed,
-so the text does not depend on the interval.
+rows, and ``timed(rel)`` is both. Inputs are the stored relations' ``name@delta``, rows of (a, b] with ``_count`` ±1
+and ``_csn``, ``name@old``, the state at a with ``_count`` ±1, and of small relations ``name@timed``, both of them. A
+row that was there at a carries csn 0 wherever a csn is needed, so the text does not depend on the interval.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ from sqlglot import exp
 from rollview.algebra.expressions import column, gathered, identifier, select, table
 from rollview.core.names import COUNT, CSN
 
-InputForm = Literal["delta", "old", "rows"]
-"""In which form a query reads a relation: its changes over the interval, its signed state before it, its plain rows."""
+InputForm = Literal["delta", "old", "timed", "rows"]
+"""In which form a query reads a relation: its changes over the interval, its signed state before it, both of them, its
+plain rows."""
 
 DELTA_SUFFIX = "@delta"
 OLD_SUFFIX = "@old"
+TIMED_SUFFIX = "@timed"
+AT_ONCE_ROWS = 10_000
+"""Up to here, changes included, a stored relation is joined whole: planning how not to costs more than its rows."""
 ONE_TASK_ROWS = 200_000
 """Up to here a stored relation is read by one task in less time than an exchange between tasks takes."""
 
@@ -63,6 +67,8 @@ class ScriptNode(Protocol):
 
     def old(self, script: Script) -> exp.Query | exp.Table: ...
 
+    def timed(self, script: Script) -> exp.Query | exp.Table: ...
+
 
 @runtime_checkable
 class StoredInput(Protocol):
@@ -101,16 +107,26 @@ class Script:
     def is_absent(self, rel: ScriptNode) -> bool:
         return any(relation in self.absent for relation in _stored_below(rel))
 
+    def is_small(self, rel: ScriptNode) -> bool:
+        """Whether all rows that it is made of are few, before and after the interval."""
+        return not self.is_absent(rel) and all(
+            self.sizes.get(relation, AT_ONCE_ROWS + 1) <= AT_ONCE_ROWS for relation in _stored_below(rel)
+        )
+
     def delta(self, rel: ScriptNode) -> str:
         """Name of the timed delta: the node's columns, ``_count`` and ``_csn``."""
-        return self.once((id(rel), "delta"), f"{_kind(rel)}_delta", lambda: rel.delta(self))
+        return self.once((rel, "delta"), f"{_kind(rel)}_delta", lambda: rel.delta(self))
 
     def old(self, rel: ScriptNode) -> str:
         """Name of the state at the interval's start: the node's columns and ``_count``."""
-        return self.once((id(rel), "old"), f"{_kind(rel)}_old", lambda: rel.old(self))
+        return self.once((rel, "old"), f"{_kind(rel)}_old", lambda: rel.old(self))
+
+    def timed(self, rel: ScriptNode) -> str:
+        """Name of the state at the interval's start, at csn 0, with the delta: as ``delta``."""
+        return self.once((rel, "timed"), f"{_kind(rel)}_timed", lambda: rel.timed(self))
 
     def input(self, relation: str, what: InputForm) -> exp.Table:
-        """A stored relation's ``delta`` or ``old``."""
+        """A stored relation's ``delta``, ``old`` or ``timed``."""
         self.inputs.add((relation, what))
         return table(f"{relation}@{what}")
 

@@ -5,17 +5,17 @@ Law (Salem et al., *How To Roll a Join*, equation 2, over tables whose versions 
     ΔV(a,b] = Σ_i  R1@a ⋈ … ⋈ R(i-1)@a ⋈ ΔRi(a,b] ⋈ R(i+1)@b ⋈ … ⋈ Rn@b
 
 Counts multiply. The csn of a result is the largest csn of its delta rows, where the part of Rj@b that lies in (a,b]
-counts as delta rows. Every occurrence of a relation is an input of its own, so self-joins need nothing more.
+counts as delta rows. Every occurrence of a relation is an input of its own, so self-joins need nothing more. Small
+inputs are joined ``at_once``: there is a term for each large one, and one for the small ones together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from rollview.algebra import lookup
+from rollview.algebra import at_once, lookup
 from rollview.algebra.expressions import (
     all_of,
     bag_union,
@@ -24,14 +24,13 @@ from rollview.algebra.expressions import (
     column,
     gathered,
     hash_join,
-    identifiers,
     named,
     select,
     table,
 )
 from rollview.algebra.operator import Input
 from rollview.algebra.operators.leaf import Leaf
-from rollview.algebra.product import Product
+from rollview.algebra.product import Product, Wanted, columns_wanted, join_order, met_by, multiplied, ties
 from rollview.algebra.script import Script, TermNote
 from rollview.core.names import COUNT, CSN
 
@@ -47,14 +46,18 @@ def delta(script: Script, rel: Product) -> exp.Query:
         return _row_by_row(script, rel)
     if not changed:
         return _nothing(script, rel)
-    wanted = _columns_wanted(rel)
+    if at_once.is_one(script, rel):
+        script.notes.append(TermNote(", ".join(map(_label, rel.sources)), True, "small: joined at once"))
+        return at_once.changes(script, rel)
+    rel = at_once.folded(script, rel)
+    wanted = columns_wanted(rel)
     core = _core(script, rel)
     child = _children_alone(script, rel, core, wanted)
     chains = [child] if child else [chain for i in core if (chain := _term(script, rel, i, core, wanted)) is not None]
     if not chains:
         return _nothing(script, rel)
     chain = _together(script, rel, chains, wanted)
-    for source in _join_order(rel, chain.placed, [s for s in rel.sources if s.alias not in chain.placed]):
+    for source in join_order(rel, chain.placed, [s for s in rel.sources if s.alias not in chain.placed]):
         chain = _extended(script, chain, source, lookup.all_of_it(script, source), wanted)
     outputs = [named(_flat(output.expression), output.name) for output in rel.outputs]
     query = select(*outputs, column(None, COUNT), column(None, CSN)).from_(table(chain.name))
@@ -64,14 +67,14 @@ def delta(script: Script, rel: Product) -> exp.Query:
 def old(script: Script, rel: Product) -> exp.Query:
     query = select(
         *[named(output.expression, output.name) for output in rel.outputs],
-        named(_product([column(source.alias, COUNT) for source in rel.sources]), COUNT),
+        named(multiplied([column(source.alias, COUNT) for source in rel.sources]), COUNT),
     )
     first, *rest = rel.sources
     query = query.from_(table(script.old(first.rel), first.alias))
     placed, waiting = {first.alias}, list(rel.where)
     for source in rest:
         placed.add(source.alias)
-        ready, waiting = _ready(waiting, placed)
+        ready, waiting = met_by(waiting, placed)
         query = query.join(table(script.old(source.rel), source.alias), on=all_of(ready), copy=False)
     return query.where(*waiting, copy=False) if waiting else query
 
@@ -99,7 +102,7 @@ def _core(script: Script, rel: Product) -> list[int]:
     while more := [
         rel.sources[i].alias
         for i in changed
-        if rel.sources[i].alias not in tied and any(_ties(c, rel.sources[i].alias, tied) for c in rel.where)
+        if rel.sources[i].alias not in tied and any(ties(c, rel.sources[i].alias, tied) for c in rel.where)
     ]:
         tied.update(more)
     return changed if len(tied) == len(changed) else list(range(len(rel.sources)))
@@ -112,15 +115,16 @@ def _term(script: Script, rel: Product, i: int, core: list[int], wanted: Wanted)
         return None
     chain = _started(script, rel, start, wanted)
     reasons: list[str] = []
-    for source in _join_order(rel, chain.placed, [rel.sources[j] for j in core if j != i]):
-        ready, _ = _ready(chain.waiting, chain.placed | {source.alias})
+    for source in join_order(rel, chain.placed, [rel.sources[j] for j in core if j != i]):
+        ready, _ = met_by(chain.waiting, chain.placed | {source.alias})
         partner = lookup.plan(script, rel, start, source, ready, chain.name)
         reasons.extend(partner.reasons)
         if partner.empty:
             script.notes.append(TermNote(_label(start), False, "; ".join(partner.reasons)))
             return None
         chain = _extended(script, chain, source, partner, wanted)
-    script.notes.append(TermNote(_label(start), True, "; ".join(reasons) or "starts at the delta"))
+    if not at_once.is_together(start):
+        script.notes.append(TermNote(_label(start), True, "; ".join(reasons) or "starts at the delta"))
     return chain
 
 
@@ -129,7 +133,7 @@ def _children_alone(script: Script, rel: Product, core: list[int], wanted: Wante
     if len(core) != 2 or not all(script.changed(rel.sources[i].rel) for i in core):
         return None
     for child, parent in ((rel.sources[core[0]], rel.sources[core[1]]), (rel.sources[core[1]], rel.sources[core[0]])):
-        both, _ = _ready(rel.where, {child.alias, parent.alias})
+        both, _ = met_by(rel.where, {child.alias, parent.alias})
         partner = lookup.lives_within(script, rel, child, parent, both)
         if partner is not None:
             script.notes.append(TermNote(_label(child), True, "; ".join(partner.reasons)))
@@ -159,7 +163,7 @@ def _row_by_row(script: Script, rel: Product) -> exp.Select:
 
 
 def _started(script: Script, rel: Product, start: Input, wanted: Wanted) -> _Chain:
-    ready, waiting = _ready(rel.where, {start.alias})
+    ready, waiting = met_by(rel.where, {start.alias})
     columns = [named(column(start.alias, name), _flat_name(start.alias, name)) for name in wanted[start.alias]]
     query = select(*columns, column(start.alias, COUNT), column(start.alias, CSN))
     query = query.from_(table(script.delta(start.rel), start.alias))
@@ -170,12 +174,12 @@ def _started(script: Script, rel: Product, start: Input, wanted: Wanted) -> _Cha
 def _extended(script: Script, chain: _Chain, source: Input, partner: lookup.Partner, wanted: Wanted) -> _Chain:
     """One more input joined."""
     placed = chain.placed | {source.alias}
-    ready, waiting = _ready(chain.waiting, placed)
+    ready, waiting = met_by(chain.waiting, placed)
     carried = [
         column(_SO_FAR, _flat_name(alias, name)) for alias in wanted if alias in chain.placed for name in wanted[alias]
     ]
     gained = [named(column(_NEXT, name), _flat_name(source.alias, name)) for name in wanted[source.alias]]
-    count = _product([column(_SO_FAR, COUNT), column(_NEXT, COUNT)])
+    count = multiplied([column(_SO_FAR, COUNT), column(_NEXT, COUNT)])
     csn: exp.Expr = column(_SO_FAR, CSN)
     if partner.timed:
         csn = exp.Greatest(this=csn, expressions=[column(_NEXT, CSN)])
@@ -212,48 +216,6 @@ def _flat(expression: exp.Expr, current: str | None = None) -> exp.Expr:
 
 def _flat_name(alias: str, name: str) -> str:
     return lookup.flat_name(alias, name)
-
-
-def _join_order(rel: Product, placed: Set[str], left: list[Input]) -> list[Input]:
-    """The inputs that are left, each as soon as some condition ties it to those before it."""
-    done, order = set(placed), []
-    while left:
-        tied = (s for s in left if any(_ties(condition, s.alias, done) for condition in rel.where))
-        chosen = next(tied, left[0])
-        left = [source for source in left if source is not chosen]
-        done.add(chosen.alias)
-        order.append(chosen)
-    return order
-
-
-def _ties(condition: exp.Expr, alias: str, placed: Set[str]) -> bool:
-    used = identifiers(condition)
-    return isinstance(condition, exp.EQ) and alias in used and len(used) > 1 and used <= placed | {alias}
-
-
-def _ready(conditions: Sequence[exp.Expr], placed: Set[str]) -> tuple[list[exp.Expr], list[exp.Expr]]:
-    ready = [condition for condition in conditions if identifiers(condition) <= placed]
-    return ready, [condition for condition in conditions if not identifiers(condition) <= placed]
-
-
-Wanted = dict[str, list[str]]
-"""Columns that the block uses, by input."""
-
-
-def _columns_wanted(rel: Product) -> Wanted:
-    wanted: Wanted = {source.alias: [] for source in rel.sources}
-    expressions = [*rel.where, *[output.expression for output in rel.outputs]]
-    for node in (node for expression in expressions for node in expression.find_all(exp.Column)):
-        if node.name not in wanted[node.table]:
-            wanted[node.table].append(node.name)
-    return wanted
-
-
-def _product(counts: list[exp.Column]) -> exp.Expr:
-    product: exp.Expr = counts[0]
-    for count in counts[1:]:
-        product = exp.Mul(this=product, expression=count)
-    return product
 
 
 def _label(source: Input) -> str:

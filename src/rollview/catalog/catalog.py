@@ -12,7 +12,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from rollview.catalog import address, leases, migrate, moments, reading, sources, subscribers
+from rollview.catalog import address, forgotten, leases, migrate, moments, reading, sources, subscribers
 from rollview.catalog.clock import UptimeClock
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
@@ -125,6 +125,11 @@ class Catalog:
         """
         with self._database.read() as connection:
             return moments.read_csn_at(connection, moment, relations)
+
+    def horizon(self) -> Moment:
+        """The csn behind which the ledger is forgotten, and when the last commit up to it counts as committed."""
+        with self._database.read() as connection:
+            return forgotten.read_horizon(connection)
 
     def csn_recorded_by(self, moment: datetime) -> Csn:
         """The newest csn that was given out by then; 0 before the first."""

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from rollview import errors
 from rollview.catalog import tables as t
+from rollview.catalog.forgotten import check_not_forgotten
 from rollview.catalog.reading import read_moment, read_snapshot
 from rollview.catalog.sources import read_sources
 from rollview.catalog.values import MissedCommits, Moment, Snapshot, SourcePosition, SourceRecord, folded
@@ -24,6 +25,7 @@ LOCAL = "local"
 
 def read_csn_at(connection: sa.Connection, moment: datetime, relations: Iterable[str] | None) -> Csn:
     _check_zone(moment)
+    check_not_forgotten(connection, f"The moment {moment.isoformat()}", moment=moment)
     known = {source.name: source for source in read_sources(connection)}
     names = {*known, LOCAL} if relations is None else _sources_below(read_snapshot(connection), relations)
     for source in (known[name] for name in sorted(names & known.keys())):
@@ -43,6 +45,7 @@ def read_csn_recorded_by(connection: sa.Connection, moment: datetime) -> Csn:
 
 def read_positions(connection: sa.Connection, csn: Csn) -> tuple[SourcePosition, ...]:
     newest = read_moment(connection).csn
+    check_not_forgotten(connection, f"Csn {csn}", csn=csn)
     if not 0 <= csn <= newest:
         raise errors.OutOfReach(f"There is no csn {csn}: the newest is {newest}.", csn=csn, newest=newest)
     return tuple(_position(connection, source.name, csn) for source in read_sources(connection))

@@ -1,6 +1,7 @@
 """The catalog's tables.
 
-Laws: the clock has one row, and the ledger one row per csn, 1, 2, 3 and so on. A relation that is dropped keeps its
+Laws: the clock has one row, and the ledger one row per csn from behind the horizon on, without a hole; before it, only
+the last row of each source and the last change of each relation are left. A relation that is dropped keeps its
 row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
 row is never deleted, so its token never goes back. A source's row holds the position up to which its units of work are
 in the ledger. A captured table has one layout row for each layout it has had, from the csn of the first row read by it.
@@ -20,7 +21,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0007"
+HEAD = "0008"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -76,6 +77,15 @@ clock = sa.Table(
     sa.Column("uptime", sa.BigInteger),
     sa.Column("wall", Instant),
     sa.Column("accepted", Instant),
+    sa.CheckConstraint("id = 1", name="one_row"),
+)
+
+horizon = sa.Table(
+    f"{PREFIX}horizon",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("csn", sa.BigInteger, nullable=False),
+    sa.Column("time", Instant, nullable=False),
     sa.CheckConstraint("id = 1", name="one_row"),
 )
 

@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from rollview import errors
-from rollview.catalog import graph, reading
+from rollview.catalog import forgotten, graph, reading
 from rollview.catalog import tables as t
 from rollview.catalog.database import Database
 from rollview.catalog.pulse import LIFE
@@ -95,6 +95,10 @@ class CatalogWriter:
         seen = self._clocks(self._now())
         self._connection.execute(t.clock.update().values(csn=self._moment.csn, time=self._moment.time, **seen))
         return self._moment
+
+    def forget_before(self, csn: Csn) -> tuple[int, int, int]:
+        """Rows of the ledger, of changes and of steps that nobody needs; how many went of each."""
+        return forgotten.forget_before(self._connection, csn)
 
     def accept_clock(self) -> datetime:
         now = self._now()

@@ -163,7 +163,15 @@ def _(answer: results.Maintained, to: TextOutput) -> None:
         to.say(f"Nothing to save at csn {answer.csn}.")
         return
     rows = [
-        (a.relation or "(gone)", a.part or "", a.action, str(a.interval or ""), a.files, _size(a.bytes), a.reason)
+        (
+            a.relation or ("(catalog)" if a.action == "forget" else "(gone)"),
+            a.part or "",
+            a.action,
+            str(a.interval or ""),
+            a.files,
+            _size(a.bytes),
+            a.reason,
+        )
         for a in answer.actions
     ]
     to.table(("relation", "part", "action", "interval", "files", "saves", "why"), rows, ("files", "saves"))

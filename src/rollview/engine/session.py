@@ -84,7 +84,14 @@ SMALL = {
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
 }
 
-_small: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()
+FEW_ROWS = {
+    **SMALL,
+    # few rows are computed before code for them is compiled
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+_beside: WeakKeyDictionary[SparkSession, dict[str, SparkSession]] = WeakKeyDictionary()
 _lock = Lock()
 
 _MASTER, _REMOTE = "spark.master", "spark.remote"
@@ -143,14 +150,25 @@ def _as_it_is(spark: SparkSession) -> SparkSession:
 
 def for_small_work(spark: SparkSession) -> SparkSession:
     """A session beside this one, for queries over few rows: one piece after a shuffle, and no re-planning between."""
+    return _tuned(spark, "small", SMALL)
+
+
+def for_few_rows(spark: SparkSession) -> SparkSession:
+    """The same for queries that read nothing but few rows: one task, and no compiled code."""
+    return _tuned(spark, "few rows", FEW_ROWS)
+
+
+def _tuned(spark: SparkSession, name: str, settings: Mapping[str, str]) -> SparkSession:
+    """The one session of this kind beside the given one."""
     if abilities.is_connect(spark):
         return spark
     with _lock:
-        if spark not in _small:
-            _small[spark] = abilities.copy_beside(spark)
-            for key, value in SMALL.items():
-                _small[spark].conf.set(key, value)
-        return _small[spark]
+        known = _beside.setdefault(spark, {})
+        if name not in known:
+            known[name] = abilities.copy_beside(spark)
+            for key, value in settings.items():
+                known[name].conf.set(key, value)
+        return known[name]
 
 
 def is_local(conf: Mapping[str, str]) -> bool:

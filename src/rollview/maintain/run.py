@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rollview.catalog import Catalog, Lease, Part, Snapshot
 from rollview.errors import Busy
+from rollview.maintain.forget import explain_forget, run_forget
 from rollview.maintain.forward import MoveOn, run_fold, run_fold_groups
 from rollview.maintain.plan import Action, Task, plan_relation
 from rollview.maintain.release import run_release
@@ -64,6 +65,8 @@ def maintain(work: Maintenance, names: Sequence[str] | None, *, explain: bool = 
             work.on_progress(Progress("maintain", name, place, len(chosen)))
             work.done.extend(_maintained(work, name))
         work.done.extend(_swept(work, names))
+        if names is None:
+            work.done.extend(run_forget(work.catalog))
     return Maintained(work.catalog.snapshot().moment.csn, False, tuple(work.done))
 
 
@@ -79,7 +82,8 @@ def _explained(work: Maintenance, names: Sequence[str] | None) -> Maintained:
         for task in plan_relation(snapshot, work.catalog, work.root, name, work.keep)
     ]
     sweep = _plan_sweep(work, names)
-    return Maintained(snapshot.moment.csn, True, (*tasks, *_told_sweep(sweep, work.grace, later=True)))
+    forgotten = explain_forget(work.catalog, snapshot) if names is None else ()
+    return Maintained(snapshot.moment.csn, True, (*tasks, *_told_sweep(sweep, work.grace, later=True), *forgotten))
 
 
 def _maintained(work: Maintenance, name: str) -> Iterator[MaintenanceDone]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rollview.algebra.script import ONE_TASK_ROWS, Motion
+from rollview.algebra.script import AT_ONCE_ROWS, ONE_TASK_ROWS, Motion
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.terms import SMALL_SIDE_ROWS
 from rollview.algebra.view import Mode, ViewPlan
@@ -55,6 +55,8 @@ class PropagateStep:
     """The changes may lie at so many csns that a key should not be looked at anew at each of them."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """In the delta of each relation below."""
+    is_linear: bool = False
+    """No operator but the groups at the top looks at whole keys again."""
     more: bool = False
     """The view is not where it was wanted after this step: another one follows."""
     merged: bool = False
@@ -75,14 +77,31 @@ class PropagateStep:
         """A few rows are all that moves between executors: no state is grouped whole."""
         return self.small and self.mode is not Mode.WHOLE and not self.groups_states
 
+    @property
+    def at_once(self) -> bool:
+        """All that is read is small, and the view is linear: no query costs less than the one that reads all of it."""
+        small = all(self._rows_of(name) <= AT_ONCE_ROWS for name in self.motion)
+        return small and self.is_linear and not self.absent
+
+    def _rows_of(self, name: str) -> int:
+        """At most so many are read of a relation, changes included."""
+        return self.sizes.get(name, sys.maxsize) + self.rows.get(name, 0)
+
+    def _limit_of(self, name: str) -> int:
+        """Only what is small with its changes is small."""
+        size = self.sizes[name]
+        return _limit_above(size if self._rows_of(name) <= AT_ONCE_ROWS else max(size, AT_ONCE_ROWS + 1))
+
     def circumstances(self, *, ahead: bool, closed: ClosedReferences = frozenset()) -> Circumstances:
         """Sizes only as far as they matter, so that the next refresh like this one finds its query written.
 
-        ``closed``: what the deltas' own rows tell, and is therefore not planned but looked up when the step is run.
+        Where all is small, one query serves whatever moved. ``closed``: what the deltas' own rows tell, and is
+        therefore not planned but looked up when the step is run.
         """
-        sizes = ((name, _limit_above(rows)) for name, rows in self.sizes.items())
+        sizes = ((name, self._limit_of(name)) for name in self.sizes)
+        motion = dict.fromkeys(self.motion, Motion()) if self.at_once else self.motion
         return Circumstances(
-            frozenset(self.motion.items()),
+            frozenset(motion.items()),
             self.small,
             frozenset(sizes),
             closed,
@@ -131,6 +150,7 @@ def plan_propagate(
         ahead=applied_next and not asked.merges and reads.few_groups and choice.mode is not Mode.WHOLE and is_last,
         absent=frozenset(relation.name for relation in reads.absent),
         many=asked.plan.groups_states and _spread(reads.work) >= MANY_CSNS,
+        is_linear=asked.plan.mode is not Mode.WHOLE and not asked.plan.groups_states,
         more=not is_last,
         rows={lower: change.rows for lower, change in reads.changes.items()},
         commits=step.commits,
@@ -265,5 +285,8 @@ def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:
     return stored.pins[stored.snapshot_part].rows + sum(file.rows for file in delta_files(stored, way))
 
 
+_LIMITS = {AT_ONCE_ROWS, FEW_GROUPS, SMALL_SIDE_ROWS, ONE_TASK_ROWS}
+
+
 def _limit_above(rows: int) -> int:
-    return next((limit for limit in sorted((FEW_GROUPS, SMALL_SIDE_ROWS, ONE_TASK_ROWS)) if rows <= limit), sys.maxsize)
+    return next((limit for limit in sorted(_LIMITS) if rows <= limit), sys.maxsize)

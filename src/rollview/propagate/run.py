@@ -94,7 +94,7 @@ def _logged(
 
 def _closed(reader: Reader, step: PropagateStep) -> ClosedReferences:
     """What the keys in the deltas tell. They are read here, because a plan reads no rows."""
-    if not step.moves or step.mode is Mode.WHOLE:
+    if not step.moves or step.mode is Mode.WHOLE or step.at_once:
         return frozenset()
     relations = [reader.snapshot.get(name) for name in step.motion]
     with phase("keys"):

@@ -1,8 +1,8 @@
 """Queries that stay: analysed by Spark once, then run again over other files.
 
 Law: two runs of a prepared query are the same text over inputs of the same shape. What differs between them are whole
-files: each input that moves has a folder of links, filled before every run. Where an input is not told by whole files
-there is no prepared query, and the ordinary way is taken.
+files: each input that moves has a folder, filled before every run with links, or with one file of the timed rows of a
+small table. Where an input is not told by whole files there is no prepared query, and the ordinary way is taken.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, finalize
 
+import pyarrow as pa
+
 from rollview.algebra.script import InputForm
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Propagation
@@ -29,6 +31,7 @@ from rollview.relations.reader import Reader, prepared
 from rollview.store import timed
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder
+from rollview.store.parquet import write_table
 from rollview.store.timed import Stored
 
 if TYPE_CHECKING:
@@ -81,7 +84,10 @@ def _taken(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, 
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """One input of a query: the stored rows of a version if ``snapshot``, and the rows of ``files``, which move."""
+    """One input of a query: the stored rows of a version if ``snapshot``, and the rows of ``files``, which move.
+
+    ``rows``: they are these, in no files yet.
+    """
 
     name: str
     stored: Stored
@@ -89,11 +95,17 @@ class _Input:
     files: tuple[DataFile, ...]
     snapshot: bool = False
     back: bool = False
+    rows: pa.Table | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Not so if it is the stored rows of a version alone."""
+        return bool(self.files) or not self.snapshot
 
     @property
     def shape(self) -> object:
         version = self.stored.pins[self.stored.snapshot_part].version if self.snapshot else None
-        return self.name, self.stored.root, self.stored.columns, version, bool(self.files), self.back
+        return self.name, self.stored.root, self.stored.columns, version, self.moves, self.back
 
     @property
     def folder(self) -> DeltaFolder:
@@ -108,23 +120,25 @@ class _Input:
 
 
 class _Links:
-    """A folder that Spark reads, with links to the files that it is to see this time."""
+    """A folder that Spark reads, with links to the files, or the rows, that it is to see this time."""
 
-    def __init__(self, spark: SparkSession, folder: DeltaFolder, files: tuple[DataFile, ...]) -> None:
+    def __init__(self, spark: SparkSession, one: _Input) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="rollview-"))
         finalize(self, shutil.rmtree, self._home, ignore_errors=True)
-        self._link(folder, files)
-        self.frame = folder.read_folder(spark, self._home)
+        self._fill(one)
+        self.frame = one.folder.read_folder(spark, self._home)
         self._index = file_index(self.frame)
 
-    def move(self, folder: DeltaFolder, files: tuple[DataFile, ...]) -> None:
+    def move(self, one: _Input) -> None:
         for link in self._home.iterdir():
             link.unlink()
-        self._link(folder, files)
+        self._fill(one)
         self._index.refresh()
 
-    def _link(self, folder: DeltaFolder, files: tuple[DataFile, ...]) -> None:
-        for number, place in enumerate(safe_places(folder.root, files)):
+    def _fill(self, one: _Input) -> None:
+        if one.rows is not None:
+            write_table(one.rows, self._home, one.folder.schema, None, ())
+        for number, place in enumerate(safe_places(one.folder.root, one.files)):
             (self._home / f"{number}-{place.name}").symlink_to(place.absolute())
 
 
@@ -135,19 +149,19 @@ class Standing:
 
     def move(self, inputs: tuple[_Input, ...]) -> None:
         for links, one in zip(self.links, _moving(inputs), strict=True):
-            links.move(one.folder, one.files)
+            links.move(one)
 
 
 def _moving(inputs: tuple[_Input, ...]) -> Iterator[_Input]:
-    return (one for one in inputs if one.files)
+    return (one for one in inputs if one.moves)
 
 
 def _analysed(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, ...]) -> Standing | None:
     stages = prepared(propagation, tuple(one.name for one in inputs))
     if len(stages) > 1:
         return None
-    links = {one.name: _Links(spark, one.folder, one.files) for one in _moving(inputs)}
-    frames = {one.name: one.over(spark, links[one.name].frame if one.files else None) for one in inputs}
+    links = {one.name: _Links(spark, one) for one in _moving(inputs)}
+    frames = {one.name: one.over(spark, links[one.name].frame if one.moves else None) for one in inputs}
     return Standing(Analysed(stages[0][1].run(spark, frames)), tuple(links.values()))
 
 
@@ -166,9 +180,12 @@ def _input(reader: Reader, name: str, what: InputForm, interval: Interval) -> _I
     if reader.snapshot.get(name).kind is RelationKind.VIEW or what == "rows":
         return None
     stored = reader.stored(name)
+    if what == "timed":
+        rows = reader.few_timed_rows(name, interval)
+        return _Input(f"{name}@timed", stored, "delta", (), rows=rows) if rows is not None else None
     if what == "delta":
         files = timed.delta_files(stored, interval)
-        return _Input(f"{name}@delta", stored, "delta", files) if files and _inside(files, interval) else None
+        return _Input(f"{name}@delta", stored, "delta", files) if _inside(files, interval) else None
     way = timed.way_to(stored, interval.after)
     files = timed.delta_files(stored, way.interval)
     if not _inside(files, way.interval):

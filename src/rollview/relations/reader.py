@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from rollview.algebra.script import InputForm
+from rollview.algebra.script import DELTA_SUFFIX, TIMED_SUFFIX, InputForm
 from rollview.algebra.stages import stages
 from rollview.algebra.summary import FEW_GROUPS
 from rollview.algebra.view import ROWS_SUFFIX, AuthorsQuery, Propagation, ViewPlan
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _STORED_ROWS = "_rv_stored"
+_IN_ONE_PIECE = (DELTA_SUFFIX, TIMED_SUFFIX)
+MOST_FILES = 100
+"""Few rows in more files than this are read by Spark: opening a file takes its time."""
 
 
 def stored_as(root: Path, relation: Relation, hidden: Schema | None = None) -> Stored:
@@ -126,6 +129,20 @@ class Reader:
             return changes
         return separate(changes, relation.schema, sf.col(CSN))
 
+    def few_timed_rows(self, name: str, interval: Interval) -> pa.Table | None:
+        """A small table's rows at the interval's start, at csn 0, and its changes; None if Spark must read them."""
+        if self.snapshot.get(name).kind is RelationKind.VIEW:
+            return None
+        return timed.few_timed_rows(self.stored(name), interval, MOST_FILES)
+
+    def timed_rows(self, name: str, interval: Interval) -> DataFrame:
+        """The same of any relation."""
+        few = self.few_timed_rows(name, interval)
+        if few is not None:
+            return frame(self.spark, few, self.stored(name).folder("delta").schema)
+        old = self.signed(name, interval.after).withColumn(CSN, sf.lit(0).cast("bigint"))
+        return old.unionAll(self.unit_changes(name, interval))
+
     @phase("prepare query")
     def run(
         self,
@@ -138,7 +155,7 @@ class Reader:
         """A propagation query over the interval; ``name@rows`` is read at its end. ``small``: its deltas are few."""
         inputs = {f"{name}@{what}": self._input(name, what, interval) for name, what in sorted(propagation.inputs)}
         if small:
-            inputs = {name: data.coalesce(1) if name.endswith("@delta") else data for name, data in inputs.items()}
+            inputs = {name: data.coalesce(1) if name.endswith(_IN_ONE_PIECE) else data for name, data in inputs.items()}
         return self._run(propagation, {**inputs, **(more or {})})
 
     @phase("prepare query")
@@ -162,6 +179,8 @@ class Reader:
     def _input(self, name: str, what: InputForm, interval: Interval) -> DataFrame:
         if what == "delta":
             return self.unit_changes(name, interval)
+        if what == "timed":
+            return self.timed_rows(name, interval)
         return self.signed(name, interval.after) if what == "old" else self.rows(name, interval.through)
 
     def recompute(self, name: str, at: Csn) -> DataFrame:

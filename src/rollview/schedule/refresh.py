@@ -64,9 +64,11 @@ class Refresh:
     def is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def reader(self, snapshot: Snapshot, meter: Meter | None = None, *, small: bool = False) -> Reader:
-        """``small``: for work on few rows, which Spark does faster with fewer preparations."""
-        spark = session.for_small_work(self.spark) if small else self.spark
+    def reader(self, snapshot: Snapshot, meter: Meter | None = None, step: PropagateStep | None = None) -> Reader:
+        """``step``: what it is for. Work on few rows Spark does faster with fewer preparations."""
+        spark = self.spark
+        if step is not None and step.shuffles_little:
+            spark = session.for_few_rows(spark) if step.at_once else session.for_small_work(spark)
         return Reader(spark, self.root, snapshot, meter)
 
 
@@ -188,7 +190,7 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
         return False
     work.steps[name] = step
     work.began.setdefault(name, step.interval.after)
-    reader = work.reader(snapshot, meter, small=step.shuffles_little)
+    reader = work.reader(snapshot, meter, step)
     done = run_propagate(reader, work.catalog, lease, step, meter)
     work.added[name], work.terms[name] = work.added.get(name, 0) + done.added, done.terms
     if done.ahead is not None:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from rollview.core.names import COUNT, quoted
 from rollview.core.schema import Schema
+from rollview.engine.failures import in_full
 from rollview.errors import Corrupt
 from rollview.types.arrow import arrow_type, holds_float
 
@@ -69,7 +70,7 @@ def refusal(schema: Schema) -> SparkColumn:
 
 def negative_multiplicity(error: BaseException) -> Corrupt | None:
     """The error to raise in place of Spark's, if that came from a row deleted more often than it was there."""
-    _, found, after = str(error).partition(_MARK)
+    _, found, after = in_full(error).partition(_MARK)
     if not found:
         return None
     return deleted_too_often(after.splitlines()[0].partition(" SQLSTATE")[0].strip(" :"))

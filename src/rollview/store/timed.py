@@ -40,6 +40,7 @@ __all__ = [
     "csns_of",
     "delta_files",
     "few_rows",
+    "few_timed_rows",
     "negative_multiplicity",
     "net",
     "only_inserts",
@@ -222,15 +223,39 @@ def few_rows(stored: Stored, at: Csn, most: int) -> pa.Table | None:
     if sum(file.rows for file in (*files, *changed)) > most or not small.can_add_up(stored.columns):
         return None
     state = stored.folder(part).load(files)
-    if not changed:
-        return state
-    changes = stored.folder("delta").load(changed)
-    inside = pc.and_(pc.greater(changes[CSN], way.interval.after), pc.less_equal(changes[CSN], way.interval.through))
-    changes = changes.filter(inside)
-    if way.back:
-        place = changes.schema.get_field_index(COUNT)
-        changes = changes.set_column(place, COUNT, pc.negate(changes[COUNT]))
-    return small.add_up(state, changes, stored.columns)
+    return small.add_up(state, _loaded_way(stored, way, changed), stored.columns) if changed else state
+
+
+def few_timed_rows(stored: Stored, interval: Interval, most_files: int) -> pa.Table | None:
+    """In this process: the rows at the interval's start, at csn 0, and its changes. They are known to be few.
+
+    None where they are in more files than that, or in files of others, which Spark reads by its own rules.
+    """
+    way, part = way_to(stored, interval.after), stored.snapshot_part
+    _check_covered(stored, interval)
+    state, before, inside = stored.files(part), delta_files(stored, way.interval), delta_files(stored, interval)
+    files = (*state, *before, *inside)
+    if len(files) > most_files or any(file.linked for file in files):
+        return None
+    rows = stored.folder(part).load(state)
+    rows = rows.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
+    rows = pa.concat_tables([rows, _loaded_way(stored, way, before).drop_columns(CSN)])
+    rows = rows.append_column(CSN, pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
+    return pa.concat_tables([rows, _loaded(stored, interval, inside)])
+
+
+def _loaded_way(stored: Stored, way: Way, files: tuple[DataFile, ...]) -> pa.Table:
+    """The changes on the way, as they were or undone."""
+    changes = _loaded(stored, way.interval, files)
+    place = changes.schema.get_field_index(COUNT)
+    return changes.set_column(place, COUNT, pc.negate(changes[COUNT])) if way.back else changes
+
+
+def _loaded(stored: Stored, interval: Interval, files: tuple[DataFile, ...]) -> pa.Table:
+    changes = stored.folder("delta").load(files)
+    return changes.filter(
+        pc.and_(pc.greater(changes[CSN], interval.after), pc.less_equal(changes[CSN], interval.through))
+    )
 
 
 @dataclass(frozen=True, slots=True)

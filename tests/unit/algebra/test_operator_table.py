@@ -16,7 +16,7 @@ from rollview.algebra.operators.outer_join import OuterJoin
 
 PARTS = (
     "words", "upkeep", "renames", "build", "inputs", "columns", "reads_states", "pruned", "kinds_of", "type_of",
-    "origin", "note", "delta", "old",
+    "origin", "note", "delta", "old", "timed",
 )  # fmt: skip
 
 

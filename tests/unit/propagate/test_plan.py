@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.unit.propagate.world import FACTS, SUMMED, World
 
-from rollview.algebra.script import ONE_TASK_ROWS
+from rollview.algebra.script import AT_ONCE_ROWS, ONE_TASK_ROWS
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.terms import SMALL_SIDE_ROWS
 from rollview.algebra.view import Mode
@@ -161,7 +161,8 @@ def test_a_summary_is_as_large_as_its_groups_and_their_changes(world: World) -> 
 @pytest.mark.parametrize(
     ("stored", "limit"),
     [
-        (FEW_GROUPS, FEW_GROUPS),
+        pytest.param(AT_ONCE_ROWS // 2, AT_ONCE_ROWS, id="small"),
+        pytest.param(AT_ONCE_ROWS, SMALL_SIDE_ROWS, id="small, but not with its changes"),
         (FEW_GROUPS + 1, SMALL_SIDE_ROWS),
         (SMALL_SIDE_ROWS, SMALL_SIDE_ROWS),
         (SMALL_SIDE_ROWS + 1, ONE_TASK_ROWS),
@@ -170,7 +171,7 @@ def test_a_summary_is_as_large_as_its_groups_and_their_changes(world: World) -> 
     ],
 )
 def test_circumstances_know_sizes_only_by_their_limits(world: World, stored: int, limit: int) -> None:
-    assert FEW_GROUPS < SMALL_SIDE_ROWS < ONE_TASK_ROWS
+    assert FEW_GROUPS == AT_ONCE_ROWS < SMALL_SIDE_ROWS < ONE_TASK_ROWS
     world.pin("t", Part.DELTA, rows=0)
     world.pin("t", Part.STATE, rows=stored)
     assert plan(world, "v").circumstances(ahead=False).sizes == {("t", limit)}

@@ -77,3 +77,26 @@ def test_a_subscriber_of_a_history_that_ended_holds_nothing(grown: Small) -> Non
     with grown.warehouse.catalog._database.write() as connection:
         connection.execute(sa.update(t.subscriber).values(folder="v-" + "e" * 32))
     assert holds(run(grown, prune_before=10)) == []
+
+
+def test_the_ledger_goes_behind_the_oldest_need_and_a_subscriber_is_one(grown: Small) -> None:
+    wh = grown.warehouse
+    assert not [one for one in run(grown).actions if one.action == "forget"]
+    wh.add_subscriber("slow", "v", 5)
+    moment = wh.catalog.ledger()[9].effective
+    assert not [one for one in run(grown, explain=True, prune_before=8).actions if one.action == "forget"]
+    (told,) = [one for one in run(grown, prune_before=8).actions if one.action == "forget"]
+    assert told.reason.startswith("rows behind csn 5 that nothing needs: 4 of the ledger, 4 of changes")
+    assert [entry.csn for entry in wh.catalog.ledger()] == list(range(5, 13))
+    consumer = Consumer(5, grown.states[5])
+    for batch in wh.batches("slow", most_rows=1):
+        assert None not in batch.rows["_commit_timestamp"].to_pylist()
+        consumer.store(batch)
+    assert consumer.rows == grown.states[12]
+    run(grown, prune_before=8)
+    assert [entry.csn for entry in wh.catalog.ledger()] == list(range(8, 13))
+    assert moment is not None
+    assert wh.resolve(moment) == 10
+    with pytest.raises(OutOfReach, match="the ledger is forgotten there"):
+        wh.resolve(moment.replace(year=2001))
+    grown.check()

@@ -32,6 +32,7 @@ from rollview.algebra.operator import Operator, OperatorNote, Output, Upkeep, ch
 from rollview.algebra.pieces import GroupPiece
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import followed, spelled_column
+from rollview.algebra.timed import in_one_piece
 from rollview.algebra.types import type_of_call
 from rollview.core.names import COUNT
 
@@ -113,6 +114,9 @@ class Aggregate:
         keys = [column(None, key) for key in self.keys]
         query = select(*keys, *self._calls(), named(big(1), COUNT)).from_(table(keyed.old_rows(script, self.input)))
         return query.group_by(*keys, copy=False) if keys else query
+
+    def timed(self, script: Script) -> exp.Query:
+        return in_one_piece(script, self)
 
     def _call(self, name: str) -> exp.Expr:
         return next(output.expression for output in self.aggregates if output.name == name)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from rollview.algebra import terms
+from rollview.algebra import at_once, terms
 from rollview.algebra.expressions import columns_in
 from rollview.algebra.kinds import Kinds, kinds_of_expression
 from rollview.algebra.operator import Input, Operator, OperatorNote, Upkeep
@@ -21,6 +21,7 @@ from rollview.algebra.product import Product
 from rollview.algebra.script import Script
 from rollview.algebra.spelling import followed, spelled
 from rollview.algebra.superfluous import without_parents
+from rollview.algebra.timed import in_one_piece
 from rollview.algebra.types import type_of_expression
 
 
@@ -76,6 +77,11 @@ class Block(Product):
 
     def old(self, script: Script) -> exp.Query:
         return terms.old(script, self)
+
+    def timed(self, script: Script) -> exp.Query:
+        if len(self.sources) == 1 or at_once.is_one(script, self):
+            return at_once.timed(script, self)
+        return in_one_piece(script, self)
 
     def _read(self, column: exp.Column) -> exp.Expr:
         """What a column of an input stands for; the names of a table or of a subquery are the author's own."""

@@ -14,6 +14,7 @@ from rollview.algebra.kinds import FLOATING, Kinds
 from rollview.algebra.operator import Operator, OperatorNote, Upkeep
 from rollview.algebra.pieces import DistinctPiece
 from rollview.algebra.script import Script
+from rollview.algebra.timed import in_one_piece
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +63,9 @@ class Distinct:
 
     def old(self, script: Script) -> exp.Query:
         return running_counts.old(script, (self.input,), _once)
+
+    def timed(self, script: Script) -> exp.Query:
+        return in_one_piece(script, self)
 
 
 def _once(counts: Sequence[exp.Expr]) -> exp.Expr:

@@ -12,6 +12,7 @@ from rollview.algebra.kinds import Kinds, kinds_of_type
 from rollview.algebra.operator import Operator, OperatorNote, Upkeep, walk
 from rollview.algebra.pieces import TablePiece
 from rollview.algebra.script import Script
+from rollview.algebra.timed import old_and_changes
 from rollview.algebra.types import compared_as
 from rollview.core.schema import Constraints
 
@@ -63,6 +64,9 @@ class Leaf:
 
     def old(self, script: Script) -> exp.Table:
         return script.input(self.relation, "old")
+
+    def timed(self, script: Script) -> exp.Query | exp.Table:
+        return script.input(self.relation, "timed") if script.is_small(self) else old_and_changes(script, self)
 
 
 def leaves(rel: Operator) -> Iterator[Leaf]:

@@ -39,6 +39,7 @@ from rollview.algebra.overlaps import joined, pair, told, told_by_lives, without
 from rollview.algebra.pieces import JoinPiece
 from rollview.algebra.script import Script
 from rollview.algebra.superfluous import finds_at_most_one
+from rollview.algebra.timed import in_one_piece
 from rollview.core.names import COUNT
 
 
@@ -107,6 +108,9 @@ class OuterJoin(KeyedJoin):
     def old(self, script: Script) -> exp.Query:
         left, right = keyed.old_rows(script, self.left), keyed.old_rows(script, self.right)
         return self._join(left, right, [], [named(big(1), COUNT)])
+
+    def timed(self, script: Script) -> exp.Query:
+        return in_one_piece(script, self)
 
     def _over_lives(self, script: Script) -> exp.Query:
         """The pairs that meet, and what is left of the lives of a preserved side, padded with NULL."""

@@ -32,6 +32,7 @@ from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, OperatorNote
 from rollview.algebra.overlaps import joined, life, told, told_by_lives, without_partners
 from rollview.algebra.pieces import JoinPiece
 from rollview.algebra.script import Script
+from rollview.algebra.timed import in_one_piece
 from rollview.core.names import COUNT
 
 
@@ -84,6 +85,9 @@ class SemiJoin(KeyedJoin):
     def old(self, script: Script) -> exp.Query:
         rows = [keyed.old_rows(script, side) for side in self.inputs]
         return self._join(rows, [], [named(big(1), COUNT)])
+
+    def timed(self, script: Script) -> exp.Query:
+        return in_one_piece(script, self)
 
     def _over_lives(self, script: Script) -> exp.Query:
         """A left row is in the anti join while it has no partner, and in the semi join all the other time."""

@@ -18,6 +18,7 @@ from rollview.algebra.kinds import FLOATING, Kinds, met
 from rollview.algebra.operator import Operator, OperatorNote, Upkeep
 from rollview.algebra.pieces import SetPiece
 from rollview.algebra.script import Script
+from rollview.algebra.timed import in_one_piece
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +74,9 @@ class SetOperation:
 
     def old(self, script: Script) -> exp.Query:
         return running_counts.old(script, self.inputs, self._copies)
+
+    def timed(self, script: Script) -> exp.Query:
+        return in_one_piece(script, self)
 
     def _copies(self, counts: Sequence[exp.Expr]) -> exp.Expr:
         left, right = counts

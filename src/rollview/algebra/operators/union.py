@@ -65,6 +65,10 @@ class Union:
     def old(self, script: Script) -> exp.Query:
         return bag_union([self._side(side, script.old(side), [column(None, COUNT)]) for side in self.inputs])
 
+    def timed(self, script: Script) -> exp.Query:
+        extra = [column(None, COUNT), column(None, CSN)]
+        return bag_union([self._side(side, script.timed(side), extra) for side in self.inputs])
+
     def _changes(self, script: Script, side: Operator) -> exp.Select:
         """A side that did not change takes part without rows: Spark gives a column a type that fits all sides."""
         if script.changed(side) or script.is_absent(side):

@@ -1,0 +1,137 @@
+"""Small inputs of a block, joined at once over their timed rows.
+
+Law: with the rows that were there at the start at csn 0, counts multiplied and the csn of a result the largest of its
+rows, the join of timed rows is the timed join, so
+
+    ΔV(a,b] = σ_{csn > 0}(R1 ⋈ … ⋈ Rn)
+
+because every combination with a changed row in it is there exactly once. One join takes the place of n terms, each of
+n inputs: over few rows Spark plans longer than it computes. Beside large inputs L1 … Lk the small ones that equalities
+tie together are one input more, so the terms follow k and not n:
+
+    ΔV = Σ_i  L1@a ⋈ … ⋈ ΔLi ⋈ … ⋈ Lk@b ⋈ T@b  +  L1@a ⋈ … ⋈ Lk@a ⋈ σ_{csn > 0}(T)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sqlglot import exp
+
+from rollview.algebra.expressions import (
+    all_of,
+    column,
+    columns_in,
+    hash_join,
+    identifiers,
+    named,
+    number,
+    select,
+    table,
+)
+from rollview.algebra.operator import Input, Operator, Output
+from rollview.algebra.product import Product, join_order, met_by, multiplied, ties
+from rollview.algebra.script import Script
+from rollview.core.names import COUNT, CSN
+
+_TOGETHER = "_rv_together"
+
+Joined = TypeVar("Joined", bound=Product)
+
+
+def changes(script: Script, rel: Product) -> exp.Select:
+    """The delta of a block whose inputs are all small."""
+    query = timed(script, rel)
+    return query.where(exp.GT(this=_latest(rel.sources), expression=number(0)), copy=False)
+
+
+def timed(script: Script, rel: Product) -> exp.Select:
+    """The timed rows of a block whose inputs are all small, or of one with one input."""
+    first, *rest = rel.sources
+    query = select(
+        *[named(output.expression, output.name) for output in rel.outputs],
+        named(multiplied([column(source.alias, COUNT) for source in rel.sources]), COUNT),
+        named(_latest(rel.sources), CSN),
+    ).from_(table(script.timed(first.rel), first.alias))
+    ready, waiting = met_by(rel.where, {first.alias})
+    placed = {first.alias}
+    for source in join_order(rel, placed, rest):
+        placed.add(source.alias)
+        on, waiting = met_by(waiting, placed)
+        query = query.join(table(script.timed(source.rel), source.alias), on=all_of(on), copy=False)
+    if rest and script.small:
+        hash_join(query, *(source.alias for source in rest))
+    return query.where(all_of(ready), copy=False) if ready else query
+
+
+def folded(script: Script, rel: Joined) -> Joined:
+    """The same block with small changed inputs that equalities tie together as one input, behind all others."""
+    few = [source for source in rel.sources if script.changed(source.rel) and script.is_small(source.rel)]
+    for place, some in enumerate(_tied(rel, few)):
+        if 1 < len(some) < len(rel.sources):
+            rel = _with_one_for(rel, some, f"{_TOGETHER}{place}")
+    return rel
+
+
+def is_together(source: Input) -> bool:
+    """Whether the input is one that ``folded`` made."""
+    return source.alias.startswith(_TOGETHER)
+
+
+def is_one(script: Script, rel: Product) -> bool:
+    """Whether all inputs are small, and tied together by equalities."""
+    return all(script.is_small(source.rel) for source in rel.sources) and len(list(_tied(rel, rel.sources))) == 1
+
+
+def _tied(rel: Product, sources: Sequence[Input]) -> Iterator[list[Input]]:
+    """The inputs in groups: those of one group can be joined by equalities that name no other input."""
+    left = list(sources)
+    while left:
+        group, placed = [left.pop(0)], set[str]()
+        while True:
+            placed = {source.alias for source in group}
+            more = [s for s in left if any(ties(condition, s.alias, placed) for condition in rel.where)]
+            if not more:
+                break
+            group.extend(more)
+            left = [source for source in left if source not in more]
+        yield group
+
+
+def _with_one_for(rel: Joined, some: Sequence[Input], alias: str) -> Joined:
+    """The block with one input, the join of ``some``, in their place."""
+    inside = {source.alias for source in some}
+    where = [condition for condition in rel.where if identifiers(condition) and identifiers(condition) <= inside]
+    others = [condition for condition in rel.where if not any(condition is one for one in where)]
+    used = columns_in([*others, *(output.expression for output in rel.outputs)])
+    wanted = sorted((table, name) for table, name in used if table in inside) or [
+        (some[0].alias, some[0].rel.columns[0])
+    ]
+    outputs = tuple(Output(_flat(*one), column(*one)) for one in wanted)
+    joined: Operator = replace(rel, sources=tuple(some), where=tuple(where), outputs=outputs)  # type: ignore[assignment]
+
+    def above(expression: exp.Expr) -> exp.Expr:
+        def renamed(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Column) and node.table in inside:
+                return column(alias, _flat(node.table, node.name))
+            return node
+
+        return expression.copy().transform(renamed)
+
+    return replace(
+        rel,
+        sources=(*(source for source in rel.sources if source.alias not in inside), Input(alias, joined)),
+        where=tuple(map(above, others)),
+        outputs=tuple(Output(output.name, above(output.expression)) for output in rel.outputs),
+    )
+
+
+def _flat(alias: str, name: str) -> str:
+    return f"{alias}.{name}"
+
+
+def _latest(sources: Sequence[Input]) -> exp.Expr:
+    first, *rest = [column(source.alias, CSN) for source in sources]
+    return exp.Greatest(this=first, expressions=rest) if rest else first
