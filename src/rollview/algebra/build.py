@@ -19,7 +19,7 @@ from rollview.algebra.operator import LEFT_SIDE, RIGHT_SIDE, Input, Operator, Ou
 from rollview.algebra.operator_table import find_operator
 from rollview.algebra.operators.block import Block
 from rollview.algebra.pieces import DistinctPiece, GroupPiece, JoinPiece, NotIncremental, SelectPiece, SetPiece
-from rollview.algebra.subqueries import Membership, find_membership, is_never_null
+from rollview.algebra.subqueries import SubqueryTest, find_membership, is_never_null
 from rollview.algebra.types import compared_one_to_one
 
 
@@ -130,7 +130,7 @@ class _Frame:
         for membership in memberships:
             self._semi_join(membership, known)
 
-    def _semi_join(self, test: Membership, known: Sources) -> None:
+    def _semi_join(self, test: SubqueryTest, known: Sources) -> None:
         """Conditions of the subquery that name columns of this query are those of the join."""
         _refuse_unsupported_clauses(test.query)
         inner = _Frame(self.used)
@@ -148,7 +148,10 @@ class _Frame:
         homes = {**outer_homes, **inner_homes}
         conditions = [part for condition in on for part in conjuncts(_rehome(condition, homes))]
         for ours, theirs in test.compared:
-            conditions.append(exp.EQ(this=_rehome(ours, outer_homes), expression=_rehome(theirs, inner_homes)))
+            both = (_rehome(ours, outer_homes), _rehome(theirs, inner_homes))
+            if not all(identifiers(side) for side in both):
+                raise NotIncremental("IN", "one of its sides is the same for all rows", test.node)
+            conditions.append(exp.EQ(this=both[0], expression=both[1]))
         left, right, pairs, hidden = _equalities(conditions, left, right)
         _check_membership(test, left, right, pairs)
         joined = _built(test.words, JoinPiece(test.words, test.node, left, right, tuple(conditions), pairs, hidden))
@@ -226,7 +229,7 @@ class _Frame:
         return homes, frame.block(outputs)
 
 
-def _check_membership(test: Membership, left: Block, right: Block, pairs: tuple[tuple[str, str], ...]) -> None:
+def _check_membership(test: SubqueryTest, left: Block, right: Block, pairs: tuple[tuple[str, str], ...]) -> None:
     """IN gives its sides a common type by rules of its own, and NOT IN minds NULL."""
     if not test.compared:
         return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from rollview.algebra.functions import is_aggregate
+from rollview.algebra.functions import is_aggregate, is_generator
 from rollview.algebra.operator import Operator
 from rollview.algebra.operators.block import Block
 from rollview.algebra.operators.leaf import Leaf
@@ -21,7 +21,7 @@ _SEMI, _ANTI = "LEFT SEMI JOIN", "LEFT ANTI JOIN"
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class SubqueryTest:
     """``compared``: expressions over the outer query, each with what the subquery gives for it."""
 
     words: str
@@ -34,19 +34,19 @@ class Membership:
         return bool(self.compared) and self.words == _ANTI
 
 
-def find_membership(condition: exp.Expr) -> Membership | None:
+def find_membership(condition: exp.Expr) -> SubqueryTest | None:
     """The condition as a membership, if it is one; raises NotIncremental for a subquery that is none of rows alone."""
     bare = condition.this.unnest() if isinstance(condition, exp.Not) else condition
     words = _ANTI if isinstance(condition, exp.Not) else _SEMI
     if isinstance(bare, exp.Exists):
-        return Membership(words, condition, _rows(bare.this), ())
+        return SubqueryTest(words, condition, _rows(bare.this), ())
     if isinstance(bare, exp.In) and bare.args.get("query") is not None:
         query = _rows(bare.args["query"])
         asked = bare.this.expressions if isinstance(bare.this, exp.Tuple) else [bare.this]
         given = [item.unalias() for item in query.expressions]
         if len(asked) != len(given):
             raise NotIncremental("IN", "its sides differ in their number of columns", condition)
-        return Membership(words, condition, query, tuple(zip(asked, given, strict=True)))
+        return SubqueryTest(words, condition, query, tuple(zip(asked, given, strict=True)))
     return None
 
 
@@ -56,7 +56,7 @@ def _rows(query: exp.Expr) -> exp.Select:
     plain = isinstance(found, exp.Select) and not any(
         found.args.get(clause) for clause in ("with_", "group", "having", "limit", "offset", "fetch", "qualify")
     )
-    if not plain or any(is_aggregate(item) for item in found.expressions):
+    if not plain or any(is_aggregate(item) or any(map(is_generator, item.walk())) for item in found.expressions):
         raise NotIncremental("subquery", "only a plain SELECT … FROM … WHERE has an incremental rule here", query)
     assert isinstance(found, exp.Select)
     return found

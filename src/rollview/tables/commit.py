@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _ATTEMPTS = 5
 _PATIENCE = 5.0
 """Seconds that a transaction waits for views that may as well follow later."""
+_LONG = 300.0
+"""Seconds that it waits for views that have to follow, which all writers below them hold one after another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _take(work: PendingCommit, stack: ExitStack) -> Taken:
     if not taken.followers.views:
         return taken
     if taken.followers.needed:
-        return replace(taken, lease=stack.enter_context(work.catalog.lease(*taken.all)))
+        return replace(taken, lease=stack.enter_context(work.catalog.lease(*taken.all, wait=_LONG)))
     try:
         return replace(taken, lease=stack.enter_context(work.catalog.lease(*taken.all, wait=_PATIENCE)))
     except Busy:
@@ -126,7 +128,8 @@ def _prepare(work: PendingCommit, taken: Taken, stack: ExitStack) -> tuple[_Logg
     try:
         if own is not None:
             ready = _ready(work, own, taken.followers, work.catalog.snapshot())
-        lease = stack.enter_context(work.catalog.lease(*taken.remaining))
+        wait = {} if own is None else {"wait": _LONG}
+        lease = stack.enter_context(work.catalog.lease(*taken.remaining, **wait))
         now = work.catalog.snapshot()
         _check_followers(work, taken, now)
         if ready is None or ready.csn != now.moment.csn + 1:
