@@ -29,6 +29,9 @@ def from_groups(overlap: Overlap, alias: str) -> Flat:
     assert ours is not None
     if not ours.keys and (overlap.others or overlap.rest):
         raise NoMatch("it is one group, and the query asks for a part of it")
+    if not ours.keys and overlap.query.groups.keys:
+        # GROUP BY a constant has no group where there are no rows.
+        raise NoMatch("it has a row of nothing, and the query's groups do not")
     held = _held_keys(overlap, alias)
     return with_fetched(overlap, lambda free: _over(overlap, alias, held, free), held)
 
@@ -73,7 +76,9 @@ def _over(overlap: Overlap, alias: str, held: Held, free: frozenset[str]) -> Fla
     further = tuple(map(above.write, groups.keys))
     if same:
         return Flat((place, *overlap.others), (*where, *having), outputs)
-    return Flat((place, *overlap.others), where, outputs, Groups(further, (), having))
+    # They count each row as often as it is there: another view may stand for the rest only where that stays so.
+    written_calls = tuple(map(calls.write, groups.calls))
+    return Flat((place, *overlap.others), where, outputs, Groups(further, written_calls, having))
 
 
 def _asks_as_much(overlap: Overlap) -> bool:
@@ -82,6 +87,12 @@ def _asks_as_much(overlap: Overlap) -> bool:
     assert ours is not None
     asked = {overlap.final.of(part) for part in groups.having}
     return all(overlap.final.of(part) in asked for part in ours.having)
+
+
+def _argument(call: exp.Expr) -> exp.Expr:
+    """What MIN or MAX is of; DISTINCT says nothing there."""
+    of: exp.Expr = call.this
+    return of.expressions[0] if isinstance(of, exp.Distinct) else of
 
 
 class _CallsOverGroups:
@@ -96,7 +107,7 @@ class _CallsOverGroups:
             return found
         if isinstance(call, exp.Min | exp.Max):
             # Of a key: how often it is there does not matter.
-            value = self._keys.write(call.this)
+            value = self._keys.write(_argument(call))
             return value if self._same else type(call)(this=value)
         raise NoMatch(f"{call.sql('spark')} does not follow from what it keeps")
 
