@@ -11,6 +11,7 @@ from tests.spark.oracle.bags import bag
 from tests.spark.oracle.warehouses import fresh, rows
 
 from rollview.errors import UsageError
+from rollview.publish.workplace import Workplace
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -144,3 +145,14 @@ def test_a_transaction_sees_its_own_changes_in_views(spark: SparkSession, tmp_pa
         )
         warehouse.sql("DELETE FROM orders WHERE id = 2", "INSERT INTO audit SELECT total FROM revenue")
         assert rows(warehouse, "audit") == bag([(10,)])
+
+
+def test_explaining_starts_no_spark(shop: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(place: Workplace) -> None:
+        raise AssertionError("Spark was asked for")
+
+    monkeypatch.setattr(Workplace, "spark", property(refused))
+    answer = shop.query(f"SELECT o.id {JOIN} WHERE o.amount > 15", rewrite="require", explain=True)
+    assert [(one.relation, one.used) for one in answer.considered][:1] == [("large", True)]
+    assert answer.rows is None
+    assert {one.relation for one in answer.considered if not one.used} >= {"by_day", "with_customers"}
