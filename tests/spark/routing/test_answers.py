@@ -11,6 +11,7 @@ from tests.spark.oracle.bags import bag
 from tests.spark.oracle.warehouses import fresh, rows
 
 from rollview.errors import UsageError
+from rollview.publish.workplace import Workplace
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -156,3 +157,14 @@ def test_the_sign_of_a_zero_is_looked_up_in_the_table(spark: SparkSession, tmp_p
         assert check(warehouse, "SELECT id, x FROM z WHERE id > 0", rewrite="require") == ("zs",)
         text = "SELECT id, CAST(x AS STRING) AS s FROM z WHERE id > 0"
         assert set(check(warehouse, text, rewrite="require")) == {"zs", "z"}
+
+
+def test_explaining_starts_no_spark(shop: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(place: Workplace) -> None:
+        raise AssertionError("Spark was asked for")
+
+    monkeypatch.setattr(Workplace, "spark", property(refused))
+    answer = shop.query(f"SELECT o.id {JOIN} WHERE o.amount > 15", rewrite="require", explain=True)
+    assert [(one.relation, one.used) for one in answer.considered][:1] == [("large", True)]
+    assert answer.rows is None
+    assert {one.relation for one in answer.considered if not one.used} >= {"by_day", "with_customers"}
