@@ -53,7 +53,9 @@ class Warehouse:
     ) -> None:
         self.root = root
         given = (spark, conf, order or Order(), policies or Policies())
-        self._place = Workplace(root / DATA_FOLDER, catalog, *given, lambda place: scheduling.ViewsInCommits(place))
+        self._place = Workplace(
+            root / DATA_FOLDER, catalog, *given, lambda place: scheduling.ViewsInCommits(place, place.policies)
+        )
 
     @classmethod
     def create(cls, root: str | os.PathLike[str], catalog_url: str | None = None) -> Warehouse:

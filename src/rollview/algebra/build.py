@@ -148,7 +148,10 @@ class _Frame:
         homes = {**outer_homes, **inner_homes}
         conditions = [part for condition in on for part in conjuncts(_rehome(condition, homes))]
         for ours, theirs in test.compared:
-            conditions.append(exp.EQ(this=_rehome(ours, outer_homes), expression=_rehome(theirs, inner_homes)))
+            both = (_rehome(ours, outer_homes), _rehome(theirs, inner_homes))
+            if not all(identifiers(side) for side in both):
+                raise NotIncremental("IN", "one of its sides is the same for all rows", test.node)
+            conditions.append(exp.EQ(this=both[0], expression=both[1]))
         left, right, pairs, hidden = _equalities(conditions, left, right)
         _check_membership(test, left, right, pairs)
         joined = _built(test.words, JoinPiece(test.words, test.node, left, right, tuple(conditions), pairs, hidden))

@@ -25,8 +25,9 @@ plain rows."""
 DELTA_SUFFIX = "@delta"
 OLD_SUFFIX = "@old"
 TIMED_SUFFIX = "@timed"
-AT_ONCE_ROWS = 10_000
-"""Up to here, changes included, a stored relation is joined whole: planning how not to costs more than its rows."""
+AT_ONCE_ROWS = 2_000
+"""Up to here, changes included, a stored relation is joined whole: planning how not to costs more than its rows, and
+so do the rows of a join of two by a column with few values."""
 ONE_TASK_ROWS = 200_000
 """Up to here a stored relation is read by one task in less time than an exchange between tasks takes."""
 

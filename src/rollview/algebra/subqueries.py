@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from rollview.algebra.functions import is_aggregate
+from rollview.algebra.functions import is_aggregate, is_generator
 from rollview.algebra.operator import Operator
 from rollview.algebra.operators.block import Block
 from rollview.algebra.operators.leaf import Leaf
@@ -56,7 +56,7 @@ def _rows(query: exp.Expr) -> exp.Select:
     plain = isinstance(found, exp.Select) and not any(
         found.args.get(clause) for clause in ("with_", "group", "having", "limit", "offset", "fetch", "qualify")
     )
-    if not plain or any(is_aggregate(item) for item in found.expressions):
+    if not plain or any(is_aggregate(item) or any(map(is_generator, item.walk())) for item in found.expressions):
         raise NotIncremental("subquery", "only a plain SELECT … FROM … WHERE has an incremental rule here", query)
     assert isinstance(found, exp.Select)
     return found

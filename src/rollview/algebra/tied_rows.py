@@ -19,6 +19,8 @@ from rollview.algebra.tie import Edit, Tie, fields, listed, span_of, without_ord
 from rollview.algebra.total_order import OrderedRows
 
 _NUMBERING = ("row_number", "ntile", "lag", "lead")
+_BY_EQUALS = ("rank", "dense_rank", "percent_rank", "cume_dist")
+"""Rows that are equal in the order have one value, whatever the frame says."""
 _FIRST = ("first", "first_value", "any_value")
 _LAST = ("last", "last_value")
 PICKING = (*_FIRST, *_LAST, "nth_value", "collect_list", "array_agg")
@@ -80,7 +82,7 @@ def tied_window(window: exp.Window, rows: OrderedRows, text: str) -> Tie | None:
     while not isinstance(call, exp.Func) and call.this is not None:
         call = call.this
     name, frame = function_name(call) or "", Frame.of(meant)
-    if not frame.counts_rows and (name not in (*_NUMBERING, *PICKING) or is_sorted(call)):
+    if name in _BY_EQUALS or (not frame.counts_rows and (name not in (*_NUMBERING, *PICKING) or is_sorted(call))):
         return None
     ordered = [item.this for item in meant.args["order"].expressions] if meant.args.get("order") else []
     given = [*(meant.args.get("partition_by") or ()), *ordered]
@@ -157,13 +159,17 @@ def tied_limit(query: exp.Query, rows: OrderedRows | None) -> Tie | None:
         return None
     order = query.args.get("order")
     items = [item.this for item in order.expressions] if order is not None else []
+    by_all = len(items) == 1 and isinstance(items[0], exp.Var)
+    if by_all:
+        # ORDER BY ALL: by each output in its place; nothing can stand behind it
+        items = [exp.Literal.number(place) for place in range(1, len(query.selects) + 1)]
     left = list(_open_outputs(query, rows, items))
     if not left:
         return None
     by = ", ".join(_term(output, rows, items) for output in left)
     refused = unsettled_limit(limits[0])
     has_order = rows is None or all(rows.has_order(output.unalias()) for output in left)
-    if query.args.get("sort") or query.args.get("cluster") or not has_order:
+    if query.args.get("sort") or query.args.get("cluster") or by_all or not has_order:
         return refused
     if order is not None:
         at = span_of(order)[1]
@@ -178,19 +184,33 @@ def _open_outputs(query: exp.Query, rows: OrderedRows | None, items: list[exp.Ex
     by_name = {name.lower(): output for output in outputs for name in (output.alias_or_name, name_in_text(output))}
     given = [_meant_output(item, outputs, by_name) for item in items]
     single = rows is not None and not query.args.get("distinct") and rows.is_single(given)
+    named = [_named_output(item, outputs, by_name) for item in items]
     for output in outputs:
         value = output.unalias()
-        known = value.sql() in {one.sql() for one in given} if rows is None else rows.determines(given, value)
+        if rows is not None:
+            known = rows.determines(given, value)
+        else:
+            # what is one expression in a SELECT may be two in another that its rows are put together with
+            same = isinstance(query, exp.Select) and value.sql() in {one.sql() for one in given}
+            known = same or any(output is one for one in named)
         if single or known:
             continue
         yield output
         given.append(value)
 
 
+def _named_output(item: exp.Expr, outputs: list[exp.Expr], by_name: dict[str, exp.Expr]) -> exp.Expr | None:
+    """The output that an item of ORDER BY is, by its name or place."""
+    if isinstance(item, exp.Literal) and item.is_int and 0 < int(item.name) <= len(outputs):
+        return outputs[int(item.name) - 1]
+    return by_name.get(item.name.lower()) if isinstance(item, exp.Column) and not item.table else None
+
+
 def _meant_output(item: exp.Expr, outputs: list[exp.Expr], by_name: dict[str, exp.Expr]) -> exp.Expr:
     """What an item of ORDER BY means: an output by its name or place, or a value of the row."""
-    if isinstance(item, exp.Literal) and not item.is_string and 0 < int(item.name) <= len(outputs):
-        return outputs[int(item.name) - 1].unalias()
+    found = _named_output(item, outputs, by_name)
+    if found is not None:
+        return found.unalias()
 
     def value(node: exp.Expr) -> exp.Expr:
         is_output = isinstance(node, exp.Column) and not node.table and node.name.lower() in by_name

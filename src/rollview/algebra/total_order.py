@@ -57,7 +57,7 @@ class OrderedRows:
     rules: tuple[Implied, ...]
     groups: tuple[exp.Expr, ...] | None
     is_plain: bool = True
-    """Each row comes from one row of each source: no generator makes several of it."""
+    """Each row comes from one row of each source, or from one group: no generator makes several of it."""
 
     def settles(self, given: Iterable[exp.Expr]) -> bool:
         """Whether rows that are equal in these expressions may change places."""
@@ -90,7 +90,7 @@ class OrderedRows:
         """Whether there is at most one row for any values of these expressions."""
         listed = list(given)
         if self.groups is not None:
-            return not list(self._open(listed))
+            return self.is_plain and not list(self._open(listed))
         reached = self._reached(listed)
         return self.is_plain and all(
             any({(alias, name) for name in key} <= reached for key in source.keys)
@@ -182,8 +182,10 @@ def rows_of(scope: Scope, known: Mapping[str, Known]) -> OrderedRows:
     for lateral in laterals:
         sources[lateral.alias_or_name.lower()] = OrderedSource((), {}, ())
     rules = [*_key_rules(sources), *_equalities(select, sources)]
-    is_plain = not laterals and not any(is_generator(node) for item in select.selects for node in item.walk())
-    return OrderedRows(select, sources, _used(scope, sources), tuple(rules), _groups(select), is_plain)
+    groups = _groups(select)
+    generates = any(is_generator(node) for item in select.selects for node in item.walk())
+    is_plain = not generates and (groups is not None or not laterals)
+    return OrderedRows(select, sources, _used(scope, sources), tuple(rules), groups, is_plain)
 
 
 def keys_of(scope: Scope, known: Mapping[str, Known]) -> tuple[frozenset[str], ...]:

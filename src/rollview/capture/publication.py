@@ -23,7 +23,7 @@ from rollview.catalog import Catalog, CatalogWriter, ChangeCount, Lease, NewUnit
 from rollview.core.interval import Csn, Interval
 from rollview.core.raised import unexpected_error
 from rollview.errors import BadValue, LostLease, RollviewError, Unreadable
-from rollview.publish.following import Following, NobodyFollows, Taken, Upcoming, as_published
+from rollview.publish.following import Following, NobodyFollows, Taken, Upcoming, as_published, followers
 from rollview.publish.step import Along, LoggedVersion, NewVersion, RunningStep, Shown, recorded
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.boundary import as_error
@@ -138,7 +138,7 @@ class _Publishing:
     def _take(self, tables: tuple[str, ...], stack: ExitStack) -> Taken:
         """Views that others hold are not waited for long, and what is wrong with views is not the source's concern."""
         try:
-            taken = Taken(tables, self._following.followers(self._catalog.snapshot(), tables, strict=False))
+            taken = Taken(tables, followers(self._following.policies, self._catalog.snapshot(), tables, strict=False))
             if not taken.followers.views:
                 return taken
             return replace(taken, lease=stack.enter_context(self._catalog.lease(*taken.all, wait=_PATIENCE)))

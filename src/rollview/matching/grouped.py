@@ -7,16 +7,12 @@ row: its sums are zero, so that COUNT is 0 and SUM is NULL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlglot import exp
 
 from rollview.algebra.accumulators import value_over
-from rollview.algebra.expressions import cast, column, identifiers, number
-from rollview.algebra.kinds import FLOATING, kinds_of_expression
-from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.expressions import cast, column, number
 from rollview.matching.back import Held, with_fetched
-from rollview.matching.express import StoredValues
+from rollview.matching.express import StoredValues, kept_as_it_was
 from rollview.matching.flat import Flat, Groups, Place
 from rollview.matching.match import NoMatch, Overlap
 
@@ -29,6 +25,9 @@ def from_groups(overlap: Overlap, alias: str) -> Flat:
     assert ours is not None
     if not ours.keys and (overlap.others or overlap.rest):
         raise NoMatch("it is one group, and the query asks for a part of it")
+    if not ours.keys and overlap.query.groups.keys:
+        # GROUP BY a constant has no group where there are no rows.
+        raise NoMatch("it has a row of nothing, and the query's groups do not")
     held = _held_keys(overlap, alias)
     return with_fetched(overlap, lambda free: _over(overlap, alias, held, free), held)
 
@@ -37,20 +36,12 @@ def _held_keys(overlap: Overlap, alias: str) -> Held:
     view, groups = overlap.view, overlap.flat.groups
     assert groups is not None
     leaf_of = {place.alias: place.leaf for place in overlap.flat.places}
-    keys = [key for key in groups.keys if _kept_as_it_was(key, leaf_of)]
+    keys = [key for key in groups.keys if kept_as_it_was(key, leaf_of)]
     if view.summary is not None:
         stored = zip(groups.keys, view.summary.keys, strict=True)
         return [(key, column(alias, name)) for key, name in stored if key in keys]
     plain, outputs = {key.unnest() for key in keys}, overlap.flat.outputs.items()
     return [(output, column(alias, view.columns[name])) for name, output in outputs if output.unnest() in plain]
-
-
-def _kept_as_it_was(key: exp.Expr, leaf_of: Mapping[str, Leaf]) -> bool:
-    """A group has one zero of two, and one spelling of texts that a collation takes for equal."""
-    if not identifiers(key) <= leaf_of.keys():
-        return False
-    types = (leaf_of[one.table].types.get(one.name, "") for one in key.find_all(exp.Column))
-    return FLOATING not in kinds_of_expression(key, leaf_of) and not any("collate" in type_.lower() for type_ in types)
 
 
 def _over(overlap: Overlap, alias: str, held: Held, free: frozenset[str]) -> Flat:
@@ -73,7 +64,9 @@ def _over(overlap: Overlap, alias: str, held: Held, free: frozenset[str]) -> Fla
     further = tuple(map(above.write, groups.keys))
     if same:
         return Flat((place, *overlap.others), (*where, *having), outputs)
-    return Flat((place, *overlap.others), where, outputs, Groups(further, (), having))
+    # They count each row as often as it is there: another view may stand for the rest only where that stays so.
+    written_calls = tuple(map(calls.write, groups.calls))
+    return Flat((place, *overlap.others), where, outputs, Groups(further, written_calls, having))
 
 
 def _asks_as_much(overlap: Overlap) -> bool:
@@ -82,6 +75,12 @@ def _asks_as_much(overlap: Overlap) -> bool:
     assert ours is not None
     asked = {overlap.final.of(part) for part in groups.having}
     return all(overlap.final.of(part) in asked for part in ours.having)
+
+
+def _argument(call: exp.Expr) -> exp.Expr:
+    """What MIN or MAX is of; DISTINCT says nothing there."""
+    of: exp.Expr = call.this
+    return of.expressions[0] if isinstance(of, exp.Distinct) else of
 
 
 class _CallsOverGroups:
@@ -96,7 +95,7 @@ class _CallsOverGroups:
             return found
         if isinstance(call, exp.Min | exp.Max):
             # Of a key: how often it is there does not matter.
-            value = self._keys.write(call.this)
+            value = self._keys.write(_argument(call))
             return value if self._same else type(call)(this=value)
         raise NoMatch(f"{call.sql('spark')} does not follow from what it keeps")
 

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from rollview.catalog import ChangeCount, Lease, Moment, Part, Snapshot
+from rollview.catalog import ChangeCount, Lease, Moment, Part, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval, merge_overlapping
 from rollview.core.states import Policy
 from rollview.publish.step import Along, Shown
+from rollview.relations.policies import Policies, check_reads, is_stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,9 @@ class Upcoming:
 
 
 class Following(Protocol):
-    def followers(self, snapshot: Snapshot, tables: Collection[str], *, strict: bool) -> Followers:
-        """Of a commit that changes the tables. ``strict``: views may be needed, and then it does not pass them by."""
+    @property
+    def policies(self) -> Policies | None:
+        """None where no view is propagated in commits."""
         ...
 
     def along(self, upcoming: Upcoming, followers: Followers, lease: Lease) -> Along:
@@ -75,14 +77,36 @@ class Following(Protocol):
 class NobodyFollows:
     """Where no view is propagated in commits."""
 
-    def followers(self, snapshot: Snapshot, tables: Collection[str], *, strict: bool) -> Followers:
-        return Followers()
+    policies = None
 
     def along(self, upcoming: Upcoming, followers: Followers, lease: Lease) -> Along:
         return Along()
 
     def catch_up(self, name: str, policy: Policy) -> None:
         return None
+
+
+def followers(policies: Policies | None, snapshot: Snapshot, tables: Collection[str], *, strict: bool) -> Followers:
+    """Of a commit that changes the tables: the catalog alone tells.
+
+    ``strict``: views may be needed, and then the commit does not pass them by, also those that are stopped.
+    """
+    if policies is None:
+        return Followers()
+    touched = {upper.name for table in tables for upper in snapshot.above(table)}
+    chosen = {view.name for view in snapshot.views() if view.name in touched and policies.of(snapshot, view).in_commits}
+    for view in map(snapshot.get, sorted(chosen)):
+        check_reads(snapshot, policies, view.name, policies.of(snapshot, view), view.depends_on)
+    immediate = {name for name in chosen if policies.of(snapshot, snapshot.get(name)) is Policy.IMMEDIATE}
+    needed = immediate.union(*(_views_below(snapshot, name) for name in immediate)) if strict else set()
+    going = {name for name in chosen if name in needed or not is_stopped(snapshot, name)}
+    all_ = going.union(*(_views_below(snapshot, name) for name in going))
+    ordered = tuple(view.name for view in snapshot.views() if view.name in all_)
+    return Followers(ordered, frozenset(needed))
+
+
+def _views_below(snapshot: Snapshot, name: str) -> set[str]:
+    return {lower.name for lower in snapshot.below(name) if lower.kind is RelationKind.VIEW}
 
 
 def as_published(

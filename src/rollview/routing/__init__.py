@@ -4,7 +4,21 @@ Law: everything that an answer reads is read at the csn that it names, and its r
 over the tables at that csn. How it was found changes what it costs, never what it says.
 """
 
-from rollview.routing.ask import ask, explain
-from rollview.routing.staleness import Staleness, staleness
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rollview.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rollview.routing.ask import ask, explain
+    from rollview.routing.staleness import Staleness, staleness
 
 __all__ = ["Staleness", "ask", "explain", "staleness"]
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(("ask", "explain"), "rollview.routing.ask"),
+        **dict.fromkeys(("Staleness", "staleness"), "rollview.routing.staleness"),
+    },
+)

@@ -6,17 +6,16 @@ view reads, then its own delta, then, for ``immediate``, its extent. Which views
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rollview.catalog import Lease, RelationKind, Snapshot
+from rollview.catalog import Lease
 from rollview.core.lazy import lazy_module
 from rollview.core.states import Policy
 from rollview.publish.following import Followers, Upcoming
 from rollview.publish.step import Along
 from rollview.publish.workplace import Workplace
-from rollview.relations.policies import check_reads, is_stopped
+from rollview.relations.policies import Policies
 
 if TYPE_CHECKING:
     from rollview.schedule import bring, commands
@@ -29,22 +28,7 @@ else:
 @dataclass(frozen=True, slots=True)
 class ViewsInCommits:
     place: Workplace
-
-    def followers(self, snapshot: Snapshot, tables: Collection[str], *, strict: bool) -> Followers:
-        """``strict``: also those that are stopped, because the commit must not pass them by."""
-        policies = self.place.policies
-        touched = {upper.name for table in tables for upper in snapshot.above(table)}
-        chosen = {
-            view.name for view in snapshot.views() if view.name in touched and policies.of(snapshot, view).in_commits
-        }
-        for view in map(snapshot.get, sorted(chosen)):
-            check_reads(snapshot, policies, view.name, policies.of(snapshot, view), view.depends_on)
-        immediate = {n for n in chosen if policies.of(snapshot, snapshot.get(n)) is Policy.IMMEDIATE}
-        needed = immediate.union(*(_views_below(snapshot, name) for name in immediate)) if strict else set()
-        going = {name for name in chosen if name in needed or not is_stopped(snapshot, name)}
-        all_ = going.union(*(_views_below(snapshot, name) for name in going))
-        ordered = tuple(view.name for view in snapshot.views() if view.name in all_)
-        return Followers(ordered, frozenset(needed))
+    policies: Policies
 
     def catch_up(self, name: str, policy: Policy) -> None:
         commands.refresh_views(self.place, [name], apply=policy is Policy.IMMEDIATE)
@@ -58,7 +42,3 @@ class ViewsInCommits:
             bringing.along.give_up()
             raise
         return bringing.along
-
-
-def _views_below(snapshot: Snapshot, name: str) -> set[str]:
-    return {lower.name for lower in snapshot.below(name) if lower.kind is RelationKind.VIEW}

@@ -20,7 +20,7 @@ from rollview.catalog import Catalog, ChangeCount, Lease, Moment, Part, Relation
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.errors import Busy, Conflict, ConstraintViolated, EnvironmentFault, Retryable
-from rollview.publish.following import Followers, Following, Taken, Upcoming, as_published
+from rollview.publish.following import Followers, Following, Taken, Upcoming, as_published, followers
 from rollview.publish.places import Places
 from rollview.publish.step import Along, LoggedVersion, NewVersion, Publishing, Shown, publish_transaction
 from rollview.tables.conflicts import check_conflict
@@ -103,7 +103,7 @@ def _commit(work: PendingCommit) -> Committed:
 def _take(work: PendingCommit, stack: ExitStack) -> Taken:
     """Views that need not follow at once are not waited for long: they fall behind."""
     tables = tuple(work.staged)
-    taken = Taken(tables, work.following.followers(work.catalog.snapshot(), tables, strict=True))
+    taken = Taken(tables, followers(work.following.policies, work.catalog.snapshot(), tables, strict=True))
     if not taken.followers.views:
         return taken
     if taken.followers.needed:
@@ -116,7 +116,7 @@ def _take(work: PendingCommit, stack: ExitStack) -> Taken:
 
 def _check_followers(work: PendingCommit, taken: Taken, now: Snapshot) -> None:
     """Views that were not waited for are passed by, unless one has to follow by now."""
-    present = work.following.followers(now, taken.tables, strict=True)
+    present = followers(work.following.policies, now, taken.tables, strict=True)
     passes_by = taken.lease is None and bool(taken.followers.views) and not present.needed
     if not passes_by and present != taken.followers:
         raise _OtherViews

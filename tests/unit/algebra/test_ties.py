@@ -53,6 +53,10 @@ TOTAL = [
     "SELECT k FROM r WHERE EXISTS (SELECT 1 FROM city LIMIT 1)",
     "SELECT COUNT(*) AS n, SUM(x) AS s FROM r LIMIT 1",
     "SELECT k, SORT_ARRAY(COLLECT_LIST(x) OVER (PARTITION BY g ORDER BY k)) AS l FROM r",
+    "SELECT k, RANK() OVER (ORDER BY g ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS n FROM r",
+    "SELECT k, DENSE_RANK() OVER (ORDER BY g ROWS UNBOUNDED PRECEDING) AS n FROM r",
+    "SELECT k, g FROM r ORDER BY ALL DESC LIMIT 3",
+    "SELECT k, g FROM r UNION ALL SELECT id, pop FROM city ORDER BY ALL LIMIT 3",
 ]
 
 
@@ -107,6 +111,12 @@ OPEN = {
     "SELECT k FROM r UNION ALL SELECT id FROM city LIMIT 3": (
         "SELECT k FROM r UNION ALL SELECT id FROM city ORDER BY `k` LIMIT 3"
     ),
+    "SELECT k AS a, k AS b FROM r UNION ALL SELECT id, pop FROM city ORDER BY a LIMIT 3": (
+        "SELECT k AS a, k AS b FROM r UNION ALL SELECT id, pop FROM city ORDER BY a, `b` LIMIT 3"
+    ),
+    "SELECT g, EXPLODE(ARRAY(1, 2)) AS n FROM r GROUP BY g ORDER BY g LIMIT 3": (
+        "SELECT g, EXPLODE(ARRAY(1, 2)) AS n FROM r GROUP BY g ORDER BY g, `n` LIMIT 3"
+    ),
     "SELECT g, k, SUM(x) AS s FROM r GROUP BY ROLLUP (g, k) ORDER BY s LIMIT 4": (
         "SELECT g, k, SUM(x) AS s FROM r GROUP BY ROLLUP (g, k) ORDER BY s, `g`, `k` LIMIT 4"
     ),
@@ -153,6 +163,7 @@ def test_an_order_that_leaves_ties_goes_on(query: str) -> None:
     [
         ("SELECT name, tags, ROW_NUMBER() OVER (ORDER BY name) AS n FROM city", "`city`.`tags` has no order"),
         ("SELECT name, tags FROM city ORDER BY name LIMIT 1", "LIMIT"),
+        ("SELECT k, d FROM r ORDER BY ALL LIMIT 1", "LIMIT"),
         ("SELECT pop, FIRST(tags) AS t FROM city GROUP BY pop", "`city`.`tags` has no order"),
         ("SELECT k, COLLECT_LIST(x) OVER (PARTITION BY g ORDER BY k) AS l FROM r", "belong to its frame together"),
         ("SELECT g, ROW_NUMBER() OVER (ORDER BY SUM(x)) AS n FROM r GROUP BY CUBE (g)", "row_number"),
@@ -193,6 +204,7 @@ def test_only_two_ways_to_meet_ties_are_known() -> None:
         ("SELECT DISTINCT g, k FROM r", [["g", "k"]]),
         ("SELECT k FROM r UNION SELECT id FROM city", [["k"]]),
         ("SELECT id, EXPLODE(ARRAY(1, 2)) AS n FROM city", None),
+        ("SELECT g, EXPLODE(ARRAY(1, 2)) AS n FROM r GROUP BY g", None),
     ],
 )
 def test_a_view_knows_what_tells_its_rows_apart(query: str, keys: list[list[str]] | None) -> None:
