@@ -7,16 +7,12 @@ row: its sums are zero, so that COUNT is 0 and SUM is NULL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlglot import exp
 
 from rollview.algebra.accumulators import value_over
-from rollview.algebra.expressions import cast, column, identifiers, number
-from rollview.algebra.kinds import FLOATING, kinds_of_expression
-from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.expressions import cast, column, number
 from rollview.matching.back import Held, with_fetched
-from rollview.matching.express import StoredValues
+from rollview.matching.express import StoredValues, kept_as_it_was
 from rollview.matching.flat import Flat, Groups, Place
 from rollview.matching.match import NoMatch, Overlap
 
@@ -40,20 +36,12 @@ def _held_keys(overlap: Overlap, alias: str) -> Held:
     view, groups = overlap.view, overlap.flat.groups
     assert groups is not None
     leaf_of = {place.alias: place.leaf for place in overlap.flat.places}
-    keys = [key for key in groups.keys if _kept_as_it_was(key, leaf_of)]
+    keys = [key for key in groups.keys if kept_as_it_was(key, leaf_of)]
     if view.summary is not None:
         stored = zip(groups.keys, view.summary.keys, strict=True)
         return [(key, column(alias, name)) for key, name in stored if key in keys]
     plain, outputs = {key.unnest() for key in keys}, overlap.flat.outputs.items()
     return [(output, column(alias, view.columns[name])) for name, output in outputs if output.unnest() in plain]
-
-
-def _kept_as_it_was(key: exp.Expr, leaf_of: Mapping[str, Leaf]) -> bool:
-    """A group has one zero of two, and one spelling of texts that a collation takes for equal."""
-    if not identifiers(key) <= leaf_of.keys():
-        return False
-    types = (leaf_of[one.table].types.get(one.name, "") for one in key.find_all(exp.Column))
-    return FLOATING not in kinds_of_expression(key, leaf_of) and not any("collate" in type_.lower() for type_ in types)
 
 
 def _over(overlap: Overlap, alias: str, held: Held, free: frozenset[str]) -> Flat:

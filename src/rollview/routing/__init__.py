@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rollview.routing.ask import ask, explain
-    from rollview.routing.staleness import Staleness, staleness
+    from rollview.routing.answers import ask, explain
+    from rollview.routing.freshness import Staleness, staleness
 
 __all__ = ["Staleness", "ask", "explain", "staleness"]
 __getattr__ = lazy_names(
     __name__,
     {
-        **dict.fromkeys(("ask", "explain"), "rollview.routing.ask"),
-        **dict.fromkeys(("Staleness", "staleness"), "rollview.routing.staleness"),
+        **dict.fromkeys(("ask", "explain"), "rollview.routing.answers"),
+        **dict.fromkeys(("Staleness", "staleness"), "rollview.routing.freshness"),
     },
 )

@@ -21,8 +21,8 @@ from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.results import Considered
 from rollview.routing.cost import JOB_SECONDS, Costs, RelationCost
+from rollview.routing.freshness import Staleness, oldest_allowed
 from rollview.routing.question import NotCompared, Question, question
-from rollview.routing.staleness import Staleness, oldest_allowed
 from rollview.routing.views import answering, expanding
 
 _MOST_TRIED = 12

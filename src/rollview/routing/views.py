@@ -22,52 +22,41 @@ def expanding(snapshot: Snapshot) -> Expand:
 
     def expand(name: str) -> Operator | None:
         relation = snapshot.find(name)
-        if relation is None or relation.kind is RelationKind.TABLE or relation.state is ViewState.SCHEMA_CHANGED:
+        if relation is None or relation.kind is RelationKind.TABLE or not _is_read(relation):
             return None
         return plan_of(snapshot, relation).outline.rel
 
     return expand
 
 
+def _is_read(view: Relation) -> bool:
+    """What a view means is known as long as it has not lost its columns."""
+    return view.state is not ViewState.SCHEMA_CHANGED
+
+
 def answering(snapshot: Snapshot, relation: Relation) -> Answering | str:
     """The view, or the reason why it is not compared with queries."""
-    if relation.state is ViewState.SCHEMA_CHANGED:
+    if not _is_read(relation):
         return "its columns have changed at the source"
     plan = plan_of(snapshot, relation)
     if plan.outline.rel is None:
         return plan.outline.whole_because or "it is recomputed whole"
-    below = tuple(
-        plan_of(snapshot, lower) for lower in snapshot.below(relation.name) if lower.kind is RelationKind.VIEW
-    )
+    below = [lower for lower in snapshot.below(relation.name) if lower.kind is RelationKind.VIEW]
+    through = tuple((lower.name, plan_of(snapshot, lower)) for lower in below if _is_read(lower))
     try:
-        flat = _flat(plan, below, expanding(snapshot))
+        flat = _flat(plan, through)
     except NotFlat as operator:
         return f"{operator} is not matched with queries"
     columns = dict(zip(flat.outputs, relation.schema.names, strict=True))
     return Answering(relation.name, flat, _leaf(relation.name, relation.schema, plan), plan.summary, columns)
 
 
-class _Kept:
-    """Expanding does not change while the plans do not: it is no part of the key."""
-
-    def __init__(self, expand: Expand) -> None:
-        self.expand = expand
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Kept)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-def _flat(plan: ViewPlan, below: tuple[ViewPlan, ...], expand: Expand) -> Flat:
-    return _flat_once(plan, below, _Kept(expand))
-
-
 @lru_cache(maxsize=1024)
-def _flat_once(plan: ViewPlan, below: tuple[ViewPlan, ...], expand: _Kept) -> Flat:
+def _flat(plan: ViewPlan, through: tuple[tuple[str, ViewPlan], ...]) -> Flat:
+    """``through``: the views below, which are read through."""
+    below = dict(through)
     assert plan.outline.rel is not None
-    return flatten(plan.outline.rel, expand.expand)
+    return flatten(plan.outline.rel, lambda name: below[name].outline.rel if name in below else None)
 
 
 def _leaf(name: str, schema: Schema, plan: ViewPlan) -> Leaf:

@@ -11,6 +11,7 @@ from tests.spark.oracle.bags import bag
 from tests.spark.oracle.warehouses import fresh, rows
 
 from rollview.errors import UsageError
+from rollview.publish.workplace import Workplace
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -144,3 +145,26 @@ def test_a_transaction_sees_its_own_changes_in_views(spark: SparkSession, tmp_pa
         )
         warehouse.sql("DELETE FROM orders WHERE id = 2", "INSERT INTO audit SELECT total FROM revenue")
         assert rows(warehouse, "audit") == bag([(10,)])
+
+
+def test_the_sign_of_a_zero_is_looked_up_in_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    with fresh(spark, tmp_path / "w") as warehouse:
+        warehouse.sql(
+            "CREATE TABLE z (id INT PRIMARY KEY, x DOUBLE)", "INSERT INTO z VALUES (1, CAST(0 AS DOUBLE)), (2, 5)"
+        )
+        warehouse.create_view("CREATE MATERIALIZED VIEW zs AS SELECT id, x FROM z WHERE id > 0")
+        warehouse.sql("UPDATE z SET x = -x")
+        assert check(warehouse, "SELECT id, x FROM z WHERE id > 0", rewrite="require") == ("zs",)
+        text = "SELECT id, CAST(x AS STRING) AS s FROM z WHERE id > 0"
+        assert set(check(warehouse, text, rewrite="require")) == {"zs", "z"}
+
+
+def test_explaining_starts_no_spark(shop: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(place: Workplace) -> None:
+        raise AssertionError("Spark was asked for")
+
+    monkeypatch.setattr(Workplace, "spark", property(refused))
+    answer = shop.query(f"SELECT o.id {JOIN} WHERE o.amount > 15", rewrite="require", explain=True)
+    assert [(one.relation, one.used) for one in answer.considered][:1] == [("large", True)]
+    assert answer.rows is None
+    assert {one.relation for one in answer.considered if not one.used} >= {"by_day", "with_customers"}

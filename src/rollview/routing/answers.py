@@ -22,10 +22,10 @@ from rollview.relations.plans import known_as
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer
 from rollview.routing.cost import WayToRead
+from rollview.routing.freshness import Staleness, found_valid
 from rollview.routing.question import Question
 from rollview.routing.residual import ResidualReader
 from rollview.routing.route import Route, Wish, route
-from rollview.routing.staleness import Staleness, found_valid
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
