@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 EQUIVALENT: dict[str, str] = {
+    "algebra/float_sums.py: _big: any becomes all": "what is added up is one column",
+    "algebra/float_sums.py: _floating: any becomes all": "what is added up is one column",
     "algebra/needed.py: _conjuncts_over: a condition without not table.args.get('joins')": "it is not the first then",
     "algebra/needed.py: _rows_there: a condition without node is not table": "a table's place is the table",
     "algebra/needed.py: _rows_there: a condition without not isinstance(select, exp.Select)": "only they have tables",
