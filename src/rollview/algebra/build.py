@@ -176,9 +176,13 @@ class _Frame:
 
     def _place(self, source: exp.Expr, known: Sources) -> str:
         alias, rel = _source(source, known)
-        self.inputs.append(Input(alias, rel))
+        own = alias
+        while any(own == placed.alias for placed in self.inputs):
+            # the author may call a source what joined rows are called here
+            own = f"{own}_"
+        self.inputs.append(Input(own, rel))
         for name in rel.columns:
-            self.homes[(alias, name.lower())] = column(alias, name)
+            self.homes[(alias, name.lower())] = column(own, name)
         return alias
 
     def _join(self, join: exp.Join, known: Sources) -> None:

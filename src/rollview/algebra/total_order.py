@@ -7,6 +7,7 @@ every row has passed, by GROUP BY or DISTINCT. When in doubt, an order is not to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,8 @@ from rollview.algebra.text import render
 
 Place = tuple[str, str]
 """A column: its table's alias and its name, both folded."""
-_MADE_UP = "_q_"
+_MADE_UP = re.compile(r"_(q_)?\d+")
+"""What resolving calls a subquery without a name."""
 _FLOATING, _WITHOUT_ORDER = ("float", "double"), ("map<", "variant", "interval", "void")
 _GENERATED = (exp.Lateral, exp.Unnest, exp.Values, exp.UDTF)
 
@@ -112,7 +114,7 @@ class OrderedRows:
         """As it can stand in the author's text: a subquery without a name has none there either."""
         plain = expression.copy()
         for node in plain.find_all(exp.Column):
-            if node.table.startswith(_MADE_UP):
+            if _MADE_UP.fullmatch(node.table):
                 node.set("table", None)
         return render(plain)
 

@@ -178,7 +178,11 @@ class _Publishing:
             return _LoggedEntries(settled, sifted, interval)
         step, new, logged = self._write(lease, settled, interval)
         ready = _LoggedEntries(settled, sifted, interval, step, new, logged)
-        return replace(ready, along=self._along(taken, lease, snapshot, ready))
+        try:
+            return replace(ready, along=self._along(taken, lease, snapshot, ready))
+        except BaseException:
+            ready.give_up()
+            raise
 
     def _along(self, taken: Taken, lease: Lease, snapshot: Snapshot, ready: _LoggedEntries) -> Along:
         if taken.lease is None:

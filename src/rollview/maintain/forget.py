@@ -28,9 +28,9 @@ def explain_forget(catalog: Catalog, snapshot: Snapshot) -> tuple[MaintenanceDon
     return (MaintenanceDone(None, "ledger", FORGET, why, Interval(before, csn), 0, 0),) if csn > before else ()
 
 
-def run_forget(catalog: Catalog) -> tuple[MaintenanceDone, ...]:
+def run_forget(catalog: Catalog, wait: float) -> tuple[MaintenanceDone, ...]:
     """A view or subscriber that is being added chooses its csn before anybody can see that it needs it."""
-    with catalog.lease("definitions") as lease:
+    with catalog.lease("definitions", wait=wait) as lease:
         before = catalog.horizon().csn
         csn = plan_forget(catalog.snapshot(), catalog.subscribers())
         with catalog.write(lease) as writer:

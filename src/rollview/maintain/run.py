@@ -66,7 +66,7 @@ def maintain(work: Maintenance, names: Sequence[str] | None, *, explain: bool = 
             work.done.extend(_maintained(work, name))
         work.done.extend(_swept(work, names))
         if names is None:
-            work.done.extend(run_forget(work.catalog))
+            work.done.extend(_forgotten(work))
     return Maintained(work.catalog.snapshot().moment.csn, False, tuple(work.done))
 
 
@@ -97,8 +97,19 @@ def _maintained(work: Maintenance, name: str) -> Iterator[MaintenanceDone]:
             seen.add(_once(task))
             yield _run(work, task)
         except Busy as error:
-            yield MaintenanceDone(name, None, "wait", f"{error.message} It is left for the next time.", None, 0, 0)
+            yield _left(name, error)
             return
+
+
+def _forgotten(work: Maintenance) -> tuple[MaintenanceDone, ...]:
+    try:
+        return run_forget(work.catalog, PATIENCE)
+    except Busy as error:
+        return (_left(None, error),)
+
+
+def _left(name: str | None, error: Busy) -> MaintenanceDone:
+    return MaintenanceDone(name, None, "wait", f"{error.message} It is left for the next time.", None, 0, 0)
 
 
 def _once(task: Task) -> tuple[Part, Action, str]:

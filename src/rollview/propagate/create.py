@@ -19,12 +19,12 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
-from rollview.errors import AlreadyExists, InUse, SqlError
+from rollview.errors import AlreadyExists, InUse, Retryable, SqlError
 from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
 from rollview.propagate.copies import is_copy
 from rollview.propagate.reading import misread, unseen
 from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
-from rollview.relations.plans import DETAIL, REFRESH_MODE, high_water_mark, known_as
+from rollview.relations.plans import DETAIL, REFRESH_MODE, covered, high_water_mark, known_as
 from rollview.relations.reader import Reader, prepare_author
 from rollview.relations.shared import SHARES
 from rollview.store.datafile import DataFile
@@ -101,6 +101,7 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
         logged = _log_first_parts(reader, view, stored, meter, step)
         profile = {"mode": view.plan.mode.value, "read_rows": _read_rows(reader, view), **meter.of(LABEL).to_json()}
         with step.publish(lease, profile) as publishing:
+            _check_still_told(publishing.writer.snapshot(), view)
             _add(publishing.writer, view, home)
             for one in logged:
                 publishing.show(one, view.at, view.at)
@@ -137,6 +138,17 @@ def _read_rows(reader: Reader, view: ViewToCreate) -> int:
     """All that is stored of what the view reads. A view is rarely larger."""
     relations = [reader.snapshot.get(name) for name in view.depends_on]
     return sum(pin.rows for relation in relations for pin in relation.pins.values())
+
+
+def _check_still_told(snapshot: Snapshot, view: ViewToCreate) -> None:
+    """A view below may have been recomputed, and its changes from where this one begins be gone."""
+    for lower in map(snapshot.get, view.depends_on):
+        if lower.kind is RelationKind.VIEW and covered(snapshot, lower).after > view.at:
+            raise Retryable(
+                f"View '{lower.name}', which '{view.declared.name}' reads, was recomputed meanwhile.",
+                hint="Run it again.",
+                view=lower.name,
+            )
 
 
 def _add(writer: CatalogWriter, view: ViewToCreate, home: str) -> None:

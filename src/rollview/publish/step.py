@@ -20,7 +20,7 @@ from typing import Any
 from rollview.catalog import Catalog, CatalogWriter, Lease, Part, Pin, Relation, StepKind
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
-from rollview.errors import RollviewError
+from rollview.errors import Retryable, RollviewError
 from rollview.publish.belonging import prepare
 from rollview.publish.recover import discard_unpinned, let_go, this_owner
 from rollview.store.datafile import DataFile
@@ -74,12 +74,20 @@ class Publishing:
     writer: CatalogWriter
 
     def show_step(self, step: OpenStep) -> None:
+        if step.restarts:
+            self._check_unread(step.relation)
         for one in step.shown:
             self.show_pin(one.logged.relation, one.pin)
             if step.restarts and one.logged.part is Part.DELTA:
                 self.writer.forget_coarse(one.logged.relation, one.after)
         for stretch in step.coarse:
             self.writer.add_coarse(step.relation, stretch)
+
+    def _check_unread(self, name: str) -> None:
+        """Whoever came to read its changes since would miss those that are not there."""
+        snapshot = self.writer.snapshot()
+        if snapshot.readers(name) or self.writer.subscribers.of(snapshot.get(name)):
+            raise Retryable(f"The changes of view '{name}' are read by now.", hint="Run it again.", view=name)
 
     def show(self, logged: LoggedVersion, after: Csn, through: Csn) -> None:
         """From here on readers find this version, which covers (after, through]."""

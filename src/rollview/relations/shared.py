@@ -29,4 +29,7 @@ def coarse_of(snapshot: Snapshot, relation: Relation) -> tuple[Interval, ...]:
 def told_over(snapshot: Snapshot, view: Relation) -> Interval:
     """The interval that a view's delta tells, its own or the one that it shares, up to its own mark."""
     first = max(one.pins[Part.DELTA].after for one in (view, changes_from(snapshot, view)))
+    # The other's delta may be coarse where this one's own begins.
+    while inside := [one.through for one in coarse_of(snapshot, view) if one.strictly_inside(first)]:
+        first = max(inside)
     return Interval(first, max(first, view.pins[Part.DELTA].through))

@@ -141,9 +141,12 @@ class Crew:
 
     def _propagated(self, names: ViewGroup) -> Refreshed:
         try:
-            return self._propagation.run(names, _SLICE)
-        finally:
-            self._turns.propagated(names)
+            done = self._propagation.run(names, _SLICE)
+        except Exception as error:
+            self._turns.propagated(names, _failed(error, names))
+            raise
+        self._turns.propagated(names)
+        return done
 
     def refresh_all(self, names: Sequence[str]) -> Refreshed:
         return self._refreshed(names, None)
@@ -153,12 +156,18 @@ class Crew:
             done = self._refresh(names, seconds)
             self._fold()
         except Exception as error:
-            facts = {} if isinstance(error, Busy) or not isinstance(error, RollviewError) else error.facts
-            failed = facts.get("views", names)
+            failed = _failed(error, names)
             self._turns.refreshed(set(names).difference(failed), failed)
             raise
         self._turns.refreshed(names)
         return done
+
+
+def _failed(error: Exception, names: Sequence[str]) -> Sequence[str]:
+    """Those of the views that an error is about; all if it does not tell."""
+    facts = {} if isinstance(error, Busy) or not isinstance(error, RollviewError) else error.facts
+    failed: Sequence[str] = facts.get("views", names)
+    return failed
 
 
 def run_rounds(crew: Crew, interval: float, stop: threading.Event, rounds: int) -> Iterator[Event]:

@@ -65,8 +65,10 @@ class Turns:
         lacking = self._lacking(snapshot, asking, Part.DELTA)
         return tuple(view.name for view, since in lacking if _has_come(self._propagation_due(view, since), now))
 
-    def propagated(self, names: Iterable[str]) -> None:
-        self._seen |= {f"propagate:{name}": datetime.now(UTC) for name in names}
+    def propagated(self, names: Iterable[str], failed: Iterable[str] = ()) -> None:
+        done, again = ([f"propagate:{name}" for name in some] for some in (names, failed))
+        self._seen |= dict.fromkeys(done, datetime.now(UTC))
+        self._failures = _counted(self._failures, done, again)
 
     def stale(self) -> tuple[str, ...]:
         """All views that lack something, whatever their cadence."""
@@ -159,8 +161,9 @@ class Turns:
         assert words is not None
         step = self.catalog.last_step(view.name, "propagate")
         last = max(self._seen.get(f"propagate:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)
-        due, retry = parse_cadence(words).due(last, since), self._failures.get(view.name)
-        return due if due is None or retry is None else max(due, retry[1])
+        due = parse_cadence(words).due(last, since)
+        retries = [self._failures[key][1] for key in (view.name, f"propagate:{view.name}") if key in self._failures]
+        return None if due is None else max([due, *retries])
 
 
 def _counted(

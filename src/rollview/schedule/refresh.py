@@ -91,16 +91,21 @@ def refresh(
     needed = _with_views_below(snapshot, names)
     with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:
         csn = _target(work.catalog.snapshot().moment.csn, target)
-        for done, name in enumerate(needed):
-            work.on_progress(Progress("propagate", name, done, len(needed)))
-            with measured(work.phases.setdefault(name, Phases())):
-                if work.policies.of(snapshot, snapshot.get(name)) is Policy.SNAPSHOT:
-                    _snapshot(work, lease, name, csn, asked=name in names, apply=apply)
-                else:
-                    _propagate(work, lease, name, csn, mode=mode, applied_next=apply and name in names)
-        before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
-        csn = csn if seconds is None else _reached(work, names, csn)
-        rows = _apply(work, lease, names, csn) if apply else {}
+        try:
+            for done, name in enumerate(needed):
+                work.on_progress(Progress("propagate", name, done, len(needed)))
+                with measured(work.phases.setdefault(name, Phases())):
+                    if work.policies.of(snapshot, snapshot.get(name)) is Policy.SNAPSHOT:
+                        _snapshot(work, lease, name, csn, asked=name in names, apply=apply)
+                    else:
+                        _propagate(work, lease, name, csn, mode=mode, applied_next=apply and name in names)
+            before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
+            csn = csn if seconds is None else _reached(work, names, csn)
+            rows = _apply(work, lease, names, csn) if apply else {}
+        except BaseException:
+            for opened in work.recomputed.values():
+                opened.running.give_up()
+            raise
     _raise_failures(work)
     now = work.catalog.snapshot()
     return Refreshed(csn, tuple(_refreshed(work, now, name, before[name], csn, rows) for name in names))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from rollview.catalog import SubscriberRecord
 from rollview.core.faults import reach
@@ -51,7 +52,8 @@ def _delivered(
 
 def _failed(place: Workplace, subscriber: SubscriberRecord, error: RollviewError) -> SubscriberDelivered:
     if subscriber.problem != error.message:
-        with place.catalog.write() as writer:
+        # It may have been removed meanwhile.
+        with suppress(NotFound), place.catalog.write() as writer:
             writer.subscribers.set_problem(subscriber.name, error.message)
     about = (subscriber.name, subscriber.position, 0, 0)
     return SubscriberDelivered(*about, problem=error.message, retryable=error.retryable)

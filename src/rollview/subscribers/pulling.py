@@ -66,6 +66,10 @@ def next_batch(place: Workplace, name: str, most_rows: int) -> ChangeBatch | Non
             writer.subscribers.skip(subscriber, high_water_mark(snapshot, view))
             return None
         interval = writer.subscribers.offer(subscriber, end)
+        if interval.through > high_water_mark(snapshot, view):
+            # Another pull was offered it, which saw more changes than there were when this one looked.
+            snapshot = writer.snapshot()
+            view = snapshot.view(view.name)
     if not interval:
         return None
     return _batch(place, subscriber, interval, read_changes(place, snapshot, view, interval, key), key)

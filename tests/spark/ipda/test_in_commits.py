@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
 
 from rollview.catalog import Part
 from rollview.core.states import Policy
-from rollview.errors import NotFollowed, UsageError
+from rollview.errors import NotFollowed, Retryable, UsageError
+from rollview.propagate.create import _log_first_parts
+from rollview.propagate.recompute import log_recompute
+from rollview.publish.step import LoggedVersion, OpenStep
 from rollview.relations.policies import Policies
+from rollview.results import Progress
+from rollview.tables import commit
+from rollview.tables.constraints import Written
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -226,3 +232,80 @@ def test_the_project_says_the_policy_of_views_that_say_none(bank: Warehouse, spa
         assert policies == {"totals": Policy.IPDA, "named": Policy.SNAPSHOT}
         (done,) = other.sql("INSERT INTO account VALUES (3, 1, 5)")
         assert (marks(other, "totals")[0], marks(other, "named")[0]) == (done.csn, 1)
+
+
+def test_a_snapshot_view_is_not_begun_anew_under_one_that_came_to_read_it(
+    bank: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(bank, "totals", TOTALS, "snapshot")
+    bank.sql("INSERT INTO account VALUES (3, 1, 5)")
+
+    def meanwhile(*about: Any) -> OpenStep:
+        done = log_recompute(*about)
+        create(bank, "rich", RICH, "dpda")
+        return done
+
+    monkeypatch.setattr("rollview.schedule.refresh.log_recompute", meanwhile)
+    with pytest.raises(Retryable, match="read by now"):
+        bank.refresh(["totals"])
+    assert bank.catalog.steps(status="running") == ()
+    bank.refresh()
+    assert_verified(bank)
+    assert rows(bank, "rich") == {(1, 15): 1, (2, 20): 1}
+
+
+def test_a_view_does_not_begin_where_the_changes_of_what_it_reads_are_gone(
+    bank: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(bank, "totals", TOTALS, "snapshot")
+    bank.sql("INSERT INTO account VALUES (3, 1, 5)")
+
+    def meanwhile(*about: Any) -> tuple[LoggedVersion, ...]:
+        logged = _log_first_parts(*about)
+        bank.refresh(["totals"])
+        return logged
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rollview.propagate.create._log_first_parts", meanwhile)
+        with pytest.raises(Retryable, match="recomputed meanwhile"):
+            create(bank, "rich", RICH, "dpda")
+    assert bank.catalog.steps(status="running") == ()
+    create(bank, "rich", RICH, "dpda")
+    assert rows(bank, "rich") == {(1, 15): 1, (2, 20): 1}
+
+
+def test_a_refresh_that_is_broken_off_leaves_no_step_of_a_snapshot(bank: Warehouse) -> None:
+    create(bank, "totals", TOTALS, "snapshot")
+    create(bank, "named", NAMED, "dpda")
+    bank.sql("INSERT INTO account VALUES (3, 1, 5)")
+
+    def stop(progress: Progress) -> None:
+        if progress.relation == "named":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bank.refresh(on_progress=stop)
+    assert bank.catalog.steps(status="running") == ()
+    bank.refresh()
+    assert_verified(bank)
+
+
+def test_a_view_that_becomes_immediate_is_not_passed_by_beside_one_that_is_held(
+    bank: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(bank, "named", NAMED, "ipda")
+    monkeypatch.setattr("rollview.tables.commit._PATIENCE", 0.1)
+    settled = commit._settled
+
+    def meanwhile(*about: Any) -> tuple[Written, ...]:
+        if bank.snapshot().find("totals") is None:
+            create(bank, "totals", TOTALS, "immediate")
+        return settled(*about)
+
+    monkeypatch.setattr("rollview.tables.commit._settled", meanwhile)
+    with bank.catalog.lease("relation:named"), pytest.raises(Retryable, match="have to follow"):
+        bank.sql("INSERT INTO account VALUES (3, 1, 5)")
+    assert marks(bank, "totals")[1] == bank.snapshot().moment.csn
+    (done,) = bank.sql("INSERT INTO account VALUES (3, 1, 5)")
+    assert marks(bank, "totals") == (done.csn, done.csn)
+    assert_verified(bank)

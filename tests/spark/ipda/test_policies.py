@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.sizes import times
@@ -21,7 +21,8 @@ from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
 
 from rollview.catalog import Part
 from rollview.core.states import Policy
-from rollview.errors import OutOfReach
+from rollview.errors import LostLease, OutOfReach
+from rollview.schedule import ViewsInCommits
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 
@@ -200,3 +201,29 @@ def test_a_view_that_another_holds_is_waited_for_or_left_behind(bank: Warehouse)
     transfer(bank, "a", "b", 2)
     assert marks(bank, "deposits_ipda")[0] == 2
     assert rows(bank, "deposits_ipda", 1) == {("b", 1): 1}
+
+
+def test_a_capture_that_loses_its_views_leaves_no_step(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None)) as shop,
+        fresh(spark, tmp_path / "w") as warehouse,
+    ):
+        shop.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, amount INTEGER)")
+        tables = (TableSettings("orders", "orders"),)
+        warehouse.add_source("shop", SourceSettings("sqlite", str(tmp_path / "shop.db"), tables))
+        properties = "TBLPROPERTIES ('rollview.policy' = 'ipda')"
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW listed {properties} AS SELECT id FROM orders")
+        shop.execute("INSERT INTO orders VALUES (1, 10)")
+
+        def lost(*about: Any) -> Any:
+            raise LostLease("view 'listed'")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ViewsInCommits, "along", lost)
+            assert warehouse.capture().sources[0].problem is not None
+        assert warehouse.catalog.steps(status="running") == ()
+        warehouse.capture()
+        assert rows(warehouse, "orders") == {(1, 10): 1}
+        assert_verified(warehouse)

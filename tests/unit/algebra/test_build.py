@@ -84,6 +84,7 @@ def test_an_expression_that_an_outer_join_compares_is_hidden() -> None:
         ("SELECT r.x FROM r LEFT ANTI JOIN s ON r.k = 1", Mode.WHOLE),
         ("SELECT r.x FROM r ASOF JOIN s ON r.k = s.k", Mode.WHOLE),
         ("SELECT r.x FROM r ANTI JOIN s ON r.k = s.k", Mode.INCREMENTAL),
+        ("SELECT r.x, j1.k FROM r LEFT JOIN s ON r.k = s.k JOIN s AS j1 ON j1.k = r.k", Mode.INCREMENTAL),
         ("SELECT ARRAYS_ZIP(w, ARRAY(1)) AS z FROM r", Mode.WHOLE),
         ("SELECT ARRAYS_ZIP(ARRAY(k), ARRAY(1)) AS z FROM r", Mode.INCREMENTAL),
         ("SELECT COUNT(k, *) AS n FROM r", Mode.WHOLE),

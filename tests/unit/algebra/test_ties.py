@@ -111,6 +111,9 @@ OPEN = {
     "SELECT k FROM r UNION ALL SELECT id FROM city LIMIT 3": (
         "SELECT k FROM r UNION ALL SELECT id FROM city ORDER BY `k` LIMIT 3"
     ),
+    "SELECT k, LAG(g) OVER (PARTITION BY w ORDER BY k) AS p FROM (SELECT * FROM r)": (
+        "SELECT k, LAG(g) OVER (PARTITION BY w ORDER BY k, `g`) AS p FROM (SELECT * FROM r)"
+    ),
     "SELECT k AS a, k AS b FROM r UNION ALL SELECT id, pop FROM city ORDER BY a LIMIT 3": (
         "SELECT k AS a, k AS b FROM r UNION ALL SELECT id, pop FROM city ORDER BY a, `b` LIMIT 3"
     ),

@@ -150,5 +150,6 @@ def test_an_old_catalog_is_brought_up_to_date(url: str) -> None:
                 (5,),
             ]
     with Catalog.open(url) as catalog:
+        assert (catalog.horizon().csn, catalog.subscribers()) == (0, ())
         add_source(catalog)
         assert [source.known for source in catalog.sources()] == [None]

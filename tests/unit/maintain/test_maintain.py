@@ -318,3 +318,12 @@ def test_rows_stay_where_a_view_is_recomputed_or_was_not_there_when_they_came(tm
     assert told(run(late, needed=needed), "release") == []
     late.refresh()
     assert told(run(late, needed=needed), "release") == [("t", "state")]
+
+
+def test_a_ledger_that_somebody_holds_is_left_for_the_next_time(grown: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view that is being created may take long, and all the rest is done by then."""
+    monkeypatch.setattr("rollview.maintain.run.PATIENCE", 0.0)
+    with grown.warehouse.catalog.lease("definitions"):
+        done = run(grown)
+    assert [one.reason for one in done.actions if one.action == "wait" and one.relation is None] != []
+    assert grown.warehouse.catalog.horizon().csn == 0

@@ -13,10 +13,12 @@ import pytest
 from tests.unit.propagate.world import World
 
 from rollview.catalog import Part
+from rollview.core.interval import Interval
 from rollview.core.states import Policy
 from rollview.errors import UsageError
 from rollview.relations.plans import reads_rows_of
 from rollview.relations.policies import Policies, check_legal, parse_policy
+from rollview.relations.shared import SHARES, told_over
 from rollview.schedule.cadence import every
 from rollview.schedule.due import Turns
 
@@ -103,3 +105,21 @@ def test_propagation_has_a_cadence_of_its_own(world: World) -> None:
     assert turns(world).propagations() == ()
     assert turns(world, propagate={"c": "continuous", "b": "manual"}).propagations() == ("c",)
     assert turns(world, propagate="continuous", policies=Policies(Policy.SNAPSHOT)).propagations() == ()
+
+
+def test_a_propagation_that_failed_waits_longer_each_time_and_alone(world: World) -> None:
+    given = turns(world, propagate="continuous")
+    assert set(given.propagations()) == {"a", "b", "c"}
+    given.propagated(["a"], ["a"])
+    assert set(given.propagations()) == {"b", "c"}
+    assert "a" in given.views(), "its own turn is another matter"
+    given.propagated(["a"])
+    assert "a" in given.propagations()
+
+
+def test_a_copy_is_in_reach_from_where_the_delta_that_it_shares_can_be_read(world: World) -> None:
+    world.view("copied", "SELECT k, x FROM a", mark=90, reads=("a",), facts={SHARES: True})
+    world.pin("copied", Part.DELTA, after=30)
+    assert told_over(world.snapshot, world.relations["copied"]) == Interval(30, 90)
+    world.relations["a"] = replace(world.relations["a"], coarse=(Interval(20, 50), Interval(40, 60)))
+    assert told_over(world.snapshot, world.relations["copied"]) == Interval(60, 90)

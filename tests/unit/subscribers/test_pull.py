@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.maintain.small import Small
@@ -15,6 +16,7 @@ from rollview import errors
 from rollview.catalog import Definition
 from rollview.core.schema import Constraints
 from rollview.results import SubscriberState
+from rollview.subscribers.changes import find_end
 
 
 @pytest.fixture
@@ -272,3 +274,27 @@ def test_names_are_unique_and_views_are_views(grown: Small) -> None:
 
 def test_a_batch_is_exported() -> None:
     assert rollview.ChangeBatch.__name__ == "ChangeBatch"
+
+
+def test_a_pull_that_another_overtakes_has_all_that_it_was_offered(
+    grown: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one has seen a later commit, and was offered a batch that ends there."""
+    grown.warehouse.add_subscriber("x", "v", 3)
+    first: list[bool] = []
+
+    def overtaken(*about: Any) -> int | None:
+        end = find_end(*about)
+        if not first:
+            first.append(True)
+            grown.commit([], [(99, "late")])
+            grown.refresh()
+            grown.warehouse.pull("x")
+        return end
+
+    monkeypatch.setattr("rollview.subscribers.pulling.find_end", overtaken)
+    batch = grown.warehouse.pull("x")
+    assert batch is not None
+    consumer = Consumer(3, grown.states[3])
+    consumer.store(batch)
+    assert (batch.through, consumer.rows) == (13, grown.states[13])
