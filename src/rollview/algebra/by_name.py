@@ -80,7 +80,7 @@ def _write_out(select: exp.Select, scope: Scope, columns: Mapping[str, Sequence[
 
 def _columns_of(source: exp.Expr, scope: Scope, columns: Mapping[str, Sequence[str]]) -> list[_Seen]:
     alias = source.alias_or_name
-    if source.args.get("pivots") or source.args.get("joins") or not alias:
+    if source.args.get("pivots") or not alias:
         raise _Unknown
     listed = source.args["alias"].columns if source.args.get("alias") else []
     names = [item.name for item in listed] or _names_of(scope.sources.get(alias), columns)

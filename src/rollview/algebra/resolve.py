@@ -237,8 +237,7 @@ def _outputs(query: exp.Query, columns: tuple[str, ...], spelled: Mapping[str, s
 def _as_stored(item: exp.Expr) -> str:
     """What ``*`` stands for is spelled as its table declares it."""
     stored = item.unalias()
-    is_same = isinstance(stored, exp.Column) and stored.name.lower() == item.alias_or_name
-    return stored.name if is_same else item.alias_or_name
+    return stored.name if stored.name.lower() == item.alias_or_name else item.alias_or_name
 
 
 def _rename(query: exp.Query, outputs: tuple[str, ...]) -> exp.Query:

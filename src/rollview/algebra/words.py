@@ -106,7 +106,7 @@ def words(node: exp.Expr, tables: Iterable[tuple[exp.Table, str]]) -> Words | No
     cuts = []
     for table, relation in tables:
         name = table.this
-        if not name._meta or "start" not in name.meta:
+        if "start" not in name.meta:
             return None
         first, behind = (int(name.meta[end]) - node.meta[_FIRST] for end in ("start", "end"))
         cuts.append((first, behind + 1, *_around(table), relation))

@@ -140,3 +140,13 @@ def test_equal_sums_are_kept_once() -> None:
 def test_an_average_is_kept_as_long_as_an_exact_sum_leaves_it_digits(type_: str, kept: bool) -> None:
     plan = compiled(type_, "SELECT g, AVG(x) AS a FROM r GROUP BY g")
     assert (plan.summary is not None) is kept
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_a_sum_with_an_infinite_number_is_that_number(value: float) -> None:
+    duck = engine("double")
+    duck.reset()
+    duck.commit(1, {"r": [((0, value), 1), ((0, 1.0), 1)]})
+    view = View(duck, "v", compiled("double", "SELECT g, SUM(x) AS s FROM r GROUP BY g"), 0)
+    view.propagate(1)
+    assert view.at(1) == {(0, value): 1}

@@ -102,3 +102,10 @@ def test_an_input_up_to_the_limit_is_sent() -> None:
     assert not _is_small(Script(sizes={"r": SMALL_SIDE_ROWS + 1}), Input("q", table))
     assert not _is_small(Script(), Input("q", table))
     assert not _is_small(Script(sizes={"r": 1}), Input("q", inner))
+
+
+def test_rows_that_did_not_change_are_not_looked_up_in_deltas() -> None:
+    plan = Duck(BAGS).compile("v", "SELECT k FROM r UNION ALL SELECT k FROM t WHERE g > 1")
+    for changed in (True, False):
+        inputs = plan.propagation({"r": Motion(), "t": Motion(changed=changed)}).inputs
+        assert inputs == {("r", "delta"), ("t", "delta" if changed else "old")}

@@ -29,7 +29,34 @@ COLUMNS = {"a": ("k", "g", "x"), "b": ("k", "g", "y"), "c": ("k", "G", "z")}
             "SELECT `a`.`g`, `a`.`k`, `a`.`x`, `b`.`k`, `b`.`y` FROM a LEFT JOIN b ON `a`.`g` = `b`.`g`",
         ),
         ("SELECT g FROM a JOIN b USING (k)", "SELECT g FROM a JOIN b ON `a`.`k` = `b`.`k`"),
+        (
+            "SELECT k + 1 AS k FROM a JOIN b USING (k) ORDER BY k",
+            "SELECT `a`.`k` + 1 AS k FROM a JOIN b ON `a`.`k` = `b`.`k` ORDER BY k",
+        ),
+        (
+            "SELECT k FROM a JOIN (SELECT k FROM b) AS q USING (k)",
+            "SELECT `a`.`k` FROM a JOIN (SELECT k FROM b) AS q ON `a`.`k` = `q`.`k`",
+        ),
+        (
+            "SELECT k FROM (SELECT * FROM a) AS q JOIN b USING (k)",
+            "SELECT `q`.`k` FROM (SELECT * FROM a) AS q JOIN b ON `q`.`k` = `b`.`k`",
+        ),
     ],
 )
 def test_a_join_by_name_is_written_out(text: str, expected: str) -> None:
     assert render(written_out(parse_one(text), COLUMNS)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k FROM (SELECT * EXCEPT (x) FROM a) AS q JOIN b USING (k)",
+        "SELECT k FROM a PIVOT (SUM(x) FOR g IN (1, 2)) AS p JOIN b USING (k)",
+        "SELECT b.y FROM (a JOIN c ON a.k = c.k) JOIN b USING (k)",
+        "SELECT b.y FROM (a JOIN c ON a.k = c.k) AS q JOIN b USING (k)",
+        "SELECT b.y FROM b JOIN (a JOIN c ON a.k = c.k) USING (k)",
+    ],
+)
+def test_a_join_of_what_has_unknown_columns_stays_as_it_is(text: str) -> None:
+    tree = parse_one(text)
+    assert written_out(tree, COLUMNS) == tree

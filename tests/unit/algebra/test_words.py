@@ -46,3 +46,8 @@ def test_what_is_changed_is_no_longer_the_authors() -> None:
     forget(column)
     assert spelled(tree) is None
     assert render(in_words(tree, [])) == "SELECT (a+b) AS c, x.d FROM t"
+
+
+def test_what_must_be_a_table_by_name_is_not_written_in_words() -> None:
+    tree = parse_one("INSERT INTO TABLE t SELECT 1")
+    assert words(tree, [(table, table.name) for table in tree.find_all(exp.Table)]) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.property.duck import declare_query
 
+from rollview.algebra import zeroes
 from rollview.algebra.kinds import may_float
 from rollview.algebra.resolve import Known
 from rollview.algebra.view import outline
@@ -72,3 +73,10 @@ def test_operators_pass_on_what_may_float(query: str, floats: bool) -> None:
 @pytest.mark.parametrize("query", ["SELECT DISTINCT d AS v FROM r", "SELECT d AS v, MAX(k) AS m FROM r GROUP BY d"])
 def test_what_was_grouped_by_has_one_zero(query: str) -> None:
     assert not may(query)
+
+
+def test_only_what_may_float_is_told_apart_by_its_spelling_too() -> None:
+    rel = outline(declare_query("q", "SELECT k, d, w FROM r"), TABLES).rel
+    assert rel is not None
+    told = [expression.sql("spark") for expression in zeroes.identity(rel)]
+    assert told == ["`k`", "`d`", "`w`", "CAST(`d` AS STRING)"]

@@ -105,3 +105,17 @@ def test_steps_that_never_ended_get_smaller_until_one_does() -> None:
     assert step_limit(KEYED, [killed]).commits == FIRST_COMMITS_KEYED // 2
     assert step_limit(KEYED, [killed, killed, tried(8000, 4.0)]).commits == 4000
     assert step_limit(KEYED, [killed] * 30).commits == FEWEST_COMMITS
+
+
+def test_so_many_rows_as_a_step_may_have_are_one_step() -> None:
+    assert bounded(Interval(0, 90), Counts(range(1, 91), rows=5), StepLimit(50, rows=10)).commits == 2
+
+
+def test_a_step_without_counted_commits_tells_nothing() -> None:
+    assert step_limit(KEYED, [tried(0, 9.0), tried(9000, TARGET_SECONDS - 1)]).commits == 18000
+
+
+def test_steps_of_the_same_length_do_not_tell_what_each_commit_adds() -> None:
+    past = [tried(8000, TARGET_SECONDS + 4), tried(8000, TARGET_SECONDS + 1)]
+    assert step_limit(KEYED, past).commits == 4000
+    assert step_limit(KEYED, [*past, tried(4000, TARGET_SECONDS + 1)]).commits == 3333

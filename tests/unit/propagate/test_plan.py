@@ -18,6 +18,7 @@ from rollview.catalog import NOT_KEPT, ChangeCount, Part
 from rollview.core.interval import Interval
 from rollview.core.schema import Constraints
 from rollview.errors import UsageError
+from rollview.propagate.bounds import FEWEST_COMMITS
 from rollview.propagate.choice import RefreshMode
 from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, PropagateStep, plan_propagate
 
@@ -237,3 +238,10 @@ def test_a_step_does_not_end_inside_a_coarse_stretch_of_what_it_reads(world: Wor
     world.view("upper", "SELECT k, x FROM lower", reads=("lower",))
     assert plan(world, "upper", 60_000).interval == Interval(0, 31_000)
     assert plan(world, "upper", 23_000).interval == Interval(0, 23_000)
+
+
+def test_commits_of_a_short_interval_are_not_counted(world: World) -> None:
+    world.csn = FEWEST_COMMITS + 1
+    world.counts = [ChangeCount("t", csn, 1, 0, None) for csn in range(1, world.csn + 1)]
+    assert plan(world, "v", FEWEST_COMMITS).commits == 0
+    assert plan(world, "v", FEWEST_COMMITS + 1).commits == FEWEST_COMMITS + 1

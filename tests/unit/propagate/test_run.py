@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.unit.propagate.test_closed import PAIR, family
 from tests.unit.propagate.world import World
 
 from rollview.algebra.script import Motion
@@ -15,7 +16,7 @@ from rollview.algebra.view import Mode
 from rollview.core.interval import Interval
 from rollview.propagate.choice import RefreshWork
 from rollview.propagate.plan import PropagateStep
-from rollview.propagate.run import _coarse, _terms
+from rollview.propagate.run import _closed, _coarse, _terms
 from rollview.relations.plans import plan_of
 
 Csns = tuple[int, int] | None
@@ -56,3 +57,12 @@ def test_terms_are_those_of_the_deltas_that_moved(reader: Any) -> None:
     assert len(_terms(reader, step(Mode.INCREMENTAL, (4, 6), "pairs"))) == 2
     assert not _terms(reader, step(Mode.INCREMENTAL, None, "pairs", moves=False))
     assert not _terms(reader, step(Mode.WHOLE, (4, 6), "pairs"))
+
+
+def test_keys_are_looked_at_where_deltas_of_a_child_and_its_parent_are_joined(tmp_path: Path) -> None:
+    world = family(tmp_path, [(1, 0, 1, 4)], [(7, 1, 1, 4)])
+    reader: Any = SimpleNamespace(snapshot=world.snapshot, root=world.root)
+    moved = replace(step(Mode.INCREMENTAL, None), motion={"p": Motion(), "c": Motion()}, rows={"p": 1, "c": 1})
+    assert _closed(reader, moved) == PAIR
+    assert not _closed(reader, replace(moved, mode=Mode.WHOLE))
+    assert not _closed(reader, replace(moved, motion=dict.fromkeys("pc", Motion(changed=False))))
