@@ -91,6 +91,12 @@ def test_a_declared_key_holds(inbox: Path, empty_warehouse: Warehouse) -> None:
     assert len(stored(empty_warehouse, "orders")) == 2
 
 
+def test_a_declared_key_has_one_zero(inbox: Path, empty_warehouse: Warehouse) -> None:
+    put(inbox / "a.csv", "id,state\n0.0,CA\n-0.0,NY\n")
+    with pytest.raises(BadValue, match="more than once"):
+        empty_warehouse.add_source("s", settings(inbox, "csv", {"id": "double", "state": "string"}, "id"))
+
+
 WRONG = [
     ("csv", "id,state,amount\nx,CA,1\n", "'id'"),
     ("csv", "id,state,amount\n1,CA,1.005\n", "'amount'"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import http.client
 import ssl
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from rollview.catalog import SubscriberRecord
 from rollview.core.interval import Csn
@@ -22,12 +22,15 @@ from rollview.subscribers.wire import about, encoded, rows_of
 SECONDS = 60.0
 """How long a server is waited for."""
 _ROOTS = "sslrootcert"
+_PLAIN = "/%:@!$&'()*+,;="
+"""What a path has as it is; what is percent-encoded stays so."""
 
 
 class HttpSink:
     def __init__(self, name: str, address: str) -> None:
         self._name = name
         self._url = _parsed(name, address)
+        self._path = _path(self._url, address)
         self._connection: http.client.HTTPConnection | None = None
 
     def held(self, subscriber: SubscriberRecord) -> Csn | None:
@@ -38,7 +41,7 @@ class HttpSink:
         body = encoded({**about(batch), "rows": list(rows_of(batch))})
         try:
             connection = self._open()
-            connection.request("POST", _path(self._url), body, self._headers(batch))
+            connection.request("POST", self._path, body, self._headers(batch))
             answer = connection.getresponse()
             answer.read()
         except (OSError, http.client.HTTPException) as error:
@@ -89,9 +92,11 @@ def _parsed(name: str, address: str) -> Url:
     return url
 
 
-def _path(url: Url) -> str:
+def _path(url: Url, address: str) -> str:
+    """As it was written, with the slash at its end: it is another path without."""
     own = {name: value for name, value in url.options.items() if name != _ROOTS}
-    return f"/{quote(url.path)}" + (f"?{urlencode(own)}" if own else "")
+    written = quote(urlsplit(address).path or "/", safe=_PLAIN)
+    return written + (f"?{urlencode(own)}" if own else "")
 
 
 def _context(roots: str | None) -> ssl.SSLContext:

@@ -80,6 +80,14 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(
     assert "hush" not in str(grown.warehouse.subscribers())
 
 
+@pytest.mark.parametrize("path", ["/", "/changes/", "/a%2Fb/c", "/a/b;v=1"])
+def test_rows_are_posted_to_the_path_as_it_is_written(grown: Small, server: WebServer, path: str) -> None:
+    grown.warehouse.add_subscriber("x", "v", "now", to=server.address.replace("/changes", path))
+    grow(grown, 1, seed=9)
+    grown.warehouse.deliver()
+    assert server.paths == [path]
+
+
 def test_http_to_another_machine_is_refused(grown: Small) -> None:
     with pytest.raises(UsageError, match="not on this machine"):
         grown.warehouse.add_subscriber("x", "v", to="http://example.org/x")

@@ -287,7 +287,8 @@ class FilesSource(LeavesNothing):
             if rows[name].null_count:
                 raise BadValue(self._opening.name, table.name, name, "it is NULL, but part of the declared key")
         places = [f"k{place}" for place in range(len(key))]
-        counts = rows.select(list(key)).rename_columns(places).group_by(places).aggregate([([], "count_all")])
+        keys = pa.table([_with_one_zero(rows[name]) for name in key], names=places)
+        counts = keys.group_by(places).aggregate([([], "count_all")])
         twice = counts.filter(pc.greater(counts["count_all"], 1))
         if twice.num_rows:
             value = ", ".join(str(twice[place][0].as_py()) for place in places)
@@ -337,3 +338,8 @@ def _newest(readings: Any) -> datetime:
     """When the last of the changed files was written."""
     times = [facts[1] for reading in readings for facts in reading.now.values()]
     return datetime.fromtimestamp(max(times) / 1e9, UTC) if times else datetime.now(UTC)
+
+
+def _with_one_zero(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Keys are equal as GROUP BY means it, and Arrow tells 0.0 from -0.0."""
+    return pc.add(values, pa.scalar(0, values.type)) if pa.types.is_floating(values.type) else values
