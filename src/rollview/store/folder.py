@@ -245,7 +245,9 @@ def _constant_sql(column: Column, constants: tuple[str, ...]) -> str:
 def frame(spark: SparkSession, rows: pa.Table, schema: Schema) -> DataFrame:
     """Few rows of this process as a DataFrame."""
     typed = pa.schema(list(zip(schema.names, arrow_schema(schema).types, strict=True)))
-    return spark.createDataFrame(rows.cast(typed), spark_arrow.from_arrow_schema(typed, prefer_timestamp_ntz=True))
+    # Spark takes a table whose first pieces are empty for an empty one.
+    whole = rows.cast(typed).combine_chunks()
+    return spark.createDataFrame(whole, spark_arrow.from_arrow_schema(typed, prefer_timestamp_ntz=True))
 
 
 def empty(spark: SparkSession, schema: Schema) -> DataFrame:
