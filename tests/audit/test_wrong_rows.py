@@ -66,8 +66,14 @@ def test_no_form_that_is_kept_by_deltas_is_read_otherwise_than_by_spark(spark: S
     for tables in (BAGS, KEYED):
         drawn = [(Definitions(Random(seed), tables).view(), ()) for seed in range(60)]
         struck = strikes(spark, drawn, tables)
-        # Behind a FULL join by name Spark groups by a column that it has computed before, and keeps the two apart.
-        assert not [text for text in struck if not ("FULL JOIN" in text and "USING" in text and "GROUP BY" in text)]
+        assert not [text for text in struck if not _kept_apart_by_spark(text)]
+
+
+def _kept_apart_by_spark(text: str) -> bool:
+    """Behind a FULL join by name Spark groups by a column that it has computed before; behind another one it may order
+    the sides of an OR in a FILTER otherwise."""
+    by_name = "JOIN" in text and "USING" in text
+    return by_name and (("FULL JOIN" in text and "GROUP BY" in text) or ("FILTER" in text and " OR " in text))
 
 
 WANTED, AT_ONCE = 500, 40

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from rollview.algebra.functions import INSTEAD, SETTLED, function_name, is_sorted
 from rollview.algebra.resolve import name_in_text
-from rollview.algebra.text import DIALECT
+from rollview.algebra.text import DIALECT, render
 from rollview.algebra.tie import Edit, Tie, fields, listed, span_of, without_order
 from rollview.algebra.total_order import OrderedRows
 
@@ -191,7 +191,7 @@ def _open_outputs(query: exp.Query, rows: OrderedRows | None, items: list[exp.Ex
             known = rows.determines(given, value)
         else:
             # what is one expression in a SELECT may be two in another that its rows are put together with
-            same = isinstance(query, exp.Select) and value.sql() in {one.sql() for one in given}
+            same = isinstance(query, exp.Select) and render(value) in {render(one) for one in given}
             known = same or any(output is one for one in named)
         if single or known:
             continue
@@ -231,4 +231,4 @@ def _term(output: exp.Expr, rows: OrderedRows | None, items: list[exp.Expr]) -> 
 
 def _is_ordered(output: exp.Expr, items: list[exp.Expr]) -> bool:
     named = {output.alias_or_name.lower(), name_in_text(output).lower()}
-    return any(item.sql() == output.unalias().sql() or item.name.lower() in named for item in items)
+    return any(render(item) == render(output.unalias()) or item.name.lower() in named for item in items)

@@ -69,9 +69,9 @@ class OrderedRows:
         """What to order by besides, so that no tie matters; None where columns that have no order are left."""
         listed, added = list(given), list[exp.Expr]()
         for candidate in self._candidates(listed):
-            if candidate.sql() in {one.sql() for one in listed}:
+            if render(candidate) in {render(one) for one in listed}:
                 continue
-            if any(candidate.sql() == one.sql() for one in self._terms(self._open(listed))):
+            if any(render(candidate) == render(one) for one in self._terms(self._open(listed))):
                 added.append(candidate)
                 listed.append(candidate)
         return tuple(added) if self.settles(listed) else None
@@ -79,7 +79,9 @@ class OrderedRows:
     def determines(self, given: Iterable[exp.Expr], value: exp.Expr) -> bool:
         """Whether rows that are equal in ``given`` are equal in a value that the SELECT gives."""
         listed = list(given)
-        if value.sql() in {one.sql() for one in listed} and (self.groups is not None or not self.is_floating(value)):
+        if render(value) in {render(one) for one in listed} and (
+            self.groups is not None or not self.is_floating(value)
+        ):
             return True
         if any(isinstance(node, exp.Window | exp.Query) or is_generator(node) for node in value.walk()):
             return False
@@ -120,13 +122,13 @@ class OrderedRows:
 
     def _open(self, given: Sequence[exp.Expr]) -> Iterator[exp.Expr]:
         """What the given expressions leave open, in a fixed order."""
-        reached, listed = self._reached(given), {one.sql() for one in given}
+        reached, listed = self._reached(given), {render(one) for one in given}
         if self.groups is None:
             yield from (self._column(place) for place in self.used if place not in reached)
             return
         for key in self.groups:
             places = {_place(node) for node in key.find_all(exp.Column)}
-            if key.sql() not in listed and (not places <= reached or key.find(exp.Query)):
+            if render(key) not in listed and (not places <= reached or key.find(exp.Query)):
                 yield key
 
     def _candidates(self, given: Sequence[exp.Expr]) -> list[exp.Expr]:

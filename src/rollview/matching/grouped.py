@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from rollview.algebra.accumulators import value_over
 from rollview.algebra.expressions import cast, column, number
+from rollview.algebra.text import render
 from rollview.matching.back import Held, with_fetched
 from rollview.matching.express import StoredValues, kept_as_it_was
 from rollview.matching.flat import Flat, Groups, Place
@@ -97,7 +98,7 @@ class _CallsOverGroups:
             # Of a key: how often it is there does not matter.
             value = self._keys.write(_argument(call))
             return value if self._same else type(call)(this=value)
-        raise NoMatch(f"{call.sql('spark')} does not follow from what it keeps")
+        raise NoMatch(f"{render(call)} does not follow from what it keeps")
 
     def _place(self, call: exp.Expr) -> int | None:
         groups, wanted = self._overlap.flat.groups, self._overlap.final.of(call)

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.summary import Summary
+from rollview.algebra.text import render
 from rollview.matching.flat import Flat, Place
 from rollview.matching.implied import implied
 from rollview.matching.normal import Normal, parts_of
@@ -127,4 +128,4 @@ def _spelled(part: exp.Expr, leaf_of: Mapping[str, Leaf]) -> str:
     def plain(node: exp.Expr) -> exp.Expr:
         return exp.column(node.name) if isinstance(node, exp.Column) else node
 
-    return part.copy().transform(plain).sql("spark")
+    return render(part.copy().transform(plain))
