@@ -158,8 +158,7 @@ class Catalog:
 
     def changes(self, relation: str, interval: Interval) -> tuple[ChangeCount, ...]:
         with self._database.read() as connection:
-            found = reading.read_snapshot(connection).get(relation)
-            return reading.read_changes(connection, found.id, interval)
+            return reading.read_changes(connection, relation, interval)
 
     def missed(self, relations: Iterable[str], interval: Interval, since: datetime) -> MissedCommits:
         """The commits of the interval that changed one of the relations, and how many were made since a moment."""

@@ -416,6 +416,10 @@ class Snapshot:
         """The views that read a relation, at any depth; each once."""
         return _reached(self.get(name), lambda relation: self.readers(relation.name))
 
+    def tables_of(self, relation: Relation) -> frozenset[str]:
+        """The tables that a relation rests on; a table rests on itself."""
+        return frozenset((relation.name,)) if relation.kind is RelationKind.TABLE else self.tables_below(relation)
+
     def tables_below(self, view: Relation) -> frozenset[str]:
         """The base tables that a view rests on, at any depth."""
         return frozenset(lower.name for lower in self.below(view.name) if lower.kind is RelationKind.TABLE)

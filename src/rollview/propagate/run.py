@@ -203,4 +203,4 @@ def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
 def _profile(meter: Meter, step: PropagateStep, added: int) -> dict[str, object]:
     usage = meter.of(LABEL) + meter.of("stage")
     read = {"delta_rows_read": step.work.delta_rows, "read_rows": step.work.read_rows, "commits": step.commits}
-    return {**read, "delta_rows": added, **usage.to_json()}
+    return {**read, "delta_rows": added, "expected_seconds": step.expected_seconds, **usage.to_json()}

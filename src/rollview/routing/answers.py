@@ -11,6 +11,7 @@ from rollview.algebra.resolve import Known
 from rollview.algebra.text import parse_one
 from rollview.catalog import RelationKind, Snapshot
 from rollview.core.states import Rewrite
+from rollview.costs.reading import WayToRead
 from rollview.engine.binding import run_query
 from rollview.engine.failures import users_query_failures
 from rollview.errors import SqlError, UsageError
@@ -21,7 +22,6 @@ from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer
-from rollview.routing.cost import WayToRead
 from rollview.routing.freshness import Staleness, found_valid
 from rollview.routing.question import Question
 from rollview.routing.residual import ResidualReader
@@ -46,11 +46,9 @@ def ask(
     tree = _query(query)
     found = _route(place, tree, as_of, max_staleness, rewrite)
     reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
-    again = frozenset(one.relation for one in found.readings if one.way is WayToRead.RECOMPUTED)
 
     def read(name: str) -> DataFrame:
-        relation = reader.snapshot.get(name).name
-        return reader.recompute(relation, found.csn) if relation in again else reader.rows(relation, found.csn)
+        return _read(reader, reader.snapshot.get(name).name, found)
 
     with users_query_failures():
         routed = _routed(place, tree, found, reader) if found.rewritten is not None else None
@@ -120,9 +118,10 @@ def _author(place: Workplace, tree: exp.Query, snapshot: Snapshot, asked: Questi
 
 def _read(reader: ResidualReader, name: str, found: Route) -> DataFrame:
     relation = name.removesuffix(GROUPS_SUFFIX)
+    anew = found.way_of(relation) is WayToRead.RECOMPUTED
     if reader.snapshot.get(relation).kind is RelationKind.TABLE or relation == name:
-        return reader.rows(relation, found.csn)
-    return reader.groups(relation, found.csn)
+        return reader.recompute(relation, found.csn) if anew else reader.rows(relation, found.csn)
+    return reader.groups_anew(relation, found.csn) if anew else reader.groups(relation, found.csn)
 
 
 def _above(rows: DataFrame, asked: Question) -> DataFrame:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 from rollview.algebra.script import Motion
 from rollview.algebra.summary import GROUPS
-from rollview.algebra.view import Mode
 from rollview.catalog import RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.engine.binding import run_query
-from rollview.propagate.moved import ChangesOf, moved
 from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS
-from rollview.relations.plans import high_water_mark
+from rollview.relations.moved import ChangesOf, moved
+from rollview.relations.plans import can_follow, high_water_mark
 from rollview.relations.reader import Reader
 from rollview.store.multiset import expand, net, signed
 
@@ -42,7 +41,7 @@ class ResidualReader(Reader):
         plan, mark = self.plan(name), self._mark(name)
         if not self._moves(name, at):
             return super().rows(name, mark)
-        if not self.can_follow(name, at):
+        if not self._can_follow(name, at):
             return self.evaluate(name, lambda lower: self.rows(lower, at))
         if plan.summary is not None:
             return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
@@ -54,8 +53,15 @@ class ResidualReader(Reader):
             return super().groups(name, at)
         mark, summary = self._mark(name), self.plan(name).summary
         assert summary is not None
-        held = super().groups(name, mark)
-        return self._moved_on(held, self._since(name, at), summary.schema) if self._moves(name, at) else held
+        if not self._moves(name, at):
+            return super().groups(name, mark)
+        if not self._can_follow(name, at):
+            return self.groups_anew(name, at)
+        return self._moved_on(super().groups(name, mark), self._since(name, at), summary.schema)
+
+    def groups_anew(self, name: str, at: Csn) -> DataFrame:
+        """A summary view's groups from the rows of what it reads."""
+        return self.run_at(self.plan(name).first_groups(), at)
 
     def changes(self, name: str, interval: Interval) -> DataFrame:
         """Visible changes; the ones past the mark are computed."""
@@ -69,24 +75,11 @@ class ResidualReader(Reader):
             return since.where(since[CSN] > interval.after)
         return super().changes(name, Interval(interval.after, mark)).unionAll(since)
 
-    def can_follow(self, name: str, at: Csn) -> bool:
-        """Whether the view's changes since its mark follow from those of what it reads, without its rows being anew."""
-        relation, plan, since = self.snapshot.get(name), self.plan(name), Interval(self._mark(name), at)
-        below = [self.snapshot.get(lower) for lower in relation.depends_on]
-        return plan.mode is not Mode.WHOLE and all(
-            lower.is_kept
-            and lower.readable_from <= since.after
-            and not any(csn in since for csn in lower.replaced)
-            and (
-                lower.kind is RelationKind.TABLE
-                or not self._is_behind(lower.name, at)
-                or self.can_follow(lower.name, at)
-            )
-            for lower in below
-        )
-
     def _mark(self, name: str) -> Csn:
         return high_water_mark(self.snapshot, self.snapshot.get(name))
+
+    def _can_follow(self, name: str, at: Csn) -> bool:
+        return can_follow(self.snapshot, self.snapshot.get(name), at)
 
     def _is_behind(self, name: str, at: Csn) -> bool:
         return at > self._mark(name)

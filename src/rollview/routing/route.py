@@ -5,7 +5,7 @@ Law: one csn for all that is used. A view that is not proven to answer is not us
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -13,6 +13,8 @@ from sqlglot import exp
 from rollview.catalog import Catalog, Part, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.states import Rewrite
+from rollview.costs.reading import Costs, RelationCost, WayToRead
+from rollview.costs.steps import costs_of
 from rollview.errors import OutOfReach, UsageError
 from rollview.matching import Answering, NoMatch, RewrittenQuery, rewrite, rewritings
 from rollview.matching.rewrite import GROUPS_SUFFIX
@@ -20,7 +22,6 @@ from rollview.publish.workplace import Workplace
 from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.results import Considered
-from rollview.routing.cost import JOB_SECONDS, Costs, RelationCost
 from rollview.routing.freshness import Staleness, oldest_allowed
 from rollview.routing.question import NotCompared, Question, question
 from rollview.routing.views import answering, expanding
@@ -39,12 +40,16 @@ class Route:
     rewritten: RewrittenQuery | None
     readings: tuple[RelationCost, ...]
     considered: tuple[Considered, ...]
+    job_seconds: float
     read_tables: frozenset[str] = frozenset()
     """All tables that the answer rests on."""
 
+    def way_of(self, relation: str) -> WayToRead | None:
+        return next((one.way for one in self.readings if one.relation == relation), None)
+
     @property
     def seconds(self) -> float:
-        return JOB_SECONDS + sum(one.seconds for one in self.readings)
+        return self.job_seconds + sum(one.seconds for one in self.readings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def route(place: Workplace, query: exp.Query, wish: Wish) -> Route:
     named = tuple(dict.fromkeys(table.name for table in references.free_tables(query, outside=True)))
     names = tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
     csns = _csns(place.catalog, snapshot, wish, names)
-    costs = Costs(snapshot, place.data, place.catalog.changes)
+    costs = costs_of(place.catalog, place.data, snapshot)
     return _Choice(snapshot, costs, names, csns).made(query, wish)
 
 
@@ -124,16 +129,15 @@ class _Choice:
     def _tables(self, view: str) -> set[str]:
         return {*self._tables_of(view), view}
 
-    def _tables_of(self, name: str) -> Collection[str]:
-        relation = self.snapshot.get(name)
-        return self.snapshot.tables_below(relation) if relation.kind is RelationKind.VIEW else (name,)
+    def _tables_of(self, name: str) -> frozenset[str]:
+        return self.snapshot.tables_of(self.snapshot.get(name))
 
     def _plain(self) -> Iterator[Route]:
         """The author's text over the relations that it names."""
         for csn in self.csns:
             readings = self.costs.all(self.names, csn)
             if readings is not None:
-                yield Route(csn, self.snapshot.moment.csn, None, None, readings, ())
+                yield self._route(csn, None, None, readings)
 
     def _rewritten(self, asked: Question | None, found: Sequence[Answering]) -> Iterator[Route]:
         for first in found[:_MOST_TRIED]:
@@ -143,7 +147,12 @@ class _Choice:
             for csn in self.csns:
                 readings = self.costs.all(names, csn)
                 if readings is not None:
-                    yield Route(csn, self.snapshot.moment.csn, asked, made, readings, ())
+                    yield self._route(csn, asked, made, readings)
+
+    def _route(
+        self, csn: Csn, asked: Question | None, made: RewrittenQuery | None, readings: tuple[RelationCost, ...]
+    ) -> Route:
+        return Route(csn, self.snapshot.moment.csn, asked, made, readings, (), self.costs.machine.job_seconds)
 
     def _told(self, best: Route, found: Sequence[Answering], reasons: dict[str, str], whole: str | None) -> Route:
         """The same with all that was looked at."""

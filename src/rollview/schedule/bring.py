@@ -14,6 +14,7 @@ from rollview.apply.run import log_apply
 from rollview.catalog import Catalog, ChangeCount, Lease, Part, Snapshot
 from rollview.core.interval import Interval
 from rollview.core.states import Policy
+from rollview.costs.steps import past_steps
 from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import LostLease, NotFollowed, RollviewError
@@ -25,7 +26,6 @@ from rollview.publish.workplace import Workplace
 from rollview.relations.ahead import Ahead
 from rollview.relations.policies import is_stopped
 from rollview.relations.reader import Reader
-from rollview.schedule.refresh import past_steps
 
 
 @dataclass(slots=True)
