@@ -17,6 +17,7 @@ from rollview.catalog.clock import UptimeClock
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
 from rollview.catalog.pulse import Pulse
+from rollview.catalog.readers import Readers
 from rollview.catalog.values import (
     ChangeCount,
     HeldPart,
@@ -50,6 +51,7 @@ class Catalog:
         self._database = database
         self._lease_seconds = lease_seconds
         self._pulse = Pulse(database)
+        self.readers = Readers(database)
 
     @classmethod
     def create(
@@ -93,6 +95,7 @@ class Catalog:
 
     def close(self) -> None:
         self._pulse.stop()
+        self.readers.stop()
         self._database.close()
 
     def identity(self) -> Identity:

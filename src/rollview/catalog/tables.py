@@ -8,6 +8,7 @@ in the ledger. A captured table has one layout row for each layout it has had, f
 A unit of work with parts from several sources has the first in the ledger and the others in ``part``. The identity has
 one row: whose data the catalog describes, and how many steps it has ever begun. A running step that is past ``expires``
 has given no sign of life for long. A subscriber's position only grows, except by a resync, which changes its token.
+A reader's row is there before its snapshot is taken, and has ended, or is past ``expires``, when nobody reads by it.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -21,7 +22,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0008"
+HEAD = "0009"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -273,6 +274,24 @@ decision = sa.Table(
     sa.Column("choice", sa.Text, nullable=False),
     sa.Column("owner", FreeText, nullable=False),
     sa.Column("made", Instant, nullable=False),
+)
+
+reader = sa.Table(
+    f"{PREFIX}reader",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("csn", sa.BigInteger, nullable=False),
+    sa.Column("ways", sa.JSON, nullable=False),
+    sa.Column("relations", sa.JSON, nullable=False),
+    sa.Column("expected", sa.Float, nullable=False),
+    sa.Column("taken", sa.Float),
+    sa.Column("owner", FreeText, nullable=False),
+    sa.Column("machine", FreeText, nullable=False),
+    sa.Column("pid", sa.BigInteger, nullable=False),
+    sa.Column("pid_started", sa.Text, nullable=False),
+    sa.Column("begun", Instant, nullable=False),
+    sa.Column("expires", Instant, nullable=False),
+    sa.Column("ended", Instant),
 )
 
 subscriber = sa.Table(

@@ -315,6 +315,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderRecord:
+    """An answer that reads files: since when, of which relations, by which ways; what it should take, and took."""
+
+    id: int
+    csn: Csn
+    ways: Mapping[str, str]
+    relations: frozenset[str]
+    expected_seconds: float
+    seconds: float | None
+    owner: str
+    begun: datetime
+    ended: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """The warehouse whose data the catalog describes, and how many steps it has ever begun.
 

@@ -4,7 +4,8 @@ Law: a match is proven from the two texts and the declared keys alone, so it hol
 over the view's rows at csn t has the rows of the query over the tables at t. What is not proven is no match.
 
 One rule a file: ``rows`` (a view that is not grouped), ``grouped`` (groups, as they are or grouped further),
-``parents`` (joins of the view that lose and repeat nothing), ``back`` (columns the view lacks, fetched by key).
+``parents`` (joins of the view that lose and repeat nothing), ``back`` (columns the view lacks, fetched by key),
+``remainder`` (rows the view lacks, computed from tables).
 """
 
 from __future__ import annotations
@@ -29,6 +30,15 @@ _MOST_WAYS = 24
 
 class NoMatch(Exception):
     """The view does not answer the query; says why."""
+
+
+class LeavesOut(NoMatch):
+    """The view holds only the rows of these conditions, over the query's places, and more are asked for."""
+
+    def __init__(self, parts: tuple[exp.Expr, ...], leaf_of: Mapping[str, Leaf]) -> None:
+        super().__init__(f"{_spelled(parts[0])} leaves out rows that are asked for")
+        self.parts = parts
+        self.leaf_of = leaf_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +126,15 @@ def _overlap(query: Flat, view: Answering, aliases: Mapping[str, str]) -> Overla
     final, own = Normal(query), Normal(flat)
     leaf_of = {place.alias: place.leaf for place in query.places}
     given = [final.of(part) for part in parts_of(query.where)]
-    for part in parts_of(flat.where):
-        if not implied(final.of(part), given, leaf_of):
-            raise NoMatch(f"{_spelled(part, leaf_of)} leaves out rows that are asked for")
+    lacking = tuple(part for part in parts_of(flat.where) if not implied(final.of(part), given, leaf_of))
+    if lacking:
+        raise LeavesOut(lacking, leaf_of)
     seen_to = {own.of(part) for part in parts_of(flat.where)}
     rest = tuple(part for part in parts_of(query.where) if own.of(part) not in seen_to)
     return Overlap(query, view, flat, frozenset(aliases.values()), rest, own, final)
 
 
-def _spelled(part: exp.Expr, leaf_of: Mapping[str, Leaf]) -> str:
+def _spelled(part: exp.Expr) -> str:
     def plain(node: exp.Expr) -> exp.Expr:
         return exp.column(node.name) if isinstance(node, exp.Column) else node
 

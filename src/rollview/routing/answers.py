@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -14,7 +16,7 @@ from rollview.core.states import Rewrite
 from rollview.costs.reading import WayToRead
 from rollview.engine.binding import run_query
 from rollview.engine.failures import users_query_failures
-from rollview.errors import SqlError, UsageError
+from rollview.errors import OutOfReach, SqlError, UsageError
 from rollview.matching.rewrite import GROUPS_SUFFIX
 from rollview.propagate.reading import misread, unseen
 from rollview.publish.workplace import Workplace
@@ -22,6 +24,7 @@ from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer
+from rollview.routing.fetching import AnswerReading, hold, leave, release_with
 from rollview.routing.freshness import Staleness, found_valid
 from rollview.routing.question import Question
 from rollview.routing.residual import ResidualReader
@@ -43,19 +46,54 @@ def ask(
     allow_unsafe: bool = False,
 ) -> Answer:
     """The rows of a query at one csn, and how they were found. The rows are read when they are fetched."""
-    tree = _query(query)
-    found = _route(place, tree, as_of, max_staleness, rewrite)
+    wish = _Wished(place, _query(query), as_of, max_staleness, rewrite, allow_unsafe)
+    return _asked(wish, lambda: _asked(wish, None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wished:
+    place: Workplace
+    tree: exp.Query
+    as_of: Point | None
+    bound: Staleness | None
+    rewrite: str
+    allow_unsafe: bool
+
+    def route(self) -> Route:
+        return _route(self.place, self.tree, self.as_of, self.bound, self.rewrite)
+
+
+def _asked(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
+    """``again``: for when what is read goes away meanwhile."""
+    place, found = wish.place, wish.route()
+    number = hold(place.catalog, place.snapshot(), found)
+    # After the hold: nothing that is in here goes away.
     reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
 
     def read(name: str) -> DataFrame:
         return _read(reader, reader.snapshot.get(name).name, found)
 
-    with users_query_failures():
-        routed = _routed(place, tree, found, reader) if found.rewritten is not None else None
-        if routed is None and found.rewritten is not None:
-            found = _route(place, tree, as_of, max_staleness, Rewrite.OFF)
-        rows = routed if routed is not None else references.run(place.spark, tree, read, outside=allow_unsafe)
-    return _answer(place, found, rows)
+    try:
+        with users_query_failures():
+            rows = _rows(wish, found, reader, read)
+    except BaseException as error:
+        leave(place.catalog, number)
+        # Between finding the way and going it, a csn may have gone out of reach.
+        if isinstance(error, OutOfReach) and again is not None and wish.as_of is None:
+            return again()
+        raise
+    if rows is None:
+        leave(place.catalog, number)
+        return _asked(replace(wish, rewrite=Rewrite.OFF), again)
+    release_with(rows, place.catalog, number)
+    return AnswerReading(place, found, reader.snapshot, number, again).of(_answer(place, found, rows))
+
+
+def _rows(wish: _Wished, found: Route, reader: ResidualReader, read: Callable[[str], DataFrame]) -> DataFrame | None:
+    """None where views do not answer the query after all, because Spark reads its text otherwise."""
+    if found.rewritten is not None:
+        return _routed(wish.place, wish.tree, found, reader)
+    return references.run(wish.place.spark, wish.tree, read, outside=wish.allow_unsafe)
 
 
 def explain(

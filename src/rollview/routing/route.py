@@ -67,7 +67,8 @@ def route(place: Workplace, query: exp.Query, wish: Wish) -> Route:
     names = tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
     csns = _csns(place.catalog, snapshot, wish, names)
     costs = costs_of(place.catalog, place.data, snapshot)
-    return _Choice(snapshot, costs, names, csns).made(query, wish)
+    # Who reads the tables anyway saves nothing by a view beside them.
+    return _Choice(snapshot, costs, names, csns, wish.rewrite is Rewrite.REQUIRE).made(query, wish)
 
 
 def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]) -> tuple[Csn, ...]:
@@ -91,6 +92,8 @@ class _Choice:
     costs: Costs
     names: tuple[str, ...]
     csns: tuple[Csn, ...]
+    remainder: bool
+    """Rows that a view lacks may come from tables."""
 
     def made(self, query: exp.Query, wish: Wish) -> Route:
         known = {name.lower(): known_as(relation) for name, relation in self.snapshot.relations.items()}
@@ -120,7 +123,7 @@ class _Choice:
                 try:
                     if isinstance(view, str):
                         raise NoMatch(view)
-                    next(rewritings(asked.flat, view))
+                    next(rewritings(asked.flat, view, remainder=self.remainder))
                     found.append(view)
                 except NoMatch as refusal:
                     reasons[relation.name] = str(refusal)
@@ -142,7 +145,8 @@ class _Choice:
     def _rewritten(self, asked: Question | None, found: Sequence[Answering]) -> Iterator[Route]:
         for first in found[:_MOST_TRIED]:
             assert asked is not None
-            made, _ = rewrite(asked.flat, [first, *(view for view in found if view is not first)])
+            others = (view for view in found if view is not first)
+            made, _ = rewrite(asked.flat, [first, *others], remainder=self.remainder)
             names = [name.removesuffix(GROUPS_SUFFIX) for name in made.reads]
             for csn in self.csns:
                 readings = self.costs.all(names, csn)
