@@ -13,6 +13,7 @@ from rollview.apply import plan_apply
 from rollview.apply.run import log_apply
 from rollview.catalog import Catalog, ChangeCount, Lease, Part, Snapshot
 from rollview.core.interval import Interval
+from rollview.core.raised import unexpected_error
 from rollview.core.states import Policy
 from rollview.costs.steps import past_steps
 from rollview.engine import session
@@ -54,10 +55,13 @@ class Bringing:
             self._propagate_and_apply(name)
         except LostLease:
             raise
-        except RollviewError as error:
-            if needed:
+        except Exception as error:
+            told = unexpected_error(error)
+            if needed and isinstance(error, RollviewError):
                 raise error if isinstance(error, NotFollowed) else NotFollowed(name, error.message) from error
-            self._leave(name, error, *before)
+            if needed:
+                raise
+            self._leave(name, told, *before)
 
     def _leave(self, name: str, error: RollviewError, snapshot: Snapshot, opened: int) -> None:
         for step in self.opened[opened:]:

@@ -100,9 +100,7 @@ def test_what_only_looks_like_a_view_is_read_from_tables(shop: Warehouse, text: 
 
 
 def test_what_no_view_answers_is_refused_where_one_is_required(shop: Warehouse) -> None:
-    with pytest.raises(
-        UsageError, match="No view answers the query"
-    ):
+    with pytest.raises(UsageError, match="No view answers the query"):
         shop.query("SELECT id, state FROM customers", rewrite="require")
 
 
