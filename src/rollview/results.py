@@ -98,6 +98,26 @@ class ViewSet(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ViewDefinition(Result):
+    """A definition that a view has from csn ``csn`` on. ``pending``: the view has no rows of it yet."""
+
+    csn: Csn
+    recorded: datetime
+    why: str
+    query: str
+    columns: tuple[str, ...]
+    pending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ViewLog(Result):
+    """The definitions of a view, the oldest first."""
+
+    name: str
+    definitions: tuple[ViewDefinition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Progress(Result):
     """A sign of life during long work: ``done`` of ``total`` relations are finished, this one is in ``stage``."""
 

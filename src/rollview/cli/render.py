@@ -485,6 +485,14 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
         to.say(f"\n{relation.definition.query}")
 
 
+@_renders(results.ViewLog)
+def _(answer: results.ViewLog, to: TextOutput) -> None:
+    for one in answer.definitions:
+        waiting = ", no rows of it yet" if one.pending else ""
+        to.say(f"from csn {one.csn}: {one.why}, {_time(one.recorded)}{waiting}")
+        to.say(f"{one.query}\n")
+
+
 def _valid(valid: results.ValidTime) -> str:
     csns = f"csn {valid.first}" if valid.first == valid.through else f"csn {valid.first} to {valid.through}"
     since = f" since {_time(valid.since)}" if valid.since is not None else ""

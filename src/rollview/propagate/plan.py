@@ -23,6 +23,7 @@ from rollview.propagate.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import Circumstances, ClosedReferences, high_water_mark, keeps_refreshes_only, plan_of
 from rollview.relations.reader import stored_as
 from rollview.relations.shared import changes_from
+from rollview.relations.versions import began_anew
 from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 400_000
@@ -123,7 +124,8 @@ def plan_propagate(
     mode: RefreshMode | None = None,
     applied_next: bool = False,
 ) -> PropagateStep | None:
-    """The next step towards ``target``, or None if the view's mark is there already.
+    """The next step towards ``target``, or None if the view's mark is there already. ``snapshot``: as views are defined
+    where the step begins.
 
     It takes so much work as one step should; where a table that the view reads was copied anew, it ends there, or is
     over that csn alone.
@@ -180,6 +182,11 @@ def _asked(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode | None)
     below = tuple(snapshot.get(lower) for lower in relation.depends_on)
     after = high_water_mark(snapshot, relation)
     through = min([target, *(high_water_mark(snapshot, lower) for lower in below)])
+    told_by = [changes_from(snapshot, lower) for lower in below]
+    through = min([through, *(one.until - 1 for one in (relation, *told_by) if one.until is not None)])
+    if any(began_anew(one) == after + 1 for one in told_by):
+        # The rows before are of another definition: what changes with it is a step of its own.
+        through = min(through, after + 1)
     if through <= after:
         return None
     plan, wanted = plan_of(snapshot, relation), mode_of(relation, mode)
@@ -276,6 +283,7 @@ def _spread(work: RefreshWork) -> int:
 
 def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:
     """At most so many rows are read of it at a csn: its stored rows, and the changes on the way from there."""
+    snapshot, relation = snapshot.at(at), relation.at(at)
     hidden = plan_of(snapshot, relation).hidden if relation.kind is RelationKind.VIEW else None
     stored = stored_as(root, relation, hidden)
     way = Interval(min(stored.snapshot_csn, at), max(stored.snapshot_csn, at))
