@@ -14,6 +14,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rollview.core.interval import Csn, Interval
+from rollview.core.schema import Column
 from rollview.core.states import Policy, SourceState, ViewMode, ViewState
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ def plain(value: Any) -> Any:
         return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
     if isinstance(value, Result):
         return value.to_json()
+    if isinstance(value, Column):
+        # How it is stored is nobody's business but the files'.
+        return {"name": value.name, "type": value.type}
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
