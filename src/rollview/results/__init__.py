@@ -9,6 +9,7 @@ from rollview.results.experiments import (
     HistoryJudged,
     JudgedVersion,
 )
+from rollview.results.schemas import ColumnEntry, SchemaAt, SchemaLog
 from rollview.results.sources import (
     Captured,
     CopiedTable,
@@ -51,6 +52,7 @@ __all__ = [
     "Captured",
     "CatalogRecovery",
     "CatalogRows",
+    "ColumnEntry",
     "Considered",
     "CopiedTable",
     "Decided",
@@ -73,6 +75,8 @@ __all__ = [
     "Refreshed",
     "Result",
     "Rolled",
+    "SchemaAt",
+    "SchemaLog",
     "SourceAdded",
     "SourceCaptured",
     "SourceChecked",

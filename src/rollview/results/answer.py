@@ -13,6 +13,8 @@ from enum import Enum
 from math import isfinite
 from typing import Any, ClassVar
 
+from rollview.core.schema import Column
+
 
 def plain(value: Any) -> Any:
     """The value in JSON's own types."""
@@ -26,6 +28,9 @@ def plain(value: Any) -> Any:
         return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
     if isinstance(value, Result):
         return value.to_json()
+    if isinstance(value, Column):
+        # How it is stored is nobody's business but the files'.
+        return {"name": value.name, "type": value.type}
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

@@ -60,4 +60,5 @@ def _sources(entry: Any) -> str:
 
 
 def _changes(entry: Any) -> str:
-    return ", ".join(f"{change.relation} +{change.inserted} −{change.deleted}" for change in entry.changes)
+    changes = (f"{change.relation} +{change.inserted} −{change.deleted}" for change in entry.changes)
+    return ", ".join((*changes, *entry.schema))
