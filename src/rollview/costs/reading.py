@@ -15,6 +15,7 @@ from rollview.costs.work import Machine, Work
 from rollview.errors import OutOfReach
 from rollview.relations.moved import ChangesOf
 from rollview.relations.plans import can_follow, check_reachable, high_water_mark, plan_of
+from rollview.relations.versions import check_defined
 
 PastOf = Callable[[str], Sequence[Step]]
 """A view's last propagation steps, newest first, and its creation."""
@@ -59,6 +60,7 @@ class Costs:
     def ways(self, name: str, at: Csn) -> tuple[RelationCost, ...]:
         """All ways, where there is a choice. Raises ``OutOfReach`` if there is none at all."""
         relation = self.snapshot.get(name)
+        check_defined(relation, at)
         if relation.kind is RelationKind.TABLE or at <= high_water_mark(self.snapshot, relation):
             return (self._stored(relation, at),)
         found = tuple(self._past_its_mark(relation, at))

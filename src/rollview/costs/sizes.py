@@ -30,6 +30,7 @@ class RowsToRead:
 def size_at(snapshot: Snapshot, root: Path, relation: Relation, at: Csn) -> RowsToRead:
     """By what its delta is about: a summary view by its groups. The changes are those of the delta that tells them,
     which may be another view's."""
+    snapshot, relation = snapshot.at(at), relation.at(at)
     stored, told_by = _stored(snapshot, root, relation), changes_from(snapshot, relation)
     delta = stored if told_by is relation else _stored(snapshot, root, told_by)
     way = Interval(min(stored.snapshot_csn, at), max(stored.snapshot_csn, at))
@@ -40,6 +41,7 @@ def size_at(snapshot: Snapshot, root: Path, relation: Relation, at: Csn) -> Rows
 def shown_size(snapshot: Snapshot, root: Path, relation: Relation, at: Csn) -> RowsToRead:
     """By the rows that are shown, with all files: a view's extent where it is at the csn or nothing changed on the way
     there."""
+    snapshot, relation = snapshot.at(at), relation.at(at)
     size = size_at(snapshot, root, relation, at)
     extent = relation.pins.get(Part.EXTENT)
     stored = _stored(snapshot, root, relation)

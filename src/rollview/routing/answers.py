@@ -68,7 +68,7 @@ def _asked(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
     place, found = wish.place, wish.route()
     number = hold(place.catalog, place.snapshot(), found)
     # After the hold: nothing that is in here goes away.
-    reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
+    reader = ResidualReader(place.spark, place.data, place.snapshot().at(found.csn), place.catalog.changes)
 
     def read(name: str) -> DataFrame:
         return _read(reader, reader.snapshot.get(name).name, found)

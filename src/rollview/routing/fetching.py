@@ -118,4 +118,5 @@ def _moved(now: Snapshot, read: Snapshot, found: Route) -> bool:
     """Whether a relation that was read is pinned otherwise than it was read."""
     names = {one.relation for one in found.readings}
     names |= {lower.name for name in names for lower in read.below(name)}
+    now = now.at(found.csn)
     return any((relation := now.find(name)) is None or relation.pins != read.get(name).pins for name in names)

@@ -14,6 +14,7 @@ from rollview.core.states import Policy
 from rollview.errors import NotFollowed, Retryable, UsageError
 from rollview.propagate.create import _log_first_parts
 from rollview.propagate.recompute import log_recompute
+from rollview.propagate.run import log_propagate
 from rollview.publish.step import LoggedVersion, OpenStep
 from rollview.relations.policies import Policies
 from rollview.results import Progress

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -57,7 +56,7 @@ def test_one_of_a_dead_process_does_not_live(catalog: Catalog, url: str) -> None
 def test_one_without_a_sign_of_life_does_not_live(catalog: Catalog, reopened: Callable[..., Catalog]) -> None:
     number = catalog.readers.begin({"v"}, 3, WAYS, 0.1)
     with catalog._database.write() as connection:
-        connection.execute(t.reader.update().values(expires=t.reader.c.expires - 2 * LIFE // timedelta(microseconds=1)))
+        connection.execute(t.reader.update().values(expires=system_time() - 2 * LIFE))
     assert numbers(reopened().readers) == []
     other = reopened().readers.begin({"v"}, 3, WAYS, 0.1)
     with catalog._database.read() as connection:
