@@ -67,8 +67,7 @@ def route(place: Workplace, query: exp.Query, wish: Wish) -> Route:
     names = tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
     csns = _csns(place.catalog, snapshot, wish, names)
     costs = costs_of(place.catalog, place.data, snapshot)
-    # Who reads the tables anyway saves nothing by a view beside them.
-    return _Choice(snapshot, costs, names, csns, wish.rewrite is Rewrite.REQUIRE).made(query, wish)
+    return _Choice(snapshot, costs, names, csns).made(query, wish)
 
 
 def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]) -> tuple[Csn, ...]:
@@ -95,8 +94,6 @@ class _Choice:
     costs: Costs
     names: tuple[str, ...]
     csns: tuple[Csn, ...]
-    remainder: bool
-    """Rows that a view lacks may come from tables."""
 
     def made(self, query: exp.Query, wish: Wish) -> Route:
         known = {name.lower(): known_as(relation) for name, relation in self.snapshot.relations.items()}
@@ -106,7 +103,11 @@ class _Choice:
         except NotCompared as reason:
             asked, whole = None, str(reason)
         found, reasons = self._answering(asked) if asked is not None else ([], {})
-        routes = list(self._rewritten(asked, found))
+        # Who reads the tables anyway saves nothing by a view beside them, so that is done only where a view has to be.
+        remainder = wish.rewrite is Rewrite.REQUIRE and not found
+        if remainder and asked is not None:
+            found, reasons = self._answering(asked, remainder=True)
+        routes = list(self._rewritten(asked, found, remainder=remainder))
         if wish.rewrite is not Rewrite.REQUIRE:
             routes += self._plain()
         elif not found:
@@ -116,7 +117,7 @@ class _Choice:
         best = min(routes, key=lambda one: (one.seconds, -one.csn))
         return self._told(best, found, reasons, whole)
 
-    def _answering(self, asked: Question) -> tuple[list[Answering], dict[str, str]]:
+    def _answering(self, asked: Question, *, remainder: bool = False) -> tuple[list[Answering], dict[str, str]]:
         found: list[Answering] = []
         reasons: dict[str, str] = {}
         tables = {place.leaf.relation for place in asked.flat.places}
@@ -126,7 +127,7 @@ class _Choice:
                 try:
                     if isinstance(view, str):
                         raise NoMatch(view)
-                    next(rewritings(asked.flat, view, remainder=self.remainder))
+                    next(rewritings(asked.flat, view, remainder=remainder))
                     found.append(view)
                 except NoMatch as refusal:
                     reasons[relation.name] = str(refusal)
@@ -145,11 +146,11 @@ class _Choice:
             if readings is not None:
                 yield self._route(csn, None, None, readings)
 
-    def _rewritten(self, asked: Question | None, found: Sequence[Answering]) -> Iterator[Route]:
+    def _rewritten(self, asked: Question | None, found: Sequence[Answering], *, remainder: bool) -> Iterator[Route]:
         for first in found[:_MOST_TRIED]:
             assert asked is not None
             others = (view for view in found if view is not first)
-            made, _ = rewrite(asked.flat, [first, *others], remainder=self.remainder)
+            made, _ = rewrite(asked.flat, [first, *others], remainder=remainder)
             names = [name.removesuffix(GROUPS_SUFFIX) for name in made.reads]
             for csn in self.csns:
                 readings = self.costs.all(names, csn)
