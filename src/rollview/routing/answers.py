@@ -31,7 +31,7 @@ from rollview.routing.residual import ResidualReader
 from rollview.routing.route import Route, Wish, route
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _ANSWER = "_rv_answer"
 
@@ -68,14 +68,9 @@ def _asked(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
     place, found = wish.place, wish.route()
     number = hold(place.catalog, place.snapshot(), found)
     # After the hold: nothing that is in here goes away.
-    reader = ResidualReader(place.spark, place.data, place.snapshot().at(found.csn), place.catalog.changes)
-
-    def read(name: str) -> DataFrame:
-        return _read(reader, reader.snapshot.get(name).name, found)
-
+    reader = _reader(place, found)
     try:
-        with users_query_failures():
-            rows = _rows(wish, found, reader, read)
+        rows = rows_along(reader, wish.tree, found, allow_unsafe=wish.allow_unsafe)
     except BaseException as error:
         leave(place.catalog, number)
         # Between finding the way and going it, a csn may have gone out of reach.
@@ -89,11 +84,23 @@ def _asked(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
     return AnswerReading(place, found, reader.snapshot, number, again).of(_answer(place, found, rows))
 
 
-def _rows(wish: _Wished, found: Route, reader: ResidualReader, read: Callable[[str], DataFrame]) -> DataFrame | None:
-    """None where views do not answer the query after all, because Spark reads its text otherwise."""
-    if found.rewritten is not None:
-        return _routed(wish.place, wish.tree, found, reader)
-    return references.run(wish.place.spark, wish.tree, read, outside=wish.allow_unsafe)
+def _reader(place: Workplace, found: Route) -> ResidualReader:
+    return ResidualReader(place.spark, place.data, place.snapshot().at(found.csn), place.catalog.changes)
+
+
+def rows_along(
+    reader: ResidualReader, tree: exp.Query, found: Route, *, allow_unsafe: bool = False
+) -> DataFrame | None:
+    """The query's rows, read as the route says; None where views do not answer it after all, because Spark reads its
+    text otherwise."""
+
+    def read(name: str) -> DataFrame:
+        return _read(reader, reader.snapshot.get(name).name, found)
+
+    with users_query_failures():
+        if found.rewritten is not None:
+            return _routed(reader, tree, found)
+        return references.run(reader.spark, tree, read, outside=allow_unsafe)
 
 
 def explain(
@@ -125,16 +132,16 @@ def _route(place: Workplace, tree: exp.Query, as_of: Point | None, bound: Stalen
     return route(place, tree, Wish(at, bound, Rewrite(rewrite)))
 
 
-def _routed(place: Workplace, tree: exp.Query, found: Route, reader: ResidualReader) -> DataFrame | None:
+def _routed(reader: ResidualReader, tree: exp.Query, found: Route) -> DataFrame | None:
     """None where Spark reads the author's text otherwise than it was read here."""
     asked, rewritten = found.asked, found.rewritten
     assert asked is not None
     assert rewritten is not None
-    author = _author(place, tree, reader.snapshot, asked)
+    author = _author(reader.spark, tree, reader.snapshot, asked)
     if author is None:
         return None
     inputs = {name: _read(reader, name, found) for name in rewritten.reads}
-    rows = run_query(place.spark, rewritten.query, inputs)
+    rows = run_query(reader.spark, rewritten.query, inputs)
     rows = _above(rows, asked)
     types = [field.dataType for field in author.schema]
     own = rows.columns
@@ -143,14 +150,14 @@ def _routed(place: Workplace, tree: exp.Query, found: Route, reader: ResidualRea
     )
 
 
-def _author(place: Workplace, tree: exp.Query, snapshot: Snapshot, asked: Question) -> DataFrame | None:
+def _author(spark: SparkSession, tree: exp.Query, snapshot: Snapshot, asked: Question) -> DataFrame | None:
     """The author's text, analysed over tables of which only the types are known."""
     known: list[Known] = [known_as(snapshot.get(one.name)) for one in asked.read.resolved.reads]
-    tables = unseen(place.spark, known)
+    tables = unseen(spark, known)
     bare = tree.copy()
     for part in asked.above:
         bare.set(part, None)
-    author = references.run(place.spark, bare, lambda name: tables[f"{snapshot.get(name).name}@rows"])
+    author = references.run(spark, bare, lambda name: tables[f"{snapshot.get(name).name}@rows"])
     return None if misread(asked.read, author, tables) else author
 
 

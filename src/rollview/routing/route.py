@@ -62,12 +62,22 @@ class Wish:
 
 
 def route(place: Workplace, query: exp.Query, wish: Wish) -> Route:
+    """The cheapest."""
+    return _choice(place, query, wish).made(query, wish)
+
+
+def candidates(place: Workplace, query: exp.Query, wish: Wish) -> list[Route]:
+    """All that were weighed, without what was looked at."""
+    return _choice(place, query, wish).candidates(query, wish)
+
+
+def _choice(place: Workplace, query: exp.Query, wish: Wish) -> _Choice:
     snapshot = place.snapshot() if wish.at is None else place.snapshot().at(wish.at)
     named = tuple(dict.fromkeys(table.name for table in references.free_tables(query, outside=True)))
     names = tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
     csns = _csns(place.catalog, snapshot, wish, names)
     costs = costs_of(place.catalog, place.data, snapshot)
-    return _Choice(snapshot, costs, names, csns).made(query, wish)
+    return _Choice(snapshot, costs, names, csns)
 
 
 def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]) -> tuple[Csn, ...]:
@@ -96,26 +106,44 @@ class _Choice:
     csns: tuple[Csn, ...]
 
     def made(self, query: exp.Query, wish: Wish) -> Route:
-        known = {name.lower(): known_as(relation) for name, relation in self.snapshot.relations.items()}
-        try:
-            asked = question(query, known, expanding(self.snapshot)) if wish.rewrite is not Rewrite.OFF else None
-            whole = None
-        except NotCompared as reason:
-            asked, whole = None, str(reason)
-        found, reasons = self._answering(asked) if asked is not None else ([], {})
-        # Who reads the tables anyway saves nothing by a view beside them, so that is done only where a view has to be.
-        remainder = wish.rewrite is Rewrite.REQUIRE and not found
-        if remainder and asked is not None:
-            found, reasons = self._answering(asked, remainder=True)
-        routes = list(self._rewritten(asked, found, remainder=remainder))
-        if wish.rewrite is not Rewrite.REQUIRE:
-            routes += self._plain()
-        elif not found:
+        asked, whole = self._question(query, wish)
+        found, reasons, remainder = self._views(asked, wish)
+        routes = self._all(asked, found, wish, remainder=remainder)
+        if wish.rewrite is Rewrite.REQUIRE and not found:
             raise _not_answered(reasons if whole is None else {"the query": whole})
         if not routes:
             raise self._out_of_reach()
         best = min(routes, key=lambda one: (one.seconds, -one.csn))
         return self._told(best, found, reasons, whole)
+
+    def candidates(self, query: exp.Query, wish: Wish) -> list[Route]:
+        asked, _ = self._question(query, wish)
+        found, _, remainder = self._views(asked, wish)
+        return self._all(asked, found, wish, remainder=remainder)
+
+    def _question(self, query: exp.Query, wish: Wish) -> tuple[Question | None, str | None]:
+        """The query as it is compared with views, or why it is not."""
+        if wish.rewrite is Rewrite.OFF:
+            return None, None
+        known = {name.lower(): known_as(relation) for name, relation in self.snapshot.relations.items()}
+        try:
+            return question(query, known, expanding(self.snapshot)), None
+        except NotCompared as reason:
+            return None, str(reason)
+
+    def _views(self, asked: Question | None, wish: Wish) -> tuple[list[Answering], dict[str, str], bool]:
+        """Those that answer, why others do not, and whether rows that they lack come from tables. Who reads the tables
+        anyway saves nothing by a view beside them, so that is done only where a view has to be."""
+        if asked is None:
+            return [], {}, False
+        found, reasons = self._answering(asked)
+        if found or wish.rewrite is not Rewrite.REQUIRE:
+            return found, reasons, False
+        return *self._answering(asked, remainder=True), True
+
+    def _all(self, asked: Question | None, found: Sequence[Answering], wish: Wish, *, remainder: bool) -> list[Route]:
+        plain = self._plain() if wish.rewrite is not Rewrite.REQUIRE else ()
+        return [*self._rewritten(asked, found, remainder=remainder), *plain]
 
     def _answering(self, asked: Question, *, remainder: bool = False) -> tuple[list[Answering], dict[str, str]]:
         found: list[Answering] = []
