@@ -78,7 +78,7 @@ def _logged(
 ) -> tuple[Propagated, OpenStep]:
     folder, pin = reader.stored(step.view).folder("delta"), reader.snapshot.get(step.view).pins[Part.DELTA]
     running.begun()
-    closed = _closed(reader, step)
+    closed = closed_in(reader, step)
     # One that shares another's delta only moves its mark.
     view = reader.snapshot.get(step.view)
     stores = step.moves and changes_from(reader.snapshot, view) is view
@@ -92,7 +92,7 @@ def _logged(
     return Propagated(added, _terms(reader, step, closed), ahead), opened
 
 
-def _closed(reader: Reader, step: PropagateStep) -> ClosedReferences:
+def closed_in(reader: Reader, step: PropagateStep) -> ClosedReferences:
     """What the keys in the deltas tell. They are read here, because a plan reads no rows."""
     if not step.moves or step.mode is Mode.WHOLE or step.at_once:
         return frozenset()

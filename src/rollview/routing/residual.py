@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 
 from rollview.algebra.script import Motion
 from rollview.algebra.summary import GROUPS
+from rollview.algebra.view import Mode, Propagation
 from rollview.catalog import RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.engine.binding import run_query
-from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS
+from rollview.propagate.choice import RefreshMode
+from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, plan_propagate
+from rollview.propagate.run import closed_in
 from rollview.relations.moved import ChangesOf, moved
-from rollview.relations.plans import can_follow, high_water_mark
+from rollview.relations.plans import can_follow, high_water_mark, propagation_of
 from rollview.relations.reader import Reader
 from rollview.store.multiset import expand, net, signed
 
@@ -93,14 +96,26 @@ class ResidualReader(Reader):
     def _since(self, name: str, at: Csn) -> DataFrame:
         """The timed delta of what is stored of the view, from its mark on."""
         plan, since = self.plan(name), Interval(self._mark(name), at)
-        motion = {
-            lower: self._motion(lower, since) for lower in self.snapshot.get(name).depends_on if lower in plan.moved_by
-        }
-        rows = sum(size for _, size in motion.values())
-        small, many = rows <= SMALL_DELTA_ROWS, plan.groups_states and at - since.after >= MANY_CSNS
-        query = plan.propagation({lower: one for lower, (one, _) in motion.items()}, small=small, many=many)
+        query, small = self._refreshing(name, since) or self._through_views(name, since)
         held = {} if plan.summary is None else {GROUPS: super().groups(name, since.after)}
         return self.run(query, since, held, small=small)
+
+    def _refreshing(self, name: str, since: Interval) -> tuple[Propagation, bool] | None:
+        """The query that a refresh would run; None where one step of it does not come that far."""
+        asked = (self.snapshot, self.root, name, since.through, self._changes_of, tuple)
+        step = plan_propagate(*asked, mode=RefreshMode.INCREMENTAL)
+        if step is None or step.interval != since or step.mode is Mode.WHOLE or step.merged:
+            return None
+        closed = closed_in(self, step)
+        return propagation_of(self.plan(name), step.circumstances(ahead=False, closed=closed)), step.small
+
+    def _through_views(self, name: str, since: Interval) -> tuple[Propagation, bool]:
+        """Where a view below is behind as well, and its changes are computed on the way."""
+        plan, below = self.plan(name), self.snapshot.get(name).depends_on
+        motion = {lower: self._motion(lower, since) for lower in below if lower in plan.moved_by}
+        small = sum(size for _, size in motion.values()) <= SMALL_DELTA_ROWS
+        many = plan.groups_states and since.through - since.after >= MANY_CSNS
+        return plan.propagation({lower: one for lower, (one, _) in motion.items()}, small=small, many=many), small
 
     def _motion(self, lower: str, since: Interval) -> tuple[Motion, int]:
         relation = self.snapshot.get(lower)
