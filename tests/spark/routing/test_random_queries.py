@@ -48,9 +48,11 @@ def commit(warehouse: Warehouse, random: Random, number: int) -> None:
 
 
 def make_views(warehouse: Warehouse, pairs: Pairs) -> list[Asked]:
+    """All over the same tables, so that some of them may answer what is asked near another."""
     made: list[Asked] = []
+    tables = pairs.view().tables
     while len(made) < 3:
-        asked = pairs.view()
+        asked = next(view for _ in itertools.count() if (view := pairs.view()).tables == tables)
         try:
             warehouse.create_view(f"CREATE MATERIALIZED VIEW v{len(made)} AS {asked.text}")
             made.append(asked)
