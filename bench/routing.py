@@ -15,16 +15,15 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console
 
-from bench.goals import Figures
+from bench.goals import Figures, verdicts
 from bench.sides.rollview import Rollview
 from bench.workload import VIEWS, Batch, batches, data, table
 from rollview import Warehouse
@@ -54,14 +53,27 @@ PENDING = (0.0, 0.0001, 0.001, 0.01, 0.03)
 AMONG = 200
 
 
-def measure(spark: SparkSession, scale: float, rounds: int, cells: float) -> Figures:
+PARTS = ("commits", "roll-up", "residual", "among", "cells")
+
+
+def measure(spark: SparkSession, scale: float, rounds: int, cells: float, parts: Sequence[str] = PARTS) -> Figures:
     """``cells``: the scale at which ways are compared."""
-    with Bench(spark, scale) as bench:
-        found = {"roll-up": bench.rolled_up(rounds), "residual": bench.residual(rounds)}
-    with Bench(spark, cells) as bench:
-        found["cells"] = bench.cells()
-        found["among"] = bench.among()
-    found["commits"] = commits(spark, rounds)
+    found: Figures = {}
+
+    def add(name: str, run: Callable[[], dict[str, float]]) -> None:
+        if name in parts:
+            found[name] = run()
+            print(name, json.dumps(found[name]), flush=True)
+
+    add("commits", lambda: commits(spark, rounds))
+    if {"roll-up", "residual"} & set(parts):
+        with Bench(spark, scale) as bench:
+            add("roll-up", lambda: bench.rolled_up(rounds))
+            add("residual", lambda: bench.residual(rounds))
+    if {"among", "cells"} & set(parts):
+        with Bench(spark, cells) as bench:
+            add("cells", bench.cells)
+            add("among", bench.among)
     return found
 
 
@@ -150,7 +162,7 @@ class Bench:
         place, tree = self.warehouse._place, parse_one(text)
         chosen = route(place, tree.copy(), Wish())
         ways = [chosen, *(one for one in self._ways(tree) if one.readings != chosen.readings)]
-        best = [min(stopwatch(lambda way=way: self._read(tree, way)) for _ in range(3)) for way in ways]
+        best = [min(stopwatch(lambda way=way: self._read(tree, way)) for _ in range(2)) for way in ways]
         return best[0] / min(best)
 
     def _ways(self, tree: Any) -> Iterator[Route]:
@@ -238,9 +250,11 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--cells", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this; may be given several times")
     options = parser.parse_args()
-    found = measure(session.start(), options.scale, options.rounds, options.cells)
-    Console().print_json(json.dumps(found))
+    found = measure(session.start(), options.scale, options.rounds, options.cells, options.part or PARTS)
+    for verdict in verdicts({}, routed=found)[-5:]:
+        print(verdict.number, verdict.figure, verdict.met)
 
 
 if __name__ == "__main__":
