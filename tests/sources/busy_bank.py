@@ -147,5 +147,4 @@ class Daemon:
 
 
 def marks(warehouse: Warehouse) -> dict[str, int]:
-    snapshot = warehouse.snapshot()
-    return {name: snapshot.get(name).pins[Part.DELTA].through for name in VIEWS}
+    return {view.name: view.pins[Part.DELTA].through for view in warehouse.snapshot().views()}
