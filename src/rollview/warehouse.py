@@ -170,6 +170,10 @@ class Warehouse:
         """``ALTER MATERIALIZED VIEW … SET TBLPROPERTIES``: nothing is rebuilt. An empty value removes a property."""
         return sql.set_view(self._place, name, properties)
 
+    def view_log(self, name: str) -> results.ViewLog:
+        """The definitions that a view has had, from which csn on, and why."""
+        return query.view_log(self.catalog, name)
+
     def drop_view(self, name: str) -> None:
         """``DROP MATERIALIZED VIEW``: refused while another view reads it."""
         sql.drop_view(self._place, name)
@@ -401,6 +405,14 @@ class Warehouse:
     def status(self) -> results.Status:
         """Where every table, view and source stands."""
         return query.warehouse_status(self.catalog, self._place.policies)
+
+    def schema_log(self, name: str | None = None) -> results.SchemaLog:
+        """The columns that tables and views have had; an entry holds at csn t if since <= t < until."""
+        return query.schema_log(self.catalog, name)
+
+    def schema_at(self, name: str, at: Point = "latest") -> results.SchemaAt:
+        """The columns of the table or view that had this name at a csn or moment."""
+        return query.schema_at(self.catalog, name, at)
 
     def valid_time(self, name: str) -> results.ValidTime:
         """For how long the rows that are published are what the table or view is, told by commit times."""

@@ -6,6 +6,7 @@ Law: what is not in the catalog does not exist; one catalog transaction makes th
 from rollview.catalog.catalog import Catalog
 from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
+from rollview.catalog.schemas import ColumnVersion
 from rollview.catalog.values import (
     NOT_KEPT,
     NOTHING_MISSED,
@@ -14,6 +15,7 @@ from rollview.catalog.values import (
     ChangeCount,
     Choice,
     Definition,
+    DefinitionVersion,
     HeldPart,
     Identity,
     Layout,
@@ -33,6 +35,7 @@ from rollview.catalog.values import (
     Step,
     StepKind,
     StepStatus,
+    StoredParts,
     SubscriberRecord,
     UnitPart,
 )
@@ -47,7 +50,9 @@ __all__ = [
     "Change",
     "ChangeCount",
     "Choice",
+    "ColumnVersion",
     "Definition",
+    "DefinitionVersion",
     "HeldPart",
     "Identity",
     "Layout",
@@ -69,6 +74,7 @@ __all__ = [
     "Step",
     "StepKind",
     "StepStatus",
+    "StoredParts",
     "SubscriberRecord",
     "UnitPart",
     "this_process",

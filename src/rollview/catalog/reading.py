@@ -11,9 +11,11 @@ import sqlalchemy as sa
 
 from rollview.catalog import tables as t
 from rollview.catalog.clock import LastSeen, Uptime
+from rollview.catalog.definitions import definition_of, read_versions
+from rollview.catalog.schemas import read_reasons
 from rollview.catalog.values import (
     ChangeCount,
-    Definition,
+    DefinitionVersion,
     Identity,
     Layout,
     LedgerEntry,
@@ -71,8 +73,16 @@ def read_snapshot(connection: sa.Connection) -> Snapshot:
     rows = connection.execute(_RELATIONS).all()
     pins, reads, layouts = _pins(connection), _reads(connection), _layouts(connection)
     names = {row.id: row.name for row in rows}
+    versions = read_versions(connection, names)
     relations = (
-        _relation(row, pins[row.id], tuple(names[i] for i in reads[row.id]), tuple(layouts[row.id])) for row in rows
+        _relation(
+            row,
+            pins[row.id],
+            tuple(names[i] for i in reads[row.id]),
+            tuple(layouts[row.id]),
+            versions.get(row.id, ()),
+        )
+        for row in rows
     )
     return Snapshot(moment, {relation.name: relation for relation in relations})
 
@@ -95,8 +105,15 @@ def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int
     for count in _counts(connection, _CHANGES.where(t.change.c.csn.between(rows[0].csn, rows[-1].csn))):
         changes[count.csn].append(count)
     parts = _parts(connection, rows[0].csn, rows[-1].csn)
+    schema = read_reasons(connection, rows[0].csn, rows[-1].csn)
     return tuple(
-        LedgerEntry(**row._mapping, changes=tuple(changes[row.csn]), parts=tuple(parts[row.csn])) for row in rows
+        LedgerEntry(
+            **row._mapping,
+            changes=tuple(changes[row.csn]),
+            parts=tuple(parts[row.csn]),
+            schema=schema.get(row.csn, ()),
+        )
+        for row in rows
     )
 
 
@@ -200,7 +217,11 @@ def _counts(connection: sa.Connection, query: sa.Select[Any]) -> tuple[ChangeCou
 
 
 def _relation(
-    row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...], layouts: tuple[Layout, ...]
+    row: sa.Row[Any],
+    pins: Mapping[Part, Pin],
+    reads: tuple[str, ...],
+    layouts: tuple[Layout, ...],
+    versions: tuple[DefinitionVersion, ...],
 ) -> Relation:
     return Relation(
         id=row.id,
@@ -208,7 +229,7 @@ def _relation(
         kind=one_of(RelationKind, row.kind, f"the kind of '{row.name}'"),
         schema=Schema.from_json(row.columns),
         constraints=Constraints.from_json(row.constraints),
-        definition=_definition(row.definition),
+        definition=definition_of(row.definition),
         depends_on=reads,
         folder=row.folder,
         created=row.created,
@@ -219,11 +240,9 @@ def _relation(
         state=None if row.state is None else one_of(ViewState, row.state, f"the state of view '{row.name}'"),
         layouts=layouts,
         replaced=tuple(row.replaced or ()),
+        versions=versions,
+        until=next((version.csn for version in versions if version.pending), None),
     )
-
-
-def _definition(data: dict[str, Any] | None) -> Definition | None:
-    return None if data is None else Definition(**{**data, "columns": tuple(data["columns"])})
 
 
 def _step(row: sa.Row[Any]) -> Step:

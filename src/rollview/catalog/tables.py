@@ -5,9 +5,12 @@ the last row of each source and the last change of each relation are left. A rel
 row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
 row is never deleted, so its token never goes back. A source's row holds the position up to which its units of work are
 in the ledger. A captured table has one layout row for each layout it has had, from the csn of the first row read by it.
+A column has an entry for each name and type it has had, which holds from csn ``since`` on and before ``until``.
 A unit of work with parts from several sources has the first in the ledger and the others in ``part``. The identity has
 one row: whose data the catalog describes, and how many steps it has ever begun. A running step that is past ``expires``
-has given no sign of life for long. A subscriber's position only grows, except by a resync, which changes its token.
+has given no sign of life for long. Every view has a row in ``definition`` for each definition it has had within reach,
+from the csn on from which that holds; the relation's own row repeats the newest of which the view has rows. A
+subscriber's position only grows, except by a resync, which changes its token.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -21,7 +24,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0008"
+HEAD = "0010"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -116,6 +119,21 @@ relation = sa.Table(
     sa.Column("problem", FreeText),
     sa.Column("state", sa.Text),
     sa.Column("replaced", sa.JSON),
+)
+
+definition = sa.Table(
+    f"{PREFIX}definition",
+    metadata,
+    _relation_id(primary_key=True),
+    sa.Column("csn", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("definition", sa.JSON, nullable=False),
+    sa.Column("columns", sa.JSON, nullable=False),
+    sa.Column("reads", sa.JSON, nullable=False),
+    sa.Column("why", FreeText, nullable=False),
+    sa.Column("recorded", Instant, nullable=False),
+    sa.Column("anew", sa.Boolean, nullable=False),
+    sa.Column("pending", sa.Boolean, nullable=False),
+    sa.Column("stored", sa.JSON(none_as_null=True)),
 )
 
 dependency = sa.Table(
@@ -240,6 +258,25 @@ layout = sa.Table(
     sa.Column("position", FreeText, nullable=False),
     sa.Column("columns", sa.JSON, nullable=False),
     sa.Column("reason", FreeText, nullable=False),
+)
+
+column = sa.Table(
+    f"{PREFIX}column",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    _relation_id(nullable=False, index=True),
+    sa.Column("relation", FreeText, nullable=False),
+    sa.Column("column_id", sa.Integer, nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("name", FreeText, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("described", sa.JSON, nullable=False),
+    sa.Column("since", sa.BigInteger, nullable=False),
+    sa.Column("until", sa.BigInteger),
+    sa.Column("new_relation", FreeText),
+    sa.Column("new_name", FreeText),
+    sa.Column("reason", FreeText),
+    sa.Column("ended", FreeText),
 )
 
 quarantine = sa.Table(
