@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from tests.servers.postgres import PostgresServer, postgres_server
-from tests.sizes import times
 from tests.sources import busy_bank
 from tests.sources.busy_bank import TOTAL, BusyBank, Daemon, marks
 from tests.sources.postgres_harness import PostgresHarness
@@ -35,7 +34,7 @@ __all__ = ["postgres_server"]
 
 SECONDS = float(os.environ.get("ROLLVIEW_KEEPS_UP", "0"))
 """For so long it is written at least; 0: until every life has ended."""
-KILLS = int(os.environ.get("ROLLVIEW_KEEPS_UP_KILLS", times(1, 4)))
+KILLS = int(os.environ.get("ROLLVIEW_KEEPS_UP_KILLS", "1"))
 AT_ONCE, PER_SECOND = (18_000, 300.0) if SECONDS else (1_500, 30.0)
 """Commits before the first life, as after a pause of a minute, and beside the lives."""
 VIEWS = {
