@@ -200,11 +200,13 @@ def test_a_moment_gives_what_two_sources_had_committed_by_then(spark: SparkSessi
             properties = f"TBLPROPERTIES ('rollview.policy' = '{policy}')"
             query = "SELECT amount FROM north UNION ALL SELECT amount FROM south"
             warehouse.create_view(f"CREATE MATERIALIZED VIEW all_{policy} {properties} AS {query}")
-        moments = []
         for number, name in enumerate(("north", "south", "north"), 1):
             shops[name].execute(f"INSERT INTO {name} VALUES ({number}, {number})")
             warehouse.capture()
-            moments.append(min(known for one in warehouse.sources() if (known := one.known) is not None))
+        moments = [entry.effective for entry in warehouse.catalog.ledger() if entry.changes]
+        assert len(moments) == 3
+        while min(one.known or datetime.min.replace(tzinfo=UTC) for one in warehouse.sources()) <= moments[-1]:
+            warehouse.capture()
         warehouse.refresh()
         for policy in policies:
             for count, moment in enumerate(moments, 1):
