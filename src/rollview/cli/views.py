@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rollview.algebra.definition import declare
 from rollview.cli.answers import Dropped, Verified, ViewsCreated, fetch, list_relations
 from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
@@ -162,10 +163,27 @@ def delta(
 
 
 @command(app, "explain")
-def explain(run: Invocation, name: Name) -> None:
-    """Show how each operator of a view is maintained, and the propagation SQL. Starts no Spark."""
+def explain(
+    run: Invocation,
+    name: Name,
+    replace: Annotated[
+        Path | None, typer.Option("--replace", help="A file with another definition: tell what replacing would do.")
+    ] = None,
+) -> None:
+    """Show how each operator of a view is maintained, and the propagation SQL. Starts no Spark.
+
+    With --replace: how the view would get the rows of another definition, and what would be read for that.
+
+    Example: rollview view explain revenue_by_state --replace views/revenue_by_state.sql
+    """
     with run.warehouse() as warehouse:
-        run.output.show(warehouse.explain(name))
+        if replace is None:
+            run.output.show(warehouse.explain(name))
+            return
+        text = _definition_of(name, replace)
+        with run.working(f"Comparing definitions of {name}"):
+            plan = warehouse.explain_replace(text)
+        run.output.show(plan)
 
 
 @command(app, "verify")
@@ -208,6 +226,14 @@ def check_history(
     run.output.show(verdict)
     if not all(version.reflects for version in verdict.versions):
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _definition_of(name: str, path: Path) -> str:
+    texts = _definitions(path, replace=True)
+    found = next((text for text in texts if declare(text).name.lower() == name.lower()), None)
+    if found is None:
+        raise UsageError(f"'{path}' does not define view '{name}'.", hint="Write CREATE OR REPLACE MATERIALIZED VIEW.")
+    return found
 
 
 def _definitions(path: Path, replace: bool) -> tuple[str, ...]:
