@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rollview.algebra.definition import declare
 from rollview.cli.answers import Dropped, Verified, ViewsCreated, fetch, list_relations
 from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
@@ -180,9 +179,9 @@ def explain(
         if replace is None:
             run.output.show(warehouse.explain(name))
             return
-        text = _definition_of(name, replace)
+        texts = _definitions(replace, replace=True)
         with run.working(f"Comparing definitions of {name}"):
-            plan = warehouse.explain_replace(text)
+            plan = warehouse.explain_replace(name, *texts)
         run.output.show(plan)
 
 
@@ -226,14 +225,6 @@ def check_history(
     run.output.show(verdict)
     if not all(version.reflects for version in verdict.versions):
         raise typer.Exit(ExitCode.FAILED)
-
-
-def _definition_of(name: str, path: Path) -> str:
-    texts = _definitions(path, replace=True)
-    found = next((text for text in texts if declare(text).name.lower() == name.lower()), None)
-    if found is None:
-        raise UsageError(f"'{path}' does not define view '{name}'.", hint="Write CREATE OR REPLACE MATERIALIZED VIEW.")
-    return found
 
 
 def _definitions(path: Path, replace: bool) -> tuple[str, ...]:

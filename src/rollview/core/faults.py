@@ -48,7 +48,7 @@ STEPS: dict[str, str] = {
     "create.first_logged": "the first of a new relation's Delta tables exists",
     "create.logged": "a new relation's Delta tables exist",
     "create.published": "the catalog has the view",
-    "redefine.published": "a view is to have another definition from a csn on, and has no rows of it",
+    "redefine.committed": "a view is to have another definition from a csn on, and has no rows of it",
     "adapt.begun": "the step is recorded that gives a view the rows of its next definition",
     "adapt.computed": "the rows of a view's next definition are in files, nothing refers to them",
     "adapt.first_logged": "the Delta log of the next definition's extent exists",

@@ -166,9 +166,10 @@ class Reader:
 
     def _rows_like_now(self, name: str, at: Csn) -> DataFrame:
         """A view's rows at a csn in the columns of this reader's definition of it."""
-        view, then = self.snapshot.get(name), self.snapshot.at(at).get(name)
-        if then.folder != view.folder:
-            return carried(self.rows(name, at), view)
+        view = self.snapshot.get(name)
+        since = began_anew(view)
+        if since is not None and at < since:
+            return carried(self.as_of(since - 1)._rows_like_now(name, at), view)
         check_reachable(self.snapshot, view, at)
         return self._rows(name, at)
 

@@ -51,7 +51,7 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
             csn = _commit(place, lease, old, new, definition, derivation)
     if is_same:
         return _unchanged(place, old, policy, told)
-    reach("redefine.published")
+    reach("redefine.committed")
     if place.snapshot().get(old.name).pending is None:
         return replace(_unchanged(place, old, policy, told), csn=csn)
     if not _carried_on(place, old, csn):

@@ -5,7 +5,7 @@ Law: a view begins at one csn, after its tables have what it needs; one that oth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -16,7 +16,7 @@ from rollview.capture.requests import cover
 from rollview.catalog import Definition, Relation, RelationKind, Snapshot
 from rollview.core.states import Policy
 from rollview.engine.meter import Meter
-from rollview.errors import InUse
+from rollview.errors import InUse, UsageError
 from rollview.maintain.settings import check_properties
 from rollview.propagate import RefreshMode, check_strict, plan_create, refresh_mode, run_create
 from rollview.propagate.begin import check_begin
@@ -55,9 +55,12 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
     return ViewCreated(declared.name, view.at, rows, view.plan.mode.shown, view.replaces, (*notes, *view.notes))
 
 
-def explain_replace(place: Workplace, text: str) -> ReplacementPlan:
-    """``text``: CREATE [OR REPLACE] MATERIALIZED VIEW of a view that is there."""
-    declared = declare(text)
+def explain_replace(place: Workplace, name: str, texts: Sequence[str]) -> ReplacementPlan:
+    """``texts``: among them CREATE [OR REPLACE] MATERIALIZED VIEW of that view."""
+    declared = next((one for one in map(declare, texts) if one.name.lower() == name.lower()), None)
+    if declared is None:
+        hint = "Write CREATE OR REPLACE MATERIALIZED VIEW."
+        raise UsageError(f"View '{name}' is not defined there.", hint=hint)
     refuse_unsafe(declared.query)
     check_properties(declared.properties)
     return explain_redefinition(place, declared)
