@@ -25,7 +25,7 @@ from rollview.publish.workplace import Workplace
 from rollview.relations.ahead import Ahead
 from rollview.relations.policies import is_stopped
 from rollview.relations.reader import Reader
-from rollview.schedule.refresh import past_steps
+from rollview.schedule.view_steps import past_steps
 
 
 @dataclass(slots=True)
