@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from rollview.consistency.judge import judge
 from rollview.consistency.record import write_history
 from rollview.errors import NotFound
+from rollview.lab import txnwrap
 from rollview.lab.charts import draw_messages
 from rollview.lab.examples import EXAMPLES, Example
 from rollview.lab.figures import FIGURES, Figure, told
 from rollview.lab.rectangles import draw_rectangles
+from rollview.lab.service_times import RECORDED, ServiceTimes, measure_service_times
 from rollview.lab.verdicts import judged
 from rollview.results import ExperimentLine, ExperimentList, ExperimentRun
 
@@ -26,16 +28,23 @@ class Experiment:
     history: Callable[[], str] | None
 
 
-def experiments() -> Mapping[str, Experiment]:
-    every = [*map(_of_example, EXAMPLES), *map(_of_figure, FIGURES)]
+def experiments(times: ServiceTimes = RECORDED) -> Mapping[str, Experiment]:
+    """``times``: what queries cost, for those experiments that count it."""
+    measured = (_of_measured(number, times) for number in txnwrap.NUMBERS)
+    every = [*map(_of_example, EXAMPLES), *map(_of_figure, FIGURES), *measured]
     return {one.line.name: one for one in every}
 
 
-def find_experiment(name: str) -> Experiment:
-    known = experiments()
-    if name not in known:
-        raise NotFound("experiment", name, hint="See 'rollview lab list'.")
-    return known[name]
+def find_experiment(name: str, figure: int | None = None, *, measure: bool = False) -> Experiment:
+    """``figure``: which of several that have one name. ``measure``: what queries cost on this machine."""
+    if figure is not None and name == txnwrap.NAME:
+        txnwrap.check_number(figure)
+    wanted = name if figure is None else f"{name}-{figure}"
+    known = experiments(measure_service_times() if measure else RECORDED)
+    if wanted not in known:
+        hint = f"Say which: --figure {txnwrap.NUMBERS[0]}." if wanted == txnwrap.NAME else "See 'rollview lab list'."
+        raise NotFound("experiment", wanted, hint=hint)
+    return known[wanted]
 
 
 def list_experiments() -> ExperimentList:
@@ -69,3 +78,17 @@ def _of_figure(figure: Figure) -> Experiment:
         return draw_rectangles(figure.title, names, done.executed, mark)
 
     return Experiment(ExperimentLine(figure.name, figure.title, figure.paper), run, draw, None)
+
+
+def _of_measured(number: int, times: ServiceTimes) -> Experiment:
+    name, title = f"{txnwrap.NAME}-{number}", txnwrap.title_of(number)
+
+    def run() -> ExperimentRun:
+        return ExperimentRun(
+            name, title, txnwrap.PAPER, txnwrap.told_lines(txnwrap.measure_figure(number, times)), None
+        )
+
+    def draw() -> str:
+        return txnwrap.measure_figure(number, times).draw()
+
+    return Experiment(ExperimentLine(name, title, txnwrap.PAPER), run, draw, None)

@@ -199,6 +199,8 @@ class _ViewSteps:
             return compute_propagate(reader, self.work.catalog, self.lease, step, self.meter), took
 
     def _publish_first(self) -> None:
+        # Beside the other workers, not only waiting for them.
+        any(step.do_here() for step in self.coming)
         computed, took = self.coming[0].result()
         add_phases(self.work.phases[self.name], took)
         view, step = self.snapshot.get(self.name), computed.step

@@ -27,23 +27,34 @@ Task = Callable[[], T]
 _NONE: Mapping[str, Collection[str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
 class Begun(Generic[T]):
     """A task that may be under way; without a future nobody has begun it."""
 
-    task: Task[T]
-    future: Future[T] | None = None
+    def __init__(self, task: Task[T], future: Future[T] | None = None) -> None:
+        self._task = task
+        self._future = future
+
+    def do_here(self) -> bool:
+        """Do it in this thread if nobody has begun it. Whether that was so."""
+        if self._future is not None and not self._future.cancel():
+            return False
+        self._future = Future()
+        try:
+            self._future.set_result(self._task())
+        except BaseException as error:
+            self._future.set_exception(error)
+        return True
 
     def result(self) -> T:
-        if self.future is None or self.future.cancel():
-            return self.task()
-        return self.future.result()
+        self.do_here()
+        assert self._future is not None
+        return self._future.result()
 
     def find_result(self) -> T | None:
         """None if it failed, or if nobody has begun it, and then nobody will."""
-        if self.future is None or self.future.cancel() or self.future.exception() is not None:
+        if self._future is None or self._future.cancel() or self._future.exception() is not None:
             return None
-        return self.future.result()
+        return self._future.result()
 
 
 @dataclass(frozen=True, slots=True)
