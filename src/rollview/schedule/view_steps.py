@@ -28,9 +28,11 @@ from rollview.propagate.run import Computed, Propagated, compute_propagate, publ
 from rollview.publish.following import as_published
 from rollview.publish.step import LoggedVersion, OpenStep, Shown
 from rollview.relations.ahead import Ahead
+from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
 from rollview.relations.policies import Policies
 from rollview.relations.reader import Reader
+from rollview.relations.versions import before_next_step, redefined
 from rollview.results import Progress
 from rollview.schedule.workers import Begun, Workers
 
@@ -136,7 +138,8 @@ def _stop(work: Refresh, lease: Lease, name: str, error: RollviewError) -> None:
 @dataclass(slots=True)
 class _ViewSteps:
     """``coming``: steps that are planned and not published, one after another; ``last``: the last that was planned.
-    ``snapshot``: in it the view is where the first of them begins."""
+    ``snapshot``: in it the view is where the first of them begins, and defined as it is from there on, to the end if it
+    ``keeps_definition``."""
 
     work: Refresh
     lease: Lease
@@ -144,16 +147,24 @@ class _ViewSteps:
     name: str
     meter: Meter
     snapshot: Snapshot
+    keeps_definition: bool = True
     last: PropagateStep | None = None
     coming: deque[Begun[tuple[Computed, Phases]]] = field(default_factory=deque)
 
     def run(self) -> None:
         try:
+            self._look_at(self.snapshot)
             while self._plan():
                 self._publish_first()
         except BaseException:
             self._throw_away()
             raise
+
+    def _look_at(self, catalog: Snapshot) -> None:
+        view = catalog.get(self.name)
+        mark = high_water_mark(catalog, view)
+        self.keeps_definition = all(csn <= mark for csn in redefined(catalog, view))
+        self.snapshot = before_next_step(catalog, self.name)
 
     def _plan(self) -> bool:
         """Begin what may be computed now. Whether anything is to be published."""
@@ -170,7 +181,9 @@ class _ViewSteps:
             return True
         if not self.last.more or self.work.is_late():
             return False
-        return not self.coming or (len(self.coming) < self.work.parallel and not self._reads_itself(self.last))
+        if not self.coming:
+            return True
+        return len(self.coming) < self.work.parallel and self.keeps_definition and not self._reads_itself(self.last)
 
     def _reads_itself(self, step: PropagateStep) -> bool:
         """Of groups, and of what is recomputed, the state before is read."""
@@ -210,7 +223,7 @@ class _ViewSteps:
         if view.problem is not None and _failed_in(self.work, self.name) == "propagate":
             note_problem(self.work, self.lease, self.name, None)
         if step.more:
-            self.snapshot = self.work.catalog.snapshot()
+            self._look_at(self.work.catalog.snapshot())
 
     def _note(self, step: PropagateStep, done: Propagated) -> None:
         work, name = self.work, self.name
