@@ -14,8 +14,25 @@ from functools import partial
 from random import Random
 
 from rollview.lab.service_times import RECORDED, ROWS, SLOWNESS, ServiceTimes
-from rollview.lab.virtual_clock import Ask, ClockRun, InTurn, Opened, Steps, TableLock, TimedTransaction, simulate
-from rollview.lab.wrappers import RELATIONS, Sources, SourceUpdate, ViewRow, Wrapper, random_updates, versioned_delta
+from rollview.lab.virtual_clock import (
+    HostRequest,
+    ClockRun,
+    InTurn,
+    Opened,
+    Steps,
+    TableLock,
+    TimedTransaction,
+    simulate,
+)
+from rollview.lab.wrappers import (
+    RELATIONS,
+    UnversionedSources,
+    SourceUpdate,
+    ViewRow,
+    Wrapper,
+    random_updates,
+    versioned_delta,
+)
 
 VIEW = "view"
 _SAMPLES = 12
@@ -39,9 +56,9 @@ class TestBed:
     def host(self, relation: int) -> str:
         return VIEW if self.hosts == 0 else f"source {relation % self.hosts}"
 
-    def ask(self, relation: int, service: float, random: Random) -> Ask:
+    def ask(self, relation: int, service: float, random: Random) -> HostRequest:
         uneven = 1 + _UNEVEN * (2 * random.random() - 1)
-        return Ask(self.host(relation), service * uneven, 0.0 if self.hosts == 0 else 2 * self.delay)
+        return HostRequest(self.host(relation), service * uneven, 0.0 if self.hosts == 0 else 2 * self.delay)
 
 
 def sweep_order(relation: int) -> tuple[int, ...]:
@@ -72,7 +89,7 @@ class VersionedWorld:
             yield self.bed.ask(relation, times.versioned * rows / ROWS, random)
         change = versioned_delta(self.wrappers, one)
         yield InTurn()
-        yield Ask(VIEW, times.write)
+        yield HostRequest(VIEW, times.write)
         self.shown.update(change)
         if self.cleans:
             self.wrappers[one.relation].clean_up(one.key, one.local)
@@ -80,13 +97,13 @@ class VersionedWorld:
     def adapted(self, place: int) -> Steps:
         """A schema change: the definition while nobody else maintains (figure 10), then all rows, beside the others."""
         times, random = self.bed.times, Random(f"{self.bed.seed} schema {place}")
-        yield Ask(VIEW, times.write)
+        yield HostRequest(VIEW, times.write)
         yield Opened()
         for relation in range(RELATIONS):
             yield self.bed.ask(relation, times.whole_versioned * self.bed.share, random)
-        yield Ask(VIEW, times.adapt * self.bed.share)
+        yield HostRequest(VIEW, times.adapt * self.bed.share)
         yield InTurn()
-        yield Ask(VIEW, times.write)
+        yield HostRequest(VIEW, times.write)
 
 
 def run_versioned(
@@ -108,12 +125,12 @@ def run_locked(bed: TestBed, updates: int, threads: int) -> ClockRun:
     def locked(one: SourceUpdate, place: int) -> Steps:
         random = Random(f"{bed.seed} {place}")
         yield TableLock(one.relation, exclusive=True)
-        yield Ask(VIEW, bed.times.write)
+        yield HostRequest(VIEW, bed.times.write)
         for relation in sweep_order(one.relation):
             yield TableLock(relation, exclusive=False)
         for relation in sweep_order(one.relation):
             yield bed.ask(relation, bed.times.plain, random)
-        yield Ask(VIEW, bed.times.write)
+        yield HostRequest(VIEW, bed.times.write)
 
     made = random_updates(Random(bed.seed), updates, ROWS)
     work = [TimedTransaction(partial(locked, one, place)) for place, one in enumerate(made)]
@@ -122,7 +139,7 @@ def run_locked(bed: TestBed, updates: int, threads: int) -> ClockRun:
 
 @dataclass(slots=True)
 class SweptWorld:
-    """Sources without versions. ``compensates``: off, to see what is wrong then."""
+    """UnversionedSources without versions. ``compensates``: off, to see what is wrong then."""
 
     bed: TestBed
     updates: Sequence[SourceUpdate]
@@ -131,7 +148,7 @@ class SweptWorld:
 
     def swept(self, place: int) -> Steps:
         """SWEEP: each answer is compensated for what it shows too early."""
-        sources, one, random = Sources(self.updates), self.updates[place], Random(f"{self.bed.seed} {place}")
+        sources, one, random = UnversionedSources(self.updates), self.updates[place], Random(f"{self.bed.seed} {place}")
         values = {one.relation: one.value}
         for relation in sweep_order(one.relation):
             now = yield self.bed.ask(relation, self.bed.times.plain, random)
@@ -139,8 +156,8 @@ class SweptWorld:
             concurrent = sources.concurrent(one, relation, now)
             if concurrent and self.compensates:
                 values[relation] = sources.compensated(values[relation], one, relation, concurrent)
-                yield Ask(VIEW, self.bed.times.compensate * len(concurrent))
-        yield Ask(VIEW, self.bed.times.write)
+                yield HostRequest(VIEW, self.bed.times.compensate * len(concurrent))
+        yield HostRequest(VIEW, self.bed.times.write)
         old = sources.before(one)
         for value, count in ((old, -1), (one.value, 1)):
             row = values | {one.relation: value}

@@ -26,7 +26,7 @@ Series = Mapping[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProseClaim:
     """What the prose says, and whether our numbers show it."""
 
     text: str
@@ -40,7 +40,7 @@ class MeasuredFigure:
     axes: tuple[str, str]
     places: tuple[str, ...]
     series: Series
-    findings: tuple[Finding, ...]
+    findings: tuple[ProseClaim, ...]
 
     @property
     def holds(self) -> bool:
@@ -76,7 +76,7 @@ def measure_figure(number: int, times: ServiceTimes = RECORDED) -> MeasuredFigur
     check_number(number)
     title, axes, measure = _FIGURES[number]
     places, series, findings = measure(TestBed(times=times.slower(SLOWNESS)))
-    return MeasuredFigure(number, title, axes, places, series, tuple(Finding(*one) for one in findings))
+    return MeasuredFigure(number, title, axes, places, series, tuple(ProseClaim(*one) for one in findings))
 
 
 Measured = tuple[tuple[str, ...], Series, list[tuple[str, bool]]]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class HostRequest:
     """So many milliseconds of a host, then so many on the way back."""
 
     host: str
@@ -38,7 +38,7 @@ class Opened:
     """From here on later transactions may begin beside this one, which began alone."""
 
 
-Wish = Ask | InTurn | TableLock | Opened
+Wish = HostRequest | InTurn | TableLock | Opened
 Steps = Generator[Wish, float, None]
 """What a transaction asks for, one after another; it is told the time at which it has it."""
 
@@ -128,7 +128,7 @@ class _Clock:
 
     def _grant(self, one: int, wish: Wish, now: float) -> None:
         match wish:
-            case Ask(host, service, travel):
+            case HostRequest(host, service, travel):
                 served = max(now, self.free.get(host, 0.0)) + service
                 self.free[host] = served
                 self._at(served + travel, one)

@@ -95,7 +95,7 @@ def _joined(wrappers: Sequence[Wrapper], key: int, txn: TxnId) -> ViewRow:
 
 
 @dataclass(slots=True)
-class Sources:
+class UnversionedSources:
     """Relations without versions: each answers as it is when it is asked."""
 
     updates: Sequence[SourceUpdate]

@@ -15,7 +15,7 @@ from rollview.lab import find_experiment, txnwrap, write_figures
 from rollview.lab.maintenance import SweptWorld, TestBed, VersionedWorld, run_locked, run_schema_changes, run_versioned
 from rollview.lab.service_times import RECORDED, ServiceTimes
 from rollview.lab.txnwrap import NUMBERS, measure_figure
-from rollview.lab.virtual_clock import Ask, InTurn, Opened, Steps, TimedTransaction, simulate
+from rollview.lab.virtual_clock import HostRequest, InTurn, Opened, Steps, TimedTransaction, simulate
 from rollview.lab.wrappers import TupleVersion, Wrapper, random_updates, view_change
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "lab"
@@ -127,7 +127,7 @@ def test_deadlocks_end() -> None:
 
 def test_a_host_serves_one_after_another_and_travel_keeps_nobody_waiting() -> None:
     def steps(travel: float) -> Steps:
-        yield Ask("h", 10.0, travel)
+        yield HostRequest("h", 10.0, travel)
 
     done = simulate([TimedTransaction(partial(steps, travel)) for travel in (100.0, 0.0)], 2)
     assert done.ended == {0: 110.0, 1: 20.0}
@@ -135,13 +135,13 @@ def test_a_host_serves_one_after_another_and_travel_keeps_nobody_waiting() -> No
 
 def test_commits_are_in_order_and_a_schema_change_begins_alone() -> None:
     def update(service: float) -> Steps:
-        yield Ask(f"h{service}", service)
+        yield HostRequest(f"h{service}", service)
         yield InTurn()
 
     def change() -> Steps:
-        yield Ask("view", 5.0)
+        yield HostRequest("view", 5.0)
         yield Opened()
-        yield Ask("view", 50.0)
+        yield HostRequest("view", 50.0)
         yield InTurn()
 
     work = [
