@@ -15,8 +15,8 @@ from random import Random
 
 from rollview.lab.service_times import RECORDED, ROWS, SLOWNESS, ServiceTimes
 from rollview.lab.virtual_clock import (
-    HostRequest,
     ClockRun,
+    HostRequest,
     InTurn,
     Opened,
     Steps,
@@ -26,8 +26,8 @@ from rollview.lab.virtual_clock import (
 )
 from rollview.lab.wrappers import (
     RELATIONS,
-    UnversionedSources,
     SourceUpdate,
+    UnversionedSources,
     ViewRow,
     Wrapper,
     random_updates,
@@ -139,7 +139,7 @@ def run_locked(bed: TestBed, updates: int, threads: int) -> ClockRun:
 
 @dataclass(slots=True)
 class SweptWorld:
-    """UnversionedSources without versions. ``compensates``: off, to see what is wrong then."""
+    """Sources without versions. ``compensates``: off, to see what is wrong then."""
 
     bed: TestBed
     updates: Sequence[SourceUpdate]
