@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
-from tests.sizes import times
+from tests.sizes import by_request, times
 from tests.spark.oracle.bags import Bag, bag
 from tests.spark.oracle.warehouses import assert_verified, extent, fresh
 
@@ -169,3 +171,46 @@ def test_what_fails_stops_alone_with_what_reads_it_and_nothing_computed_ahead_st
         monkeypatch.undo()
         warehouse.refresh()
         assert_verified(warehouse, "joined", "top")
+
+
+PROCESS = """
+import sys, threading
+from rollview.catalog import Part
+from rollview.propagate import bounds, plan
+from rollview.warehouse import Warehouse
+
+root, step = sys.argv[1], int(sys.argv[2])
+bounds.FIRST_COMMITS = bounds.FIRST_COMMITS_KEYED = bounds.FEWEST_COMMITS = plan.FEWEST_COMMITS = step
+with Warehouse.open(root, conf={"spark.master": "local[1]", "spark.driver.memory": "1g"}, parallel=2) as warehouse:
+    stop, idle = threading.Event(), threading.Event()
+
+    def watch():
+        while not idle.wait(0.2):
+            now = warehouse.snapshot()
+            if all(view.pins[Part.EXTENT].through == now.moment.csn for view in now.views()):
+                stop.set()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    for event in warehouse.run(0.1, stop, schedule="continuous"):
+        if isinstance(event, Exception):
+            print(event, file=sys.stderr)
+    idle.set()
+    watching.join()
+"""
+
+
+@by_request
+def test_three_processes_share_the_views_and_come_to_the_same(
+    spark: SparkSession, behind: Path, tmp_path: Path
+) -> None:
+    alone, shared = refreshed(spark, behind, tmp_path / "alone", 1), shutil.copytree(behind, tmp_path / "shared")
+    for _ in range(times(1, 5)):
+        command = [sys.executable, "-c", PROCESS, str(shared), str(STEP)]
+        processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+        said = [process.communicate(timeout=300)[1] for process in processes]
+        assert [process.returncode for process in processes] == [0, 0, 0], said
+        with Warehouse.open(shared, spark=spark) as warehouse:
+            assert told(warehouse) == alone
+        shutil.rmtree(shared)
+        shutil.copytree(behind, shared)
