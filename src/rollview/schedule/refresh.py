@@ -50,7 +50,7 @@ def refresh(
         try:
             aim = Aim(csn, frozenset(names), mode, apply)
             tasks = {name: partial(_bring, work, lease, aim, snapshot, needed, name) for name in needed}
-            work.workers.run(tasks, {name: snapshot.get(name).depends_on for name in needed})
+            work.workers.run(tasks, {name: snapshot.get(name).depends_next for name in needed})
             before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
             csn = csn if seconds is None else _reached(work, names, csn)
             rows = _apply(work, lease, names, csn) if apply else {}

@@ -23,6 +23,7 @@ from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, RollviewError
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
+from rollview.propagate.adapt import plan_adapt, run_adapt
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.propagate.run import Computed, Propagated, compute_propagate, publish_propagate
 from rollview.publish.following import as_published
@@ -92,7 +93,7 @@ class Aim:
 def propagate_view(work: Refresh, lease: Lease, aim: Aim, name: str) -> None:
     """As far as what it reads has come. If it fails it stops there, and so does what reads it."""
     snapshot = work.catalog.snapshot()
-    if any(lower in work.failures for lower in snapshot.get(name).depends_on):
+    if any(lower in work.failures for lower in snapshot.get(name).depends_next):
         return
     try:
         _ViewSteps(work, lease, aim, name, work.meters.setdefault(name, Meter()), snapshot).run()
@@ -106,7 +107,8 @@ def recompute_view(work: Refresh, lease: Lease, aim: Aim, name: str) -> None:
     snapshot = work.catalog.snapshot()
     if name not in aim.asked:
         return
-    if snapshot.readers(name) or any(one.view == name for one in work.catalog.subscribers()):
+    is_read = snapshot.readers(name) or any(one.view == name for one in work.catalog.subscribers())
+    if is_read or snapshot.get(name).pending:
         propagate_view(work, lease, Aim(aim.csn, aim.asked, RefreshMode.RECOMPUTE, aim.apply), name)
         return
     at = plan_recompute(snapshot, name, aim.csn) if aim.apply else None
@@ -138,24 +140,28 @@ def _stop(work: Refresh, lease: Lease, name: str, error: RollviewError) -> None:
 @dataclass(slots=True)
 class _ViewSteps:
     """``coming``: steps that are planned and not published, one after another; ``last``: the last that was planned.
-    ``snapshot``: in it the view is where the first of them begins, and defined as it is from there on, to the end if it
-    ``keeps_definition``."""
+    ``catalog``: in it the view is where the first of them begins; ``snapshot``: the same with the view as it is defined
+    from there on, to the end if it ``keeps_definition``."""
 
     work: Refresh
     lease: Lease
     aim: Aim
     name: str
     meter: Meter
-    snapshot: Snapshot
+    catalog: Snapshot
+    snapshot: Snapshot = field(init=False)
     keeps_definition: bool = True
+    has_begun: bool = False
     last: PropagateStep | None = None
     coming: deque[Begun[tuple[Computed, Phases]]] = field(default_factory=deque)
 
     def run(self) -> None:
         try:
-            self._look_at(self.snapshot)
-            while self._plan():
-                self._publish_first()
+            self._look_at(self.catalog)
+            while not self._is_over() and (self._adapt() or self._plan()):
+                self.has_begun = True
+                if self.coming:
+                    self._publish_first()
         except BaseException:
             self._throw_away()
             raise
@@ -164,7 +170,23 @@ class _ViewSteps:
         view = catalog.get(self.name)
         mark = high_water_mark(catalog, view)
         self.keeps_definition = all(csn <= mark for csn in redefined(catalog, view))
-        self.snapshot = before_next_step(catalog, self.name)
+        self.catalog, self.snapshot = catalog, before_next_step(catalog, self.name)
+
+    def _is_over(self) -> bool:
+        """Whether nothing follows what was published: the view has arrived, or it is late."""
+        if self.coming or not self.has_begun:
+            return False
+        return self.work.is_late() or (self.last is not None and not self.last.more)
+
+    def _adapt(self) -> bool:
+        """Whether the view got the rows of its next definition, for which all steps before it are published."""
+        step = None if self.coming else plan_adapt(self.catalog, self.name, self.aim.csn)
+        if step is None:
+            return False
+        run_adapt(self.work.reader(self.catalog, self.meter), self.work.catalog, self.lease, step, self.meter)
+        self.work.began.setdefault(self.name, step.at - 1)
+        self._look_at(self.work.catalog.snapshot())
+        return True
 
     def _plan(self) -> bool:
         """Begin what may be computed now. Whether anything is to be published."""
