@@ -33,6 +33,7 @@ def verdicts(
     hot_keys: Figures | None = None,
     planned: Planned | None = None,
     routed: Figures | None = None,
+    side_by_side: Figures | None = None,
 ) -> list[Verdict]:
     """``plain_rows``: by scale, what ``bench.plain_rows`` measures. ``hot_keys``: seconds by view and commits.
     ``routed``: what ``bench.routing`` measures."""
@@ -41,6 +42,7 @@ def verdicts(
         *(_verdict(captured or {}, *goal) for goal in _CAPTURE_GOALS),
         *(_verdict(plain_rows or {}, *goal) for goal in _ROW_GOALS),
         _verdict(hot_keys or {}, *_HOT_KEYS_GOAL),
+        _verdict(side_by_side or {}, *_SIDE_BY_SIDE_GOAL),
         _verdict({"views": planned} if planned else {}, *_PLAN_GOAL),
         *(_verdict(routed or {}, *goal) for goal in _ROUTING_GOALS),
     ]
@@ -178,6 +180,12 @@ def _q5(routed: Figures) -> Judged:
     yield "immediate ÷ (commit + 1.2 refresh)", one["immediate"] / (one["none"] + 1.2 * one["refresh"]), _most(1)
 
 
+def _p12(seconds: Figures) -> Judged:
+    taken = seconds["eight small views"]
+    yield "4 workers ×", taken["4 workers"] / taken["serial"], _most(0.7)
+    yield "1 worker ×", taken["1 worker"] / taken["serial"], _most(1.05)
+
+
 def _k1(seconds: Figures) -> Judged:
     """Of all views the worst: growth of the time per commit, and the time beside that of the linear view."""
     sizes = sorted(map(int, seconds["sum"]))
@@ -202,6 +210,11 @@ _PLAN_GOAL: tuple[str, str, Callable[[dict[str, Planned]], Judged]] = (
     "P11",
     "eight inputs of ≤ 1,000 rows, all changed, ÷ Spark from nothing: first refresh ≤ 2, repeated ≤ 0.5",
     _p11,
+)
+_SIDE_BY_SIDE_GOAL: tuple[str, str, Callable[[Figures], Judged]] = (
+    "P12",
+    "eight small views on two cores ÷ serial: 4 workers ≤ 0.7, 1 worker ≤ 1.05",
+    _p12,
 )
 _CAPTURE_GOALS: tuple[tuple[str, str, Callable[[Figures], Judged]], ...] = (
     ("C1", "captured rows per second ÷ the driver's raw reader: PostgreSQL and SQLite ≥ 0.3, MariaDB ≥ 0.5", _c1),

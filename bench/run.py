@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench import capture, hot_keys, picture, plain_rows, plans, routing
+from bench import capture, hot_keys, picture, plain_rows, plans, routing, side_by_side
 from bench.goals import Figures, Planned, Rounds, median, ratio, verdicts
 from bench.scenarios import FULL, QUICK, Scenario
 from bench.sides import Side, pg_ivm
@@ -74,7 +74,11 @@ def main() -> None:
     if options.again or not routed.exists():
         scale, times, cells = (0.1, 2, 0.1) if options.quick else (1, 5, 0.3)
         routed.write_text(json.dumps(routing.measure(spark, scale, times, cells), indent=1) + "\n")
-    show(found, *(json.loads(one.read_text()) for one in (captured, rows, hot, planned, routed)))
+    beside = RESULTS / ("side-by-side-quick.json" if options.quick else "side-by-side.json")
+    if options.again or not beside.exists():
+        beside.write_text(json.dumps(side_by_side.measure(spark, 3 if options.quick else 12), indent=1) + "\n")
+    measured = (captured, rows, hot, planned, routed, beside)
+    show(found, *(json.loads(one.read_text()) for one in measured))
     picture.draw({name: facts["rounds"] for name, facts in found.items()}, kept.with_suffix(".svg"))
     console.print(f"written to {kept} and {kept.with_suffix('.svg').name} beside it")
 
@@ -228,7 +232,13 @@ def report(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def show(
-    found: dict[str, Any], captured: Figures, rows: Figures, hot: Figures, planned: Planned, routed: Figures
+    found: dict[str, Any],
+    captured: Figures,
+    rows: Figures,
+    hot: Figures,
+    planned: Planned,
+    routed: Figures,
+    beside: Figures,
 ) -> None:
     measured: Rounds = {name: facts["rounds"] for name, facts in found.items()}
     for name, seconds in measured.items():
@@ -247,7 +257,7 @@ def show(
     plain_rows.show(rows, console)
     hot_keys.show(hot, console)
     goals = Table("goal", "what", "figure", "met", title="Goals")
-    for verdict in verdicts(measured, captured, rows, hot, planned, routed):
+    for verdict in verdicts(measured, captured, rows, hot, planned, routed, beside):
         met = "–" if verdict.met is None else "yes" if verdict.met else "no"
         goals.add_row(verdict.number, verdict.goal, verdict.figure, met)
     console.print(goals)

@@ -246,6 +246,7 @@ _SETTINGS = {
     "see [how to](../how-to/choose-a-policy.md)",
     "order": "`arrival` or `commit_time`: the order of commits of several sources",
     "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
+    "parallel": "how many workers refresh views that do not read each other; `refresh --workers` for one refresh",
 }
 _OF_SOURCE = {
     "kind": "`postgres`, `mariadb`, `mysql`, `sqlite`, `delta`, `files` or `debezium`",

@@ -79,6 +79,9 @@ warehouse: .rollview
 # order: commit_time
 # delay: 5 minutes
 
+# How many workers refresh views side by side. On few cores two to four help where views are many and small.
+# parallel: 4
+
 # Settings for the Spark session.
 # spark:
 #   spark.driver.memory: 8g
@@ -185,6 +188,7 @@ class Config:
     policy: PolicyConfig | None = None
     order: Literal["arrival", "commit_time"] = "arrival"
     delay: str = "5 minutes"
+    parallel: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +232,11 @@ class Project:
         sets = ((frozenset(map(str.lower, one.tables)), policies.parse_policy(one.policy)) for one in over)
         return policies.Policies(chosen.pop("default", Policy.DPDA), chosen, tuple(sets))
 
+    def _parallel(self) -> int:
+        if self.config.parallel < 1:
+            raise UsageError(f"parallel: in {FILE} is {self.config.parallel}; at least one worker is needed.")
+        return self.config.parallel
+
     def source(self, name: str) -> SourceSettings:
         """What the file says of a source, its paths understood from anywhere."""
         found = (self.config.sources or {}).get(name)
@@ -244,7 +253,7 @@ class Project:
         for source in (self.config.sources or {}).values():
             references.note_variables(source.address, *map(_spelled, (source.options or {}).values()))
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
-        about = (self.catalog_url(), None, self.spark_conf(), order, self.policies())
+        about = (self.catalog_url(), None, self.spark_conf(), order, self.policies(), self._parallel())
         return warehouse.Warehouse.open(self.root, *about)
 
     def recover(self, *, accept_catalog: bool = False, accept_clock: bool = False) -> CatalogRecovery:

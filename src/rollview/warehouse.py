@@ -50,11 +50,16 @@ class Warehouse:
         conf: Mapping[str, str],
         order: Order | None = None,
         policies: Policies | None = None,
+        parallel: int = 1,
     ) -> None:
         self.root = root
         given = (spark, conf, order or Order(), policies or Policies())
         self._place = Workplace(
-            root / DATA_FOLDER, catalog, *given, lambda place: scheduling.ViewsInCommits(place, place.policies)
+            root / DATA_FOLDER,
+            catalog,
+            *given,
+            lambda place: scheduling.ViewsInCommits(place, place.policies),
+            parallel,
         )
 
     @classmethod
@@ -83,12 +88,14 @@ class Warehouse:
         conf: Mapping[str, str] | None = None,
         order: Order | None = None,
         policies: Policies | None = None,
+        parallel: int = 1,
     ) -> Warehouse:
         """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``.
         ``order``: that of commits of several sources, by arrival if it says nothing else. ``policies``: of views that
-        name none themselves; ``dpda`` if it says nothing else."""
+        name none themselves; ``dpda`` if it says nothing else. ``parallel``: how many threads refresh views."""
         place = _existing(root)
-        warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), spark, conf or {}, order, policies)
+        given = (spark, conf or {}, order, policies, parallel)
+        warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), *given)
         try:
             warehouse._place.check()
         except BaseException:
@@ -184,13 +191,15 @@ class Warehouse:
         to: Point | None = None,
         mode: str | None = None,
         on_progress: OnProgress | None = None,
+        workers: int | None = None,
     ) -> results.Refreshed:
         """Propagate and apply.
 
         ``mode``: ``auto`` (the cheaper one, losing no csn), ``incremental`` (refuse to recompute) or ``recompute``; by
-        default what the view's property ``rollview.refresh_mode`` says, else ``auto``.
+        default what the view's property ``rollview.refresh_mode`` says, else ``auto``. ``workers``: how many threads
+        work on views that do not read each other; by default as many as the warehouse was opened with.
         """
-        return scheduling.refresh_views(self._place, select, to, mode, on_progress)
+        return scheduling.refresh_views(self._place, select, to, mode, on_progress, workers=workers)
 
     def propagate(
         self, select: Sequence[str] = (), to: Point | None = None, on_progress: OnProgress | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,14 @@ LABEL = "apply"
 OnFailure = Callable[[str, RollviewError], None]
 
 
+RunAll = Callable[[Mapping[str, Callable[[], None]]], None]
+
+
+def _in_order(tasks: Mapping[str, Callable[[], None]]) -> None:
+    for task in tasks.values():
+        task()
+
+
 def _raise(view: str, error: RollviewError) -> None:
     raise error
 
@@ -50,32 +59,43 @@ def run_apply(
     ahead: Mapping[str, Ahead] = MappingProxyType({}),
     phases: Mapping[str, Phases] = MappingProxyType({}),
     also: Sequence[OpenStep] = (),
+    run_all: RunAll = _in_order,
 ) -> dict[str, int]:
     """Bring every view of the set to its csn and publish them in one catalog transaction. Rows per view.
 
     ``ahead``: views whose state at that csn was computed already. ``also``: steps that are published with them.
     A view that fails is told to ``on_failure``. Unless that raises, the others are published without it and without
-    those that read it.
+    those that read it. ``run_all``: how the extents are written, in order or side by side.
     """
-    applied: list[OpenStep] = list(also)
+    applied: dict[str, OpenStep] = {}
     failed: set[str] = set()
+
+    def apply(step: ApplyStep) -> None:
+        if failed.intersection(_below(reader, step.view)):
+            return
+        try:
+            meter = meters.setdefault(step.view, Meter())
+            with measured(phases.get(step.view, Phases())):
+                applied[step.view] = log_apply(reader, catalog, lease, step, meter, ahead.get(step.view))
+        except (EngineFailed, Corrupt) as error:
+            failed.add(step.view)
+            on_failure(step.view, error)
+
     try:
-        for step in steps:
-            if failed.intersection(lower.name for lower in reader.snapshot.below(step.view)):
-                continue
-            try:
-                meter = meters.setdefault(step.view, Meter())
-                with measured(phases.get(step.view, Phases())):
-                    applied.append(log_apply(reader, catalog, lease, step, meter, ahead.get(step.view)))
-            except (EngineFailed, Corrupt) as error:
-                failed.add(step.view)
-                on_failure(step.view, error)
-        _publish(catalog, lease, applied)
+        run_all({step.view: partial(apply, step) for step in steps})
+        for view in [view for view in applied if failed.intersection(_below(reader, view))]:
+            applied.pop(view).running.give_up()
+        done = [*also, *(applied[step.view] for step in steps if step.view in applied)]
+        _publish(catalog, lease, done)
     except BaseException:
-        for done in applied:
-            done.running.give_up()
+        for one in (*also, *applied.values()):
+            one.running.give_up()
         raise
-    return {done.relation: done.shown[0].logged.rows for done in applied}
+    return {one.relation: one.shown[0].logged.rows for one in done}
+
+
+def _below(reader: Reader, view: str) -> set[str]:
+    return {lower.name for lower in reader.snapshot.below(view)}
 
 
 def _told(ahead: Ahead | None, step: ApplyStep) -> Ahead | None:

@@ -186,6 +186,12 @@ def refresh(
         typer.Option("--mode", help="auto: the cheaper way; incremental: refuse to recompute; or recompute."),
     ] = None,
     profile: Annotated[bool, typer.Option("--profile", help="Show where the time went, and which terms ran.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", min=1, help="So many threads, for views that do not read each other.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Bring views up to date: propagate what changed and apply it, in dependency order.
 
@@ -196,10 +202,12 @@ def refresh(
       rollview refresh --select +revenue_by_state
 
       rollview refresh --mode incremental --profile
+
+      rollview refresh --workers 4
     """
     point = run.point(to).at
     with run.warehouse() as warehouse, run.working("Refreshing views") as working:
-        answer = warehouse.refresh(tuple(select or ()), to=point, mode=mode, on_progress=working.tell)
+        answer = warehouse.refresh(tuple(select or ()), point, mode, working.tell, workers)
     run.output.show(Profile(answer.csn, answer.views) if profile else answer)
 
 

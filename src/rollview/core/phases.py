@@ -33,6 +33,12 @@ def measured(into: Phases) -> Iterator[None]:
         _current.reset(token)
 
 
+def add_phases(into: Phases, other: Phases) -> None:
+    """Where another thread worked on the same piece."""
+    for name, seconds in other.seconds.items():
+        into.seconds[name] = into.seconds.get(name, 0.0) + seconds
+
+
 @contextmanager
 def phase(name: str) -> Iterator[None]:
     """Counts for the piece of work that is being measured, if any is."""

@@ -46,6 +46,12 @@ def copy_beside(spark: SparkSession) -> SparkSession:
     return pyspark.sql.SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
 
 
+def use_pool(spark: SparkSession, name: str) -> None:
+    """Jobs of this thread share Spark with those of other pools, where its scheduler is fair. Connect has no pools."""
+    if not is_connect(spark):
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
+
+
 @contextmanager
 def within(spark: SparkSession, data: DataFrame) -> Iterator[DataFrame]:
     """The rows of ``data``, of whichever session of this Spark, as a DataFrame of ``spark``; inside, until its end.

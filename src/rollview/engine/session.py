@@ -60,6 +60,8 @@ _OURS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.locality.wait": "0s",
+    # jobs of several workers share the cores, each worker with a pool of its own
+    "spark.scheduler.mode": "FAIR",
     # compiled code of many views' queries is kept between their refreshes
     "spark.sql.codegen.cache.maxEntries": "2000",
     # nothing reads the history of jobs, so a long-lived session does not keep it

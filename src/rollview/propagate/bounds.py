@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import linear_regression
 
 from rollview.algebra.operator import Upkeep
@@ -26,6 +27,8 @@ MOST_ROWS = 2_000_000
 FIRST_COMMITS = 20_000
 FIRST_COMMITS_KEYED = 2_000
 FEWEST_COMMITS = 50
+TOOK = "took"
+"""In the profile of a step: the seconds in which it was computed, without waiting for those before it."""
 _TOLD_BY = 6
 """So many of the last steps tell what a step takes, so that one that met a busy machine does not decide alone."""
 _WIDER = 4
@@ -51,13 +54,21 @@ class StepBound:
 def step_limit(plan: ViewPlan, past: Sequence[Step]) -> StepLimit:
     """``past``: the view's last propagation steps, newest first, whatever became of them."""
     first = FIRST_COMMITS_KEYED if any(note.how == Upkeep.KEYED for note in plan.operators) else FIRST_COMMITS
-    lost = next((place for place, step in enumerate(past) if step.status == "done"), len(past))
+    lost = _lost([*takewhile(lambda step: step.status != "done", past)])
     counted = [step for step in past if step.status == "done" and step.profile.get("commits")]
     seen = [(int(step.profile["commits"]), _seconds(step)) for step in counted]
     return StepLimit(max(FEWEST_COMMITS, (_allowed(seen, first) if seen else first) >> lost))
 
 
+def _lost(unfinished: Sequence[Step]) -> int:
+    """How often the first step that is missing was begun. Others were computed ahead of it, and fell with it."""
+    first = min((step.interval.after for step in unfinished), default=0)
+    return sum(1 for step in unfinished if step.interval.after == first)
+
+
 def _seconds(step: Step) -> float:
+    if TOOK in step.profile:
+        return float(step.profile[TOOK])
     return (step.finished - step.started).total_seconds() if step.finished is not None else 0.0
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,18 +14,19 @@ from pyspark.sql import functions as sf
 from rollview.algebra.script import TermNote
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode
-from rollview.catalog import Catalog, Lease, Part
+from rollview.catalog import Catalog, Lease, Part, Pin
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
 from rollview.engine.meter import Meter
 from rollview.errors import EngineFailed
+from rollview.propagate.bounds import TOOK
 from rollview.propagate.closed import closed_references
 from rollview.propagate.plan import PropagateStep
-from rollview.publish.step import NewVersion, OpenStep, RunningStep, Shown, recorded
+from rollview.publish.step import NewVersion, OpenStep, RunningStep, Shown, given_up_on_failure, recorded
 from rollview.relations.ahead import Ahead, ahead_of, delta_of
 from rollview.relations.plans import ClosedReferences, propagation_of
-from rollview.relations.prepared_query import prepare_query
+from rollview.relations.prepared_query import prepared_query
 from rollview.relations.reader import Reader
 from rollview.relations.shared import changes_from
 from rollview.store.datafile import DataFile
@@ -48,12 +50,25 @@ class Propagated:
     ahead: Ahead | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A step whose files are staged and named by no version yet: steps after it may be computed before it is published.
+
+    ``seconds``: what that took.
+    """
+
+    step: PropagateStep
+    running: RunningStep
+    folder: DeltaFolder
+    files: tuple[DataFile, ...]
+    coarse: tuple[Interval, ...]
+    done: Propagated
+    seconds: float
+
+
 def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Propagated:
-    with _recorded(reader, catalog, lease, step) as (running, place):
-        done, opened = _logged(reader, step, meter, running, place)
-        with running.publish(lease, opened.profile) as publishing:
-            publishing.show_step(opened)
-    return done
+    computed = compute_propagate(reader, catalog, lease, step, meter)
+    return publish_propagate(computed, reader.snapshot.get(step.view).pins[Part.DELTA], lease, meter)
 
 
 def log_propagate(
@@ -61,35 +76,44 @@ def log_propagate(
 ) -> tuple[Propagated, OpenStep]:
     """The same up to its publication, which is left to the caller. ``reader``: of a snapshot in which all that the view
     reads has come as far as the step."""
-    with _recorded(reader, catalog, lease, step) as (running, place):
-        return _logged(reader, step, meter, running, place)
+    computed = compute_propagate(reader, catalog, lease, step, meter)
+    with given_up_on_failure(computed.running):
+        return computed.done, _log(computed, reader.snapshot.get(step.view).pins[Part.DELTA], meter)
 
 
-@contextmanager
-def _recorded(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep) -> Iterator[tuple[RunningStep, str]]:
-    place = DeltaFolder.new_folder()
+def compute_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Computed:
+    """The step recorded, and its files staged."""
+    place, began = DeltaFolder.new_folder(), time.monotonic()
     paths = (f"{reader.snapshot.get(step.view).folder}/delta/{place}",)
     with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running:
-        yield running, place
+        folder = reader.stored(step.view).folder("delta")
+        running.begun()
+        closed = closed_in(reader, step)
+        # One that shares another's delta only moves its mark.
+        view = reader.snapshot.get(step.view)
+        stores = step.moves and changes_from(reader.snapshot, view) is view
+        files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if stores else ((), None)
+        done = Propagated(sum(file.rows for file in files), _terms(reader, step, closed), ahead)
+        return Computed(step, running, folder, files, _coarse(reader, step), done, time.monotonic() - began)
 
 
-def _logged(
-    reader: Reader, step: PropagateStep, meter: Meter, running: RunningStep, place: str
-) -> tuple[Propagated, OpenStep]:
-    folder, pin = reader.stored(step.view).folder("delta"), reader.snapshot.get(step.view).pins[Part.DELTA]
-    running.begun()
-    closed = closed_in(reader, step)
-    # One that shares another's delta only moves its mark.
-    view = reader.snapshot.get(step.view)
-    stores = step.moves and changes_from(reader.snapshot, view) is view
-    files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if stores else ((), None)
-    new = NewVersion(step.view, Part.DELTA, folder, pin, files)
-    (logged,) = running.log([new], {"view": step.view, "interval": str(step.interval)})
-    added = sum(file.rows for file in files)
-    profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added)}
+def publish_propagate(computed: Computed, pin: Pin, lease: Lease, meter: Meter) -> Propagated:
+    """``pin``: of the view's delta, which ends where the step begins."""
+    with given_up_on_failure(computed.running):
+        opened = _log(computed, pin, meter)
+        with computed.running.publish(lease, opened.profile) as publishing:
+            publishing.show_step(opened)
+    return computed.done
+
+
+def _log(computed: Computed, pin: Pin, meter: Meter) -> OpenStep:
+    step, added = computed.step, computed.done.added
+    assert pin.through == step.interval.after, "steps are published in the order of their csns"
+    new = NewVersion(step.view, Part.DELTA, computed.folder, pin, computed.files)
+    (logged,) = computed.running.log([new], {"view": step.view, "interval": str(step.interval)})
+    profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added), TOOK: computed.seconds}
     shown = (Shown(logged, pin.after, step.interval.through),)
-    opened = OpenStep(running, step.view, profile, shown, _coarse(reader, step))
-    return Propagated(added, _terms(reader, step, closed), ahead), opened
+    return OpenStep(computed.running, step.view, profile, shown, computed.coarse)
 
 
 def closed_in(reader: Reader, step: PropagateStep) -> ClosedReferences:
@@ -120,8 +144,8 @@ def _computed(
     with named_failures("compute the view's changes"):
         collected = _collected_ahead(reader, step, closed, meter) if step.ahead else None
         if collected is None:
-            rows = view_delta(reader, step, closed)
-            files = stage(folder, rows, place, meter, LABEL, expected=step.work.delta_rows)
+            with _view_delta(reader, step, closed) as rows:
+                files = stage(folder, rows, place, meter, LABEL, expected=step.work.delta_rows)
     ahead = None
     if collected is not None:
         summary = reader.plan(step.view).summary
@@ -136,17 +160,20 @@ def _computed(
 def _collected_ahead(reader: Reader, step: PropagateStep, closed: ClosedReferences, meter: Meter) -> pa.Table | None:
     """None if it is too large, or if a row of the view cannot be computed: that is for applying to say."""
     try:
-        return collect(_propagation(reader, step, closed, ahead=True), meter, LABEL)
+        with _propagation(reader, step, closed, ahead=True) as rows:
+            return collect(rows, meter, LABEL)
     except EngineFailed:
         return None
 
 
-def view_delta(reader: Reader, step: PropagateStep, closed: ClosedReferences = frozenset()) -> DataFrame:
-    """The stored columns with ``_count`` and ``_csn``."""
+@contextmanager
+def _view_delta(reader: Reader, step: PropagateStep, closed: ClosedReferences) -> Iterator[DataFrame]:
+    """The stored columns with ``_count`` and ``_csn``, to be used before the block ends."""
     if step.mode is Mode.WHOLE:
-        return _difference(reader, step)
-    changes = _propagation(reader, step, closed, ahead=False)
-    return _as_one(reader, step, changes) if step.merged else changes
+        yield _difference(reader, step)
+        return
+    with _propagation(reader, step, closed, ahead=False) as changes:
+        yield _as_one(reader, step, changes) if step.merged else changes
 
 
 def _as_one(reader: Reader, step: PropagateStep, changes: DataFrame) -> DataFrame:
@@ -155,15 +182,19 @@ def _as_one(reader: Reader, step: PropagateStep, changes: DataFrame) -> DataFram
     return net(changes, hidden or schema, apart=True).withColumn(CSN, sf.lit(_last_csn(step)).cast("bigint"))
 
 
-def _propagation(reader: Reader, step: PropagateStep, closed: ClosedReferences, *, ahead: bool) -> DataFrame:
+@contextmanager
+def _propagation(reader: Reader, step: PropagateStep, closed: ClosedReferences, *, ahead: bool) -> Iterator[DataFrame]:
     plan = reader.plan(step.view)
     propagation = propagation_of(plan, step.circumstances(ahead=ahead, closed=closed))
-    if step.shuffles_little:
-        prepared = prepare_query(reader, propagation, step.interval, step.view if plan.summary else None)
-        if prepared is not None:
-            return prepared
-    held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
-    return reader.run(propagation, step.interval, held, small=step.small)
+    groups_of = step.view if plan.summary else None
+    with (
+        prepared_query(reader, propagation, step.interval, groups_of) if step.shuffles_little else nullcontext() as rows
+    ):
+        if rows is not None:
+            yield rows
+            return
+        held = {} if plan.summary is None else {GROUPS: reader.groups(step.view, step.interval.after)}
+        yield reader.run(propagation, step.interval, held, small=step.small)
 
 
 def _difference(reader: Reader, step: PropagateStep) -> DataFrame:

@@ -241,8 +241,15 @@ def recorded(
 ) -> Iterator[RunningStep]:
     """The step that writes to these folders, while the block runs. If the block fails, so has the step."""
     step = begin(catalog, lease, root, relation, kind, interval, folders)
-    try:
+    with given_up_on_failure(step):
         yield step
+
+
+@contextmanager
+def given_up_on_failure(step: RunningStep) -> Iterator[None]:
+    """A step that is recorded goes on. If the block fails, so has the step."""
+    try:
+        yield
     except BaseException:
         step.give_up()
         raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from rollview import engine, publish, relations
@@ -28,7 +29,8 @@ RECOVER_SECONDS = 60.0
 
 class Workplace:
     """``given`` is the user's own session; without it one is started with ``conf``. ``order``: that of commits of
-    several sources. ``policies``: of views that name none. ``follow_by``: who brings views along with commits."""
+    several sources. ``policies``: of views that name none. ``follow_by``: who brings views along with commits.
+    ``parallel``: how many threads refresh views."""
 
     def __init__(
         self,
@@ -39,26 +41,30 @@ class Workplace:
         order: Order,
         policies: Policies,
         follow_by: Callable[[Workplace], Following],
+        parallel: int = 1,
     ) -> None:
         self.data = data
         self.catalog = catalog
         self.order = order
         self.policies = policies
+        self.parallel = parallel
         self._follow_by = follow_by
         self.given = given
         self._conf = conf
         self._session: SparkSession | None = None
+        self._starting = Lock()
         self._recovered: float | None = None
 
     @property
     def spark(self) -> SparkSession:
-        if self._session is None:
-            for source in self.catalog.sources():
-                references.note_variables(source.settings["address"], *source.settings["options"].values())
-            references.note_variables(*(one.sink for one in self.catalog.subscribers() if one.sink is not None))
-            start = engine.session
-            self._session = start.adopt(self.given) if self.given is not None else start.start(self._conf)
-        return self._session
+        with self._starting:
+            if self._session is None:
+                for source in self.catalog.sources():
+                    references.note_variables(source.settings["address"], *source.settings["options"].values())
+                references.note_variables(*(one.sink for one in self.catalog.subscribers() if one.sink is not None))
+                start = engine.session
+                self._session = start.adopt(self.given) if self.given is not None else start.start(self._conf)
+            return self._session
 
     @property
     def following(self) -> Following:

@@ -3,7 +3,8 @@
 Law: two runs of a prepared query are the same text over inputs of the same shape. What differs between them are whole
 files: each input that moves has a folder, filled before every run with links, or with one file where rows have to be
 cut out of theirs: the timed rows of a small table, and the changes of an interval that ends inside a file. Where these
-are too many there is no prepared query, and the ordinary way is taken.
+are too many there is no prepared query, and the ordinary way is taken. One that is in use is nobody else's: its folders
+are filled again only when it was given back.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -42,47 +44,59 @@ _MOST_KEPT = 64
 _MOST_CUT = 200_000
 """So many rows are read at most where an interval ends inside a file."""
 
-_kept: WeakKeyDictionary[SparkSession, OrderedDict[object, Standing]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[SparkSession, OrderedDict[object, list[Standing]]] = WeakKeyDictionary()
+"""Those that nobody uses; several of one kind where several were used side by side."""
 _lock = Lock()
 
 
-@phase("prepare query")
-def prepare_query(
+@contextmanager
+def prepared_query(
     reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
-) -> DataFrame | None:
+) -> Iterator[DataFrame | None]:
     """The propagation over the interval, its deltas in one piece; ``groups_of``: a summary view whose groups it reads.
 
-    None if it cannot be a prepared query. The result is to be used before the next one is asked for.
+    None if it cannot be a prepared query. The result is to be used before the block ends.
     """
+    key, found = _taken(reader, propagation, interval, groups_of)
+    try:
+        yield None if found is None else found.query.again()
+    finally:
+        if found is not None:
+            _give_back(reader.spark, key, found)
+
+
+@phase("prepare query")
+def _taken(
+    reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
+) -> tuple[object, Standing | None]:
+    """The query over these inputs, one that nobody uses or a new one, and what it is kept by."""
     if not sees_local_links(reader.spark):
-        return None
+        return None, None
     inputs = _inputs(reader, propagation, interval, groups_of)
     if inputs is None:
-        return None
-    try:
-        found = _taken(reader.spark, propagation, inputs)
-    except OSError:
-        # the folders of links are gone, or there is no room for them: the ordinary way needs none
-        return None
-    return None if found is None else found.query.again()
-
-
-def _taken(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, ...]) -> Standing | None:
-    """The query over these inputs: one that stands already, or a new one."""
+        return None, None
     key = (propagation, *(one.shape for one in inputs))
     with _lock:
-        kept = _kept.setdefault(spark, OrderedDict())
-        found = kept.pop(key, None)
-    if found is not None:
+        kept = _kept.setdefault(reader.spark, OrderedDict())
+        idle = kept.get(key)
+        found = idle.pop() if idle else None
+    try:
+        if found is None:
+            return key, _analysed(reader.spark, propagation, inputs)
         found.move(inputs)
-    else:
-        found = _analysed(spark, propagation, inputs)
-    if found is not None:
-        with _lock:
-            kept[key] = found
-            if len(kept) > _MOST_KEPT:
-                kept.popitem(last=False)
-    return found
+    except OSError:
+        # the folders of links are gone, or there is no room for them: the ordinary way needs none
+        return None, None
+    return key, found
+
+
+def _give_back(spark: SparkSession, key: object, found: Standing) -> None:
+    with _lock:
+        kept = _kept.setdefault(spark, OrderedDict())
+        kept.setdefault(key, []).append(found)
+        kept.move_to_end(key)
+        if len(kept) > _MOST_KEPT:
+            kept.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ from rollview.results import Delivered, Maintained, Progress, Refreshed, Rolled
 from rollview.schedule.cadence import Words
 from rollview.schedule.crew import Crew, OwnPropagation, run_rounds
 from rollview.schedule.daemon import Event, work
-from rollview.schedule.refresh import Refresh, refresh, roll
+from rollview.schedule.refresh import refresh, roll
 from rollview.schedule.selection import going_on, select_relations, select_views, views_below
+from rollview.schedule.view_steps import Refresh
 from rollview.subscribers import deliver
 
 OnProgress = Callable[[Progress], None]
@@ -45,9 +46,10 @@ def refresh_views(
     *,
     apply: bool = True,
     seconds: float | None = None,
+    workers: int | None = None,
 ) -> Refreshed:
     """Without ``apply`` the view deltas only; the extents stay where they are. ``seconds``: as far as one comes in that
-    time."""
+    time. ``workers``: how many threads work on it; as the project says by default."""
     wanted = refresh_mode(mode) if mode is not None else None
     place.recover()
     snapshot = place.snapshot()
@@ -56,7 +58,7 @@ def refresh_views(
         views = _rolled(place, snapshot, views, asked=bool(select))
     _refuse_whole(snapshot, views, wanted)
     target = None if to is None or to == "latest" else resolve(place.catalog, to, *views)
-    done = refresh(_work(place, on_progress), views, target, mode=wanted, apply=apply, seconds=seconds)
+    done = refresh(_work(place, on_progress, workers), views, target, mode=wanted, apply=apply, seconds=seconds)
     _merge_files(place, views)
     return done
 
@@ -128,7 +130,7 @@ def run_until(
     ahead = OwnPropagation(propagate_some, propagate, place.policies)
     about = (schedule, interval, place.following, ahead)
     crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, deliver_to, *about)
-    return work(crew, stop) if rounds is None else run_rounds(crew, interval, stop, rounds)
+    return work(crew, stop, place.parallel) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
 
 def _rolled(place: Workplace, snapshot: Snapshot, views: Sequence[str], *, asked: bool) -> tuple[str, ...]:
@@ -143,8 +145,9 @@ def _rolled(place: Workplace, snapshot: Snapshot, views: Sequence[str], *, asked
     return tuple(name for name in views if name not in kept)
 
 
-def _work(place: Workplace, on_progress: OnProgress | None) -> Refresh:
-    return Refresh(place.spark, place.data, place.catalog, on_progress or _silent, policies=place.policies)
+def _work(place: Workplace, on_progress: OnProgress | None, workers: int | None = None) -> Refresh:
+    about = (place.spark, place.data, place.catalog, on_progress or _silent)
+    return Refresh(*about, policies=place.policies, parallel=workers or place.parallel)
 
 
 def _refuse_whole(snapshot: Snapshot, views: Sequence[str], mode: RefreshMode | None) -> None:

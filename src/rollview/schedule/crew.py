@@ -21,6 +21,7 @@ from rollview.results import Captured, Delivered, Refreshed
 from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, ViewGroup, paced
 from rollview.schedule.due import Turns
+from rollview.schedule.selection import views_below
 
 _SLICE = 5.0
 """Seconds after which a view that is far behind lets the others have their turn."""
@@ -92,6 +93,12 @@ class Crew:
         taken = {name for names in found for name in names}
         waiting = [*found, *((name,) for name in self._turns.propagations() if name not in taken)]
         return sorted(waiting, key=lambda names: min(snapshot.get(name).pins[Part.DELTA].through for name in names))
+
+    def held_by(self, names: ViewGroup) -> frozenset[str]:
+        """With those that they read, which are propagated with them."""
+        snapshot = self._catalog.snapshot()
+        known = [view for view in map(snapshot.find, names) if view is not None]
+        return frozenset(names).union(*(views_below(snapshot, view) for view in known))
 
     def due_subscribers(self) -> Sequence[str]:
         return self._turns.subscribers()

@@ -2,9 +2,9 @@
 
 Law: sources are read beside each other and beside the refresh, so none waits for another that is slow or down, and
 subscribers are delivered to in the same way. Views take turns, so none waits until another that is far behind has
-caught up. What has begun is finished; nothing begins after the stop. Whatever a kill leaves is recovered by whoever
-works next, so a stop is a courtesy and not a need. Several processes may do this at once: what another is at is left
-to it.
+caught up; with several workers, as many turns at once, of views that have nothing to do with each other. What has begun
+is finished; nothing begins after the stop. Whatever a kill leaves is recovered by whoever works next, so a stop is a
+courtesy and not a need. Several processes may do this at once: what another is at is left to it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ class DueWork(Protocol):
     def due_sources(self) -> Sequence[Group]: ...
     def due_views(self) -> Sequence[ViewGroup]: ...
     def due_subscribers(self) -> Sequence[str]: ...
+    def held_by(self, names: ViewGroup) -> frozenset[str]:
+        """The views that a turn of these has to itself."""
+        ...
+
     def capture(self, names: Group) -> Captured: ...
     def refresh(self, names: ViewGroup) -> Refreshed: ...
     def deliver(self, name: str) -> Delivered: ...
@@ -56,6 +60,7 @@ class _Work:
     capturing: ThreadPoolExecutor
     refreshing: ThreadPoolExecutor
     delivering: ThreadPoolExecutor
+    parallel: int
     sources: dict[Group, Future[Captured]] = field(default_factory=dict)
     views: dict[ViewGroup, Future[Refreshed]] = field(default_factory=dict)
     subscribers: dict[str, Future[Delivered]] = field(default_factory=dict)
@@ -65,11 +70,18 @@ class _Work:
             if group not in self.sources:
                 self.sources[group] = self.capturing.submit(self.crew.capture, group)
         for group in self.crew.due_views():
-            if group not in self.views:
+            if group not in self.views and self._is_apart(group):
                 self.views[group] = self.refreshing.submit(self.crew.refresh, group)
         for name in self.crew.due_subscribers():
             if name not in self.subscribers:
                 self.subscribers[name] = self.delivering.submit(self.crew.deliver, name)
+
+    def _is_apart(self, group: ViewGroup) -> bool:
+        """Whether it need not wait for those that have their turn: one worker keeps the order by itself."""
+        if self.parallel == 1:
+            return True
+        held = (self.crew.held_by(other) for other in self.views)
+        return self.crew.held_by(group).isdisjoint(name for names in held for name in names)
 
     def is_idle(self) -> bool:
         return not (self.sources or self.views or self.subscribers)
@@ -83,14 +95,15 @@ class _Work:
                 yield from _outcome(kind.pop(names))
 
 
-def work(crew: DueWork, stop: threading.Event) -> Iterator[Event]:
-    """What was done, as it is done, until ``stop`` is set and all that had begun has ended."""
+def work(crew: DueWork, stop: threading.Event, parallel: int = 1) -> Iterator[Event]:
+    """What was done, as it is done, until ``stop`` is set and all that had begun has ended. ``parallel``: so many views
+    have their turn at once."""
     with (
         ThreadPoolExecutor(_SOURCES_AT_ONCE, "rollview-capture") as capturing,
-        ThreadPoolExecutor(1, "rollview-refresh") as refreshing,
+        ThreadPoolExecutor(parallel, "rollview-refresh") as refreshing,
         ThreadPoolExecutor(_SUBSCRIBERS_AT_ONCE, "rollview-deliver") as delivering,
     ):
-        under_way = _Work(crew, capturing, refreshing, delivering)
+        under_way = _Work(crew, capturing, refreshing, delivering, parallel)
         while not (stop.is_set() and under_way.is_idle()):
             if not stop.is_set():
                 try:

@@ -7,76 +7,25 @@ its last good extent; the rest is published together.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rollview.algebra import script
 from rollview.apply import plan_apply, run_apply
-from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot
+from rollview.catalog import Lease, Part, Pin, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
 from rollview.core.states import Policy, ViewMode
-from rollview.costs.steps import past_steps
-from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, RollviewError
-from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
-from rollview.propagate.adapt import plan_adapt, run_adapt
-from rollview.propagate.recompute import log_recompute, plan_recompute
-from rollview.publish.step import OpenStep
-from rollview.relations.ahead import Ahead
-from rollview.relations.policies import Policies
+from rollview.propagate import RefreshMode
 from rollview.relations.reader import Reader
-from rollview.relations.versions import before_next_step
 from rollview.results import ExplainedTerm, Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-OnProgress = Callable[[Progress], None]
+from rollview.schedule.view_steps import Aim, Refresh, note_problem, propagate_view, recompute_view
 
 
 def lease_name(view: str) -> str:
     return f"relation:{view}"
-
-
-@dataclass(slots=True)
-class Refresh:
-    """One refresh in progress: what it works on, what it has cost, what went wrong."""
-
-    spark: SparkSession
-    root: Path
-    catalog: Catalog
-    on_progress: OnProgress
-    meters: dict[str, Meter] = field(default_factory=dict)
-    steps: dict[str, PropagateStep] = field(default_factory=dict)
-    began: dict[str, Csn] = field(default_factory=dict)
-    expected: dict[str, float] = field(default_factory=dict)
-    added: dict[str, int] = field(default_factory=dict)
-    ahead: dict[str, Ahead] = field(default_factory=dict)
-    terms: dict[str, tuple[script.TermNote, ...]] = field(default_factory=dict)
-    phases: dict[str, Phases] = field(default_factory=dict)
-    failures: dict[str, RollviewError] = field(default_factory=dict)
-    recomputed: dict[str, OpenStep] = field(default_factory=dict)
-    policies: Policies = field(default_factory=Policies)
-    deadline: float | None = None
-
-    def expect(self, name: str, seconds: float) -> None:
-        self.expected[name] = self.expected.get(name, 0.0) + seconds
-
-    def is_late(self) -> bool:
-        return self.deadline is not None and time.monotonic() > self.deadline
-
-    def reader(self, snapshot: Snapshot, meter: Meter | None = None, step: PropagateStep | None = None) -> Reader:
-        """``step``: what it is for. Work on few rows Spark does faster with fewer preparations."""
-        spark = self.spark
-        if step is not None and step.shuffles_little:
-            spark = session.for_few_rows(spark) if step.at_once else session.for_small_work(spark)
-        return Reader(spark, self.root, snapshot, meter)
 
 
 def refresh(
@@ -99,13 +48,9 @@ def refresh(
     with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:
         csn = _target(work.catalog.snapshot().moment.csn, target)
         try:
-            for done, name in enumerate(needed):
-                work.on_progress(Progress("propagate", name, done, len(needed)))
-                with measured(work.phases.setdefault(name, Phases())):
-                    if work.policies.of(snapshot, snapshot.get(name)) is Policy.SNAPSHOT:
-                        _snapshot(work, lease, name, csn, asked=name in names, apply=apply)
-                    else:
-                        _propagate(work, lease, name, csn, mode=mode, applied_next=apply and name in names)
+            aim = Aim(csn, frozenset(names), mode, apply)
+            tasks = {name: partial(_bring, work, lease, aim, snapshot, needed, name) for name in needed}
+            work.workers.run(tasks, {name: snapshot.get(name).depends_next for name in needed})
             before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
             csn = csn if seconds is None else _reached(work, names, csn)
             rows = _apply(work, lease, names, csn) if apply else {}
@@ -116,6 +61,15 @@ def refresh(
     _raise_failures(work)
     now = work.catalog.snapshot()
     return Refreshed(csn, tuple(_refreshed(work, now, name, before[name], csn, rows) for name in names))
+
+
+def _bring(work: Refresh, lease: Lease, aim: Aim, snapshot: Snapshot, needed: Sequence[str], name: str) -> None:
+    work.on_progress(Progress("propagate", name, needed.index(name), len(needed)))
+    with measured(work.phases.setdefault(name, Phases())):
+        if work.policies.of(snapshot, snapshot.get(name)) is Policy.SNAPSHOT:
+            recompute_view(work, lease, aim, name)
+        else:
+            propagate_view(work, lease, aim, name)
 
 
 def _reached(work: Refresh, names: Sequence[str], target: Csn) -> Csn:
@@ -160,79 +114,6 @@ def _with_views_below(snapshot: Snapshot, names: Sequence[str]) -> tuple[str, ..
     return tuple(view.name for view in snapshot.views() if view.name in needed)
 
 
-def _propagate(
-    work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode | None, applied_next: bool
-) -> None:
-    try:
-        while _step(work, lease, name, csn, mode=mode, applied_next=applied_next) and not work.is_late():
-            pass
-    except (EngineFailed, Corrupt) as error:
-        work.failures[name] = error
-        _note_problem(work, lease, name, error.message)
-
-
-def _snapshot(work: Refresh, lease: Lease, name: str, csn: Csn, *, asked: bool, apply: bool) -> None:
-    """A view that is recomputed when it is asked for, and not because another reads it. Where one does, or a
-    subscriber, the difference becomes its delta, so that those can follow."""
-    snapshot = work.catalog.snapshot()
-    if not asked:
-        return
-    if (
-        snapshot.get(name).pending
-        or snapshot.readers(name)
-        or any(one.view == name for one in work.catalog.subscribers())
-    ):
-        _propagate(work, lease, name, csn, mode=RefreshMode.RECOMPUTE, applied_next=apply)
-        return
-    at = plan_recompute(snapshot, name, csn) if apply else None
-    if at is None:
-        return
-    meter = work.meters.setdefault(name, Meter())
-    try:
-        work.recomputed[name] = log_recompute(work.reader(snapshot, meter), work.catalog, lease, name, at, meter)
-    except (EngineFailed, Corrupt) as error:
-        work.failures[name] = error
-        _note_problem(work, lease, name, error.message)
-
-
-def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode | None, applied_next: bool) -> bool:
-    """Whether another step follows."""
-    snapshot = before_next_step(work.catalog.snapshot(), name)
-    meter = work.meters.setdefault(name, Meter())
-    if any(lower in work.failures for lower in snapshot.get(name).depends_next):
-        return False
-    adapt = plan_adapt(work.catalog.snapshot(), name, csn)
-    if adapt is not None:
-        run_adapt(work.reader(work.catalog.snapshot(), meter), work.catalog, lease, adapt, meter)
-        work.began.setdefault(name, adapt.at - 1)
-        return True
-    changes, past = work.catalog.changes, partial(past_steps, work.catalog, name)
-    step = plan_propagate(snapshot, work.root, name, csn, changes, past, mode=mode, applied_next=applied_next)
-    if step is None:
-        return False
-    work.steps[name] = step
-    work.began.setdefault(name, step.interval.after)
-    work.expect(name, step.expected_seconds)
-    reader = work.reader(snapshot, meter, step)
-    done = run_propagate(reader, work.catalog, lease, step, meter)
-    work.added[name], work.terms[name] = work.added.get(name, 0) + done.added, done.terms
-    if done.ahead is not None:
-        work.ahead[name] = done.ahead
-    if reader.snapshot.get(name).problem is not None and _failed_in(work, name) == "propagate":
-        _note_problem(work, lease, name, None)
-    return step.more
-
-
-def _failed_in(work: Refresh, name: str) -> str | None:
-    """The kind of the step in which a stopped view failed."""
-    return next((step.kind for step in work.catalog.steps(name, 1, "failed")), None)
-
-
-def _note_problem(work: Refresh, lease: Lease, name: str, problem: str | None) -> None:
-    with work.catalog.write(lease) as writer:
-        writer.set_problem(name, problem)
-
-
 def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[str, int]:
     reader = work.reader(work.catalog.snapshot())
     pins = {name: reader.snapshot.get(name).pins for name in names}
@@ -247,15 +128,16 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
 
     def stop(name: str, error: RollviewError) -> None:
         work.failures[name] = error
-        _note_problem(work, lease, name, error.message)
+        note_problem(work, lease, name, error.message)
 
     also = tuple(work.recomputed.values())
     if not steps and not also:
         return {}
-    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop, work.ahead, work.phases, also)
+    side_by_side = work.workers.run
+    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop, work.ahead, work.phases, also, side_by_side)
     for name in rows:
         if reader.snapshot.get(name).problem is not None:
-            _note_problem(work, lease, name, None)
+            note_problem(work, lease, name, None)
     return rows
 
 

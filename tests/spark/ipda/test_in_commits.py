@@ -266,7 +266,7 @@ def test_a_snapshot_view_is_not_begun_anew_under_one_that_came_to_read_it(
         create(bank, "rich", RICH, "dpda")
         return done
 
-    monkeypatch.setattr("rollview.schedule.refresh.log_recompute", meanwhile)
+    monkeypatch.setattr("rollview.schedule.view_steps.log_recompute", meanwhile)
     with pytest.raises(Retryable, match="read by now"):
         bank.refresh(["totals"])
     assert bank.catalog.steps(status="running") == ()

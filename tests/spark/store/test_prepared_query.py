@@ -121,7 +121,13 @@ def test_folders_of_links_that_were_cleaned_away_are_made_anew(warehouse: Wareho
         warehouse.refresh()
         assert_verified(warehouse)
         if number == 1:
-            homes = [links._home for kept in standing._kept.values() for one in kept.values() for links in one.links]
+            homes = [
+                links._home
+                for kept in standing._kept.values()
+                for idle in kept.values()
+                for one in idle
+                for links in one.links
+            ]
             for home in homes:
                 shutil.rmtree(home)
     assert len(analysed) == 2 * len(VIEWS)

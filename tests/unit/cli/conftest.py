@@ -114,7 +114,12 @@ class FakeWarehouse:
         self.told("drop_view", name)
 
     def refresh(
-        self, select: tuple[str, ...] = (), to: Any = None, mode: str | None = None, on_progress: Any = None
+        self,
+        select: tuple[str, ...] = (),
+        to: Any = None,
+        mode: str | None = None,
+        on_progress: Any = None,
+        workers: int | None = None,
     ) -> Refreshed:
         view = ViewRefreshed(
             "sales",

@@ -32,6 +32,9 @@ class Crew:
     def deliver(self, name: str) -> Delivered:
         raise AssertionError(name)
 
+    def held_by(self, names: ViewGroup) -> frozenset[str]:
+        return frozenset(names)
+
     def capture(self, names: Group) -> Captured:
         (name,) = names
         self.captured.append(name)
@@ -69,3 +72,49 @@ def test_rounds_are_counted_and_stopped() -> None:
     assert list(paced(0.01, stop, 3)) == [1, 2, 3]
     stop.set()
     assert list(paced(0.01, stop, 3)) == []
+
+
+class Family(Crew):
+    """``upper`` reads ``lower``; turns go on until two that need not wait for each other met, for a while at most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.under_way = set[str]()
+        self.met = set[frozenset[str]]()
+        self.lock = threading.Lock()
+
+    def due_sources(self) -> Sequence[Group]:
+        return ()
+
+    def due_views(self) -> Sequence[ViewGroup]:
+        return (("lower",), ("upper",), ("other",))
+
+    def held_by(self, names: ViewGroup) -> frozenset[str]:
+        return frozenset((*names, "lower") if "upper" in names else names)
+
+    def refresh(self, names: ViewGroup) -> Refreshed:
+        with self.lock:
+            self.under_way |= set(names)
+            self.met |= {frozenset((*names, other)) for other in self.under_way.difference(names)}
+            self.refreshes += 1
+        threading.Event().wait(0.01)
+        with self.lock:
+            self.under_way -= set(names)
+        return Refreshed(1, ())
+
+
+def test_views_have_turns_at_once_unless_one_reads_the_other() -> None:
+    crew = Family()
+    for _ in work(crew, crew.stop, parallel=4):
+        if crew.refreshes > 30:
+            crew.stop.set()
+    assert crew.met
+    assert frozenset({"lower", "upper"}) not in crew.met
+
+
+def test_one_worker_gives_one_turn_at_a_time() -> None:
+    crew = Family()
+    for _ in work(crew, crew.stop):
+        if crew.refreshes > 10:
+            crew.stop.set()
+    assert not crew.met

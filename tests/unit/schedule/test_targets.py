@@ -10,8 +10,9 @@ from tests.unit.maintain.small import Small
 
 from rollview.catalog import Part
 from rollview.errors import NotFound, OutOfReach, UsageError
-from rollview.schedule.refresh import Refresh, refresh
+from rollview.schedule.refresh import refresh
 from rollview.schedule.selection import select_views
+from rollview.schedule.view_steps import Refresh
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from rollview.core.order import Order
 from rollview.core.states import ViewState
 from rollview.errors import EngineFailed
 from rollview.schedule.crew import GROUP, Crew
-from rollview.schedule.refresh import Refresh, _reached
+from rollview.schedule.refresh import _reached
+from rollview.schedule.view_steps import Refresh
 
 QUERY = "SELECT k, x FROM t"
 

@@ -1,0 +1,267 @@
+"""One view, step by step towards a csn.
+
+Law: steps are published in the order of their csns, each with its mark. Those that read nothing of the view itself may
+be computed by other workers before the ones below them are published; if one fails, those after it are thrown away.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rollview.algebra import script
+from rollview.algebra.view import Mode
+from rollview.catalog import Catalog, Lease, Part, Snapshot
+from rollview.core.interval import Csn
+from rollview.core.phases import Phases, add_phases, measured
+from rollview.costs.steps import past_steps
+from rollview.engine import session
+from rollview.engine.meter import Meter
+from rollview.errors import Corrupt, EngineFailed, RollviewError
+from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
+from rollview.propagate.adapt import plan_adapt, run_adapt
+from rollview.propagate.recompute import log_recompute, plan_recompute
+from rollview.propagate.run import Computed, Propagated, compute_propagate, publish_propagate
+from rollview.publish.following import as_published
+from rollview.publish.step import LoggedVersion, OpenStep, Shown
+from rollview.relations.ahead import Ahead
+from rollview.relations.marks import high_water_mark
+from rollview.relations.plans import plan_of
+from rollview.relations.policies import Policies
+from rollview.relations.reader import Reader
+from rollview.relations.versions import before_next_step, redefined
+from rollview.results import Progress
+from rollview.schedule.workers import Begun, Workers
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class Refresh:
+    """One refresh in progress: what it works on, what it has cost, what went wrong. By view, so that several threads
+    may work on several views."""
+
+    spark: SparkSession
+    root: Path
+    catalog: Catalog
+    on_progress: OnProgress
+    meters: dict[str, Meter] = field(default_factory=dict)
+    steps: dict[str, PropagateStep] = field(default_factory=dict)
+    began: dict[str, Csn] = field(default_factory=dict)
+    expected: dict[str, float] = field(default_factory=dict)
+    added: dict[str, int] = field(default_factory=dict)
+    ahead: dict[str, Ahead] = field(default_factory=dict)
+    terms: dict[str, tuple[script.TermNote, ...]] = field(default_factory=dict)
+    phases: dict[str, Phases] = field(default_factory=dict)
+    failures: dict[str, RollviewError] = field(default_factory=dict)
+    recomputed: dict[str, OpenStep] = field(default_factory=dict)
+    policies: Policies = field(default_factory=Policies)
+    deadline: float | None = None
+    parallel: int = 1
+
+    @property
+    def workers(self) -> Workers:
+        return Workers(self.spark, self.parallel)
+
+    def expect(self, name: str, seconds: float) -> None:
+        self.expected[name] = self.expected.get(name, 0.0) + seconds
+
+    def is_late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def reader(self, snapshot: Snapshot, meter: Meter | None = None, step: PropagateStep | None = None) -> Reader:
+        """``step``: what it is for. Work on few rows Spark does faster with fewer preparations."""
+        spark = self.spark
+        if step is not None and step.shuffles_little:
+            spark = session.for_few_rows(spark) if step.at_once else session.for_small_work(spark)
+        return Reader(spark, self.root, snapshot, meter)
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Where a refresh goes: ``mode`` and ``apply`` are those of the views that were ``asked`` for."""
+
+    csn: Csn
+    asked: frozenset[str]
+    mode: RefreshMode | None
+    apply: bool
+
+
+def propagate_view(work: Refresh, lease: Lease, aim: Aim, name: str) -> None:
+    """As far as what it reads has come. If it fails it stops there, and so does what reads it."""
+    snapshot = work.catalog.snapshot()
+    if any(lower in work.failures for lower in snapshot.get(name).depends_next):
+        return
+    try:
+        _ViewSteps(work, lease, aim, name, work.meters.setdefault(name, Meter()), snapshot).run()
+    except (EngineFailed, Corrupt) as error:
+        _stop(work, lease, name, error)
+
+
+def recompute_view(work: Refresh, lease: Lease, aim: Aim, name: str) -> None:
+    """A view that is recomputed when it is asked for, and not because another reads it. Where one does, or a
+    subscriber, the difference becomes its delta, so that those can follow."""
+    snapshot = work.catalog.snapshot()
+    if name not in aim.asked:
+        return
+    is_read = snapshot.readers(name) or any(one.view == name for one in work.catalog.subscribers())
+    if is_read or snapshot.get(name).pending:
+        propagate_view(work, lease, Aim(aim.csn, aim.asked, RefreshMode.RECOMPUTE, aim.apply), name)
+        return
+    at = plan_recompute(snapshot, name, aim.csn) if aim.apply else None
+    if at is None:
+        return
+    meter = work.meters.setdefault(name, Meter())
+    try:
+        work.recomputed[name] = log_recompute(work.reader(snapshot, meter), work.catalog, lease, name, at, meter)
+    except (EngineFailed, Corrupt) as error:
+        _stop(work, lease, name, error)
+
+
+def note_problem(work: Refresh, lease: Lease, name: str, problem: str | None) -> None:
+    with work.catalog.write(lease) as writer:
+        writer.set_problem(name, problem)
+
+
+def _stop(work: Refresh, lease: Lease, name: str, error: RollviewError) -> None:
+    work.failures[name] = error
+    note_problem(work, lease, name, error.message)
+
+
+@dataclass(slots=True)
+class _ViewSteps:
+    """``coming``: steps that are planned and not published, one after another; ``last``: the last that was planned.
+    ``catalog``: in it the view is where the first of them begins; ``snapshot``: the same with the view as it is defined
+    from there on, to the end if it ``keeps_definition``."""
+
+    work: Refresh
+    lease: Lease
+    aim: Aim
+    name: str
+    meter: Meter
+    catalog: Snapshot
+    snapshot: Snapshot = field(init=False)
+    keeps_definition: bool = True
+    has_begun: bool = False
+    last: PropagateStep | None = None
+    coming: deque[Begun[tuple[Computed, Phases]]] = field(default_factory=deque)
+
+    def run(self) -> None:
+        try:
+            self._look_at(self.catalog)
+            while not self._is_over() and (self._adapt() or self._plan()):
+                self.has_begun = True
+                if self.coming:
+                    self._publish_first()
+        except BaseException:
+            self._throw_away()
+            raise
+
+    def _look_at(self, catalog: Snapshot) -> None:
+        view = catalog.get(self.name)
+        mark = high_water_mark(catalog, view)
+        self.keeps_definition = all(csn <= mark for csn in redefined(catalog, view))
+        self.catalog, self.snapshot = catalog, before_next_step(catalog, self.name)
+
+    def _is_over(self) -> bool:
+        """Whether nothing follows what was published: the view has arrived, or it is late."""
+        if self.coming or not self.has_begun:
+            return False
+        return self.work.is_late() or (self.last is not None and not self.last.more)
+
+    def _adapt(self) -> bool:
+        """Whether the view got the rows of its next definition, for which all steps before it are published."""
+        step = None if self.coming else plan_adapt(self.catalog, self.name, self.aim.csn)
+        if step is None:
+            return False
+        run_adapt(self.work.reader(self.catalog, self.meter), self.work.catalog, self.lease, step, self.meter)
+        self.work.began.setdefault(self.name, step.at - 1)
+        self._look_at(self.work.catalog.snapshot())
+        return True
+
+    def _plan(self) -> bool:
+        """Begin what may be computed now. Whether anything is to be published."""
+        while self._goes_on() and (step := self._next()) is not None:
+            if self.coming and self._reads_itself(step):
+                break
+            self.last = step
+            self.coming.append(self.work.workers.begin(partial(self._compute, step, self.snapshot)))
+        return bool(self.coming)
+
+    def _goes_on(self) -> bool:
+        """Whether another step may be planned before the first of those that are coming is published."""
+        if self.last is None:
+            return True
+        if not self.last.more or self.work.is_late():
+            return False
+        if not self.coming:
+            return True
+        return len(self.coming) < self.work.parallel and self.keeps_definition and not self._reads_itself(self.last)
+
+    def _reads_itself(self, step: PropagateStep) -> bool:
+        """Of groups, and of what is recomputed, the state before is read."""
+        return step.mode is Mode.WHOLE or plan_of(self.snapshot, self.snapshot.get(self.name)).summary is not None
+
+    def _next(self) -> PropagateStep | None:
+        changes, past = self.work.catalog.changes, partial(past_steps, self.work.catalog, self.name)
+        applied_next = self.aim.apply and self.name in self.aim.asked
+        about = (self._expected(), self.work.root, self.name, self.aim.csn, changes, past)
+        return plan_propagate(*about, mode=self.aim.mode, applied_next=applied_next)
+
+    def _expected(self) -> Snapshot:
+        """With the mark where it will be when all that is coming is published."""
+        if not self.coming or self.last is None:
+            return self.snapshot
+        pin = self.snapshot.get(self.name).pins[Part.DELTA]
+        moved = Shown(
+            LoggedVersion(self.name, Part.DELTA, pin.version, pin.rows), pin.after, self.last.interval.through
+        )
+        return as_published(self.snapshot, self.snapshot.moment.csn, [moved])
+
+    def _compute(self, step: PropagateStep, snapshot: Snapshot) -> tuple[Computed, Phases]:
+        took = Phases()
+        with measured(took):
+            reader = self.work.reader(snapshot, self.meter, step)
+            return compute_propagate(reader, self.work.catalog, self.lease, step, self.meter), took
+
+    def _publish_first(self) -> None:
+        # Beside the other workers, not only waiting for them.
+        any(step.do_here() for step in self.coming)
+        computed, took = self.coming[0].result()
+        add_phases(self.work.phases[self.name], took)
+        view, step = self.snapshot.get(self.name), computed.step
+        done = publish_propagate(computed, view.pins[Part.DELTA], self.lease, self.meter)
+        self.coming.popleft()
+        self._note(step, done)
+        if view.problem is not None and _failed_in(self.work, self.name) == "propagate":
+            note_problem(self.work, self.lease, self.name, None)
+        if step.more:
+            self._look_at(self.work.catalog.snapshot())
+
+    def _note(self, step: PropagateStep, done: Propagated) -> None:
+        work, name = self.work, self.name
+        work.steps[name] = step
+        work.began.setdefault(name, step.interval.after)
+        work.expect(name, step.expected_seconds)
+        work.added[name], work.terms[name] = work.added.get(name, 0) + done.added, done.terms
+        if done.ahead is not None:
+            work.ahead[name] = done.ahead
+
+    def _throw_away(self) -> None:
+        # Those that nobody has begun first, so that none of them is begun meanwhile.
+        for done in [one.find_result() for one in reversed(self.coming)]:
+            if done is not None:
+                done[0].running.give_up()
+
+
+def _failed_in(work: Refresh, name: str) -> str | None:
+    """The kind of the step in which a stopped view failed."""
+    return next((step.kind for step in work.catalog.steps(name, 1, "failed")), None)
