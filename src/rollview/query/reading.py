@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rollview.catalog import Snapshot
 from rollview.core.interval import Interval
 from rollview.errors import UsageError
 from rollview.publish.workplace import Workplace
 from rollview.query.verify import verify
+from rollview.relations.former_rows import rows_at
 from rollview.relations.plans import check_reachable, high_water_mark
 from rollview.relations.points import Point, published, resolve
 from rollview.results import Verification
@@ -18,9 +20,15 @@ if TYPE_CHECKING:
 
 def read(place: Workplace, name: str, as_of: Point | None) -> DataFrame:
     reader = place.reader()
+    if as_of is not None:
+        return rows_at(place.catalog, reader, name, resolve(place.catalog, as_of, *_now(reader.snapshot, name)))
     relation = reader.snapshot.get(name)
-    at = published(reader.snapshot, relation) if as_of is None else resolve(place.catalog, as_of, relation.name)
-    return reader.rows(relation.name, at)
+    return reader.rows(relation.name, published(reader.snapshot, relation))
+
+
+def _now(snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    relation = snapshot.find(name)
+    return () if relation is None else (relation.name,)
 
 
 def delta(place: Workplace, name: str, after: Point, through: Point | None) -> DataFrame:

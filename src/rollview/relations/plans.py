@@ -14,9 +14,9 @@ from rollview.algebra.states import states_read
 from rollview.algebra.view import SETTLED, TOLD_APART_BY, Propagation, ViewPlan, outline, plan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
-from rollview.core.schema import Schema
-from rollview.core.states import Policy, ViewState
+from rollview.core.states import Policy
 from rollview.errors import OutOfReach
+from rollview.relations.former import seen_tables
 from rollview.relations.marks import high_water_mark as high_water_mark
 from rollview.relations.policies import POLICY
 from rollview.relations.shared import coarse_of, told_over
@@ -52,7 +52,8 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
     """The view's plan, from its definition and the types that Spark told when it was created."""
     definition = relation.definition
     assert definition is not None
-    known = tuple(_known_to(relation, snapshot.get(name)) for name in relation.depends_on)
+    seen = seen_tables(snapshot, relation)
+    known = tuple(known_as(seen.get(name) or snapshot.get(name)) for name in relation.depends_on)
     return _plan(
         relation.name, definition.query, definition.columns, known, json.dumps(definition.facts, sort_keys=True)
     )
@@ -104,17 +105,6 @@ def keeps_refreshes_only(view: Relation) -> bool:
 def known_as(relation: Relation) -> Known:
     told = relation.definition.facts.get(TOLD_APART_BY, ()) if relation.definition is not None else ()
     return Known(relation.name, relation.schema, relation.constraints, tuple(tuple(key) for key in told))
-
-
-def _known_to(view: Relation, relation: Relation) -> Known:
-    """A column that a source gained later is not there for a view; for one that is stopped, the lost ones are."""
-    if not relation.layouts:
-        return known_as(relation)
-    if view.state is ViewState.SCHEMA_CHANGED:
-        return Known(relation.name, relation.schema_at(view.pins[Part.DELTA].through), relation.constraints)
-    then = relation.schema_at(view.created)
-    kept = tuple(column for column in then if column in relation.schema.columns)
-    return Known(relation.name, Schema(kept), relation.constraints)
 
 
 def covered(snapshot: Snapshot, relation: Relation) -> Interval:

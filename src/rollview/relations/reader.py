@@ -7,9 +7,10 @@ are read off its groups; a base table and a view then look the same to whoever r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 from pyspark.sql import functions as sf
@@ -25,11 +26,12 @@ from rollview.core.phases import phase
 from rollview.core.schema import Schema
 from rollview.engine.binding import Prepared, prepare, prepare_words, run_query
 from rollview.engine.meter import Meter
+from rollview.relations.former import read_tables
 from rollview.relations.plans import check_reachable, covered, plan_of
 from rollview.relations.shared import changes_from
 from rollview.store import timed
 from rollview.store.folder import frame
-from rollview.store.multiset import separate, signed
+from rollview.store.multiset import col, separate, signed
 from rollview.store.timed import Stored
 from rollview.store.writing import named_failures
 
@@ -55,19 +57,33 @@ class Reader:
         self.root = root
         self.snapshot = snapshot
         self.meter = meter or Meter()
+        self._seen: Mapping[str, Relation] = {}
+
+    def seen_by(self, view: str | None) -> Self:
+        """The same, with tables in the columns and names by which a view knows them; None: as they are."""
+        seen = {} if view is None else read_tables(self.snapshot, self.snapshot.get(view))
+        if seen == self._seen:
+            return self
+        found = copy(self)
+        found._seen = seen
+        return found
 
     def plan(self, name: str) -> ViewPlan:
         return plan_of(self.snapshot, self.snapshot.get(name))
 
     def stored(self, name: str) -> Stored:
         """The relation as its delta tells it: a summary view by its groups."""
-        relation = self.snapshot.get(name)
+        relation = self._relation(name)
         hidden = self.plan(name).hidden if relation.kind is RelationKind.VIEW else None
         return stored_as(self.root, relation, hidden)
 
+    def _relation(self, name: str) -> Relation:
+        relation = self.snapshot.get(name)
+        return self._seen.get(relation.name, relation)
+
     def rows(self, name: str, at: Csn) -> DataFrame:
         """The plain rows at a csn."""
-        relation = self.snapshot.get(name)
+        relation = self._relation(name)
         check_reachable(self.snapshot, relation, at)
         if relation.kind is RelationKind.TABLE:
             return timed.rows(self.spark, stored_as(self.root, relation), at, _row_key(relation))
@@ -116,7 +132,7 @@ class Reader:
 
     def signed(self, name: str, at: Csn) -> DataFrame:
         """The state as rows with ``_count`` +1 or -1."""
-        relation = self.snapshot.get(name)
+        relation = self._relation(name)
         if relation.kind is RelationKind.TABLE:
             return timed.signed_state(self.spark, stored_as(self.root, relation), at)
         return signed(self.rows(name, at))
@@ -188,12 +204,20 @@ class Reader:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.TABLE:
             return self.rows(name, at)
-        return self.evaluate(name, lambda lower: self.recompute(lower, at))
+        seen = self.seen_by(name)
+        return self.evaluate(name, lambda lower: seen.recompute(lower, at))
 
     def evaluate(self, name: str, read: Callable[[str], DataFrame]) -> DataFrame:
-        """A view's definition over what ``read`` gives for each relation below it."""
+        """A view's definition over what ``read`` gives for each relation below it, tables as the view sees them."""
         below = {f"{lower}{ROWS_SUFFIX}": read(lower) for lower in self.snapshot.get(name).depends_on}
         return prepare_author(self.plan(name).author).run(self.spark, below)
+
+    def called(self, name: str, rows: DataFrame) -> DataFrame:
+        """A relation's rows as it is seen here; ``rows``: in its present columns."""
+        if name not in self._seen:
+            return rows
+        present = {column.stored: column.name for column in self.snapshot.get(name).schema}
+        return rows.select(*(col(present[c.stored]).alias(c.name) for c in self._seen[name].schema))
 
 
 @lru_cache(maxsize=1024)

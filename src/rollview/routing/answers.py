@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -9,7 +10,7 @@ from sqlglot import exp
 from rollview.algebra.expressions import column, identifier, named, select, table
 from rollview.algebra.resolve import Known
 from rollview.algebra.text import parse_one
-from rollview.catalog import RelationKind, Snapshot
+from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.states import Rewrite
 from rollview.engine.binding import run_query
 from rollview.engine.failures import users_query_failures
@@ -18,9 +19,10 @@ from rollview.matching.rewrite import GROUPS_SUFFIX
 from rollview.propagate.reading import misread, unseen
 from rollview.publish.workplace import Workplace
 from rollview.relations import references
+from rollview.relations.former_rows import rows_at, snapshot_at
 from rollview.relations.plans import known_as
 from rollview.relations.points import Point, resolve
-from rollview.results import Answer
+from rollview.results import Answer, Considered
 from rollview.routing.cost import WayToRead
 from rollview.routing.freshness import Staleness, found_valid
 from rollview.routing.question import Question
@@ -44,6 +46,9 @@ def ask(
 ) -> Answer:
     """The rows of a query at one csn, and how they were found. The rows are read when they are fetched."""
     tree = _query(query)
+    former = _of_former_columns(place, tree, as_of, allow_unsafe) if max_staleness is None else None
+    if former is not None:
+        return former
     found = _route(place, tree, as_of, max_staleness, rewrite)
     reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
     again = frozenset(one.relation for one in found.readings if one.way is WayToRead.RECOMPUTED)
@@ -58,6 +63,33 @@ def ask(
             found = _route(place, tree, as_of, max_staleness, Rewrite.OFF)
         rows = routed if routed is not None else references.run(place.spark, tree, read, outside=allow_unsafe)
     return _answer(place, found, rows)
+
+
+def _of_former_columns(place: Workplace, tree: exp.Query, as_of: Point | None, allow_unsafe: bool) -> Answer | None:
+    """The author's text over tables as they were then, if one was altered since; views answer only what they are named
+    for, because their definitions use other names."""
+    if as_of is None or not any(table.layouts for table in place.snapshot().tables()):
+        return None
+    reader = place.reader()
+    names = {one.name for one in references.free_tables(tree, outside=True)}
+    csn = resolve(place.catalog, as_of, *(one.name for name in names if (one := reader.snapshot.find(name))))
+    then = snapshot_at(place.catalog, reader.snapshot, csn)
+    if then is reader.snapshot:
+        return None
+    ids = {one.id for name in names if (one := then.find(name)) is not None}
+    read = [relation for relation in reader.snapshot.relations.values() if relation.id in ids]
+    tables = {name for one in read for name in _tables(reader.snapshot, one)}
+    with users_query_failures():
+        rows = references.run(
+            place.spark, tree, lambda name: rows_at(place.catalog, reader, name, csn), outside=allow_unsafe
+        )
+    valid, behind = found_valid(place.catalog, reader.snapshot, tables, csn)
+    named = tuple(Considered(one.name, True, csn, WayToRead.ROWS, 0.0, "named by the query") for one in read)
+    return Answer(csn, valid, behind, named, 0.0, rows)
+
+
+def _tables(snapshot: Snapshot, relation: Relation) -> Collection[str]:
+    return snapshot.tables_below(relation) if relation.kind is RelationKind.VIEW else (relation.name,)
 
 
 def explain(

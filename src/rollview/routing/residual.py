@@ -43,7 +43,8 @@ class ResidualReader(Reader):
         if not self._moves(name, at):
             return super().rows(name, mark)
         if not self.can_follow(name, at):
-            return self.evaluate(name, lambda lower: self.rows(lower, at))
+            seen = self.seen_by(name)
+            return self.evaluate(name, lambda lower: seen.rows(lower, at))
         if plan.summary is not None:
             return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
         schema = self.snapshot.get(name).schema
@@ -107,7 +108,7 @@ class ResidualReader(Reader):
         small, many = rows <= SMALL_DELTA_ROWS, plan.groups_states and at - since.after >= MANY_CSNS
         query = plan.propagation({lower: one for lower, (one, _) in motion.items()}, small=small, many=many)
         held = {} if plan.summary is None else {GROUPS: super().groups(name, since.after)}
-        return self.run(query, since, held, small=small)
+        return self.seen_by(name).run(query, since, held, small=small)
 
     def _motion(self, lower: str, since: Interval) -> tuple[Motion, int]:
         relation = self.snapshot.get(lower)

@@ -163,7 +163,8 @@ class Transaction:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.VIEW:
             if self._staged.keys() & set(self.snapshot.tables_below(relation)):
-                return self._reader.evaluate(relation.name, self.read)
+                seen = self._reader.seen_by(relation.name)
+                return seen.evaluate(relation.name, lambda lower: seen.called(lower, self.read(lower)))
             return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
         own = TableInTransaction.on(self.root, relation, tuple(file for one in staged for file in one.files))

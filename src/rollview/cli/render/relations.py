@@ -35,7 +35,7 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
     relation = answer.relation
     to.say(f"{relation.kind.value} {relation.name}\n")
     to.table(("column", "type", "constraints"), [(c.name, c.type, _marks(c.name, relation)) for c in relation.schema])
-    for key in relation.constraints.foreign_keys:
+    for key in relation.constraints.checked.foreign_keys:
         to.say(f"foreign key ({', '.join(key.columns)}) → {key.table} ({', '.join(key.referenced)})")
     to.say("")
     pins = [(p.part.value, p.version, p.through, p.rows) for p in relation.pins.values() if p.is_kept]
@@ -58,7 +58,7 @@ def _valid(valid: results.ValidTime) -> str:
 
 
 def _marks(column: str, relation: Any) -> str:
-    rules = relation.constraints
+    rules = relation.constraints.checked
     unique = any(column in key for key in rules.unique)
     marks = {"primary key": column in rules.primary_key, "unique": unique, "not null": column in rules.not_null}
     return ", ".join(mark for mark, holds in marks.items() if holds)
