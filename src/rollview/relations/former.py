@@ -56,11 +56,17 @@ def seen_schema(view: Relation, table: Relation) -> Schema:
     """
     if view.state is ViewState.SCHEMA_CHANGED:
         return table.schema_at(view.pins[Part.DELTA].through)
-    then = table.schema_at(view.created)
+    then = table.schema_at(_defined(view))
     if table.source is not None:
         return Schema(tuple(column for column in then if column in table.schema.columns))
     now = {column.stored: column for column in table.schema}
     return Schema(tuple(replace(now[one.stored], name=one.name) for one in then if one.stored in now))
+
+
+def _defined(view: Relation) -> Csn:
+    """The csn from which the view has the definition that it has here."""
+    versions = [one.csn for one in view.versions if not one.pending and (view.until is None or one.csn < view.until)]
+    return max(versions, default=view.created)
 
 
 def seen_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:

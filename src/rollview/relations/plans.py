@@ -14,6 +14,7 @@ from rollview.algebra.states import states_read
 from rollview.algebra.view import SETTLED, TOLD_APART_BY, Propagation, ViewPlan, outline, plan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
+from rollview.core.schema import Schema
 from rollview.core.states import Policy
 from rollview.errors import OutOfReach
 from rollview.relations.former import seen_tables
@@ -53,7 +54,7 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
     definition = relation.definition
     assert definition is not None
     seen = seen_tables(snapshot, relation)
-    known = tuple(known_as(seen.get(name) or snapshot.get(name)) for name in relation.depends_on)
+    known = tuple(_known_to(relation, seen.get(name) or snapshot.get(name)) for name in relation.depends_on)
     return _plan(
         relation.name, definition.query, definition.columns, known, json.dumps(definition.facts, sort_keys=True)
     )
@@ -107,13 +108,21 @@ def known_as(relation: Relation) -> Known:
     return Known(relation.name, relation.schema, relation.constraints, tuple(tuple(key) for key in told))
 
 
+def _known_to(view: Relation, relation: Relation) -> Known:
+    """A column that a view gained later is not there for the views above that were defined before."""
+    if not relation.versions:
+        return known_as(relation)
+    then, known = relation.at(view.created).schema, known_as(relation)
+    return replace(known, schema=Schema(tuple(column for column in then if column in relation.schema.columns)))
+
+
 def covered(snapshot: Snapshot, relation: Relation) -> Interval:
     """From the oldest to the newest csn at which the relation can be read (the oldest included)."""
     if relation.kind is RelationKind.TABLE:
         pin = relation.pins.get(Part.DELTA)
         first = pin.after if pin is not None else relation.pins[Part.STATE].through
         return Interval(max(first, relation.readable_from), snapshot.moment.csn)
-    return told_over(snapshot, relation)
+    return told_over(snapshot.newest, relation.newest)
 
 
 def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling: bool = False) -> None:
@@ -130,7 +139,7 @@ def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling:
             oldest=reach.after,
             newest=reach.through,
         )
-    for stretch in coarse_of(snapshot, relation):
+    for stretch in coarse_of(snapshot.at(at), relation.at(at)):
         if stretch.strictly_inside(at):
             raise OutOfReach(
                 f"{wish}: its changes over {stretch} are stored as one.",

@@ -29,6 +29,7 @@ from rollview.engine.meter import Meter
 from rollview.relations.former import read_tables
 from rollview.relations.plans import check_reachable, covered, plan_of
 from rollview.relations.shared import changes_from
+from rollview.relations.versions import began_anew, carried, check_defined
 from rollview.store import timed
 from rollview.store.folder import frame
 from rollview.store.multiset import col, separate, signed
@@ -81,10 +82,22 @@ class Reader:
         relation = self.snapshot.get(name)
         return self._seen.get(relation.name, relation)
 
+    def as_of(self, csn: Csn) -> Reader:
+        """The same with views as they are defined at a csn."""
+        then = self.snapshot.at(csn)
+        if then is self.snapshot:
+            return self
+        found = Reader(self.spark, self.root, then, self.meter)
+        found._seen = self._seen
+        return found
+
     def rows(self, name: str, at: Csn) -> DataFrame:
-        """The plain rows at a csn."""
+        """The plain rows at a csn, in the columns of that csn."""
+        check_reachable(self.snapshot, self._relation(name), at)
+        return self.as_of(at)._rows(name, at)
+
+    def _rows(self, name: str, at: Csn) -> DataFrame:
         relation = self._relation(name)
-        check_reachable(self.snapshot, relation, at)
         if relation.kind is RelationKind.TABLE:
             return timed.rows(self.spark, stored_as(self.root, relation), at, _row_key(relation))
         extent, told_by = relation.pins[Part.EXTENT], changes_from(self.snapshot, relation)
@@ -103,8 +116,11 @@ class Reader:
 
     def few_rows(self, name: str, at: Csn, most: int) -> pa.Table | None:
         """A view's rows in this process, where they are stored as such and at most ``most`` have to be read."""
+        check_reachable(self.snapshot, self.snapshot.get(name), at)
+        return self.as_of(at)._few_rows(name, at, most)
+
+    def _few_rows(self, name: str, at: Csn, most: int) -> pa.Table | None:
         relation = self.snapshot.get(name)
-        check_reachable(self.snapshot, relation, at)
         stored, told_by = stored_as(self.root, relation), changes_from(self.snapshot, relation)
         if told_by is not relation and stored.snapshot_csn != at:
             return self.few_rows(told_by.name, at, most)
@@ -122,8 +138,27 @@ class Reader:
         return timed.rows(self.spark, stored, at, summary.keys)
 
     def changes(self, name: str, interval: Interval) -> DataFrame:
-        """Visible changes with ``_count`` and ``_csn``."""
-        name = changes_from(self.snapshot, self.snapshot.get(name)).name
+        """Visible changes with ``_count`` and ``_csn``, in the columns of the interval's end."""
+        return self.as_of(interval.through)._changes(name, interval)
+
+    def _changes(self, name: str, interval: Interval) -> DataFrame:
+        since = began_anew(self.snapshot.get(name))
+        if since is None or since <= interval.after:
+            return self._told_changes(name, interval)
+        view = self.snapshot.get(name)
+        bridge = stored_as(self.root, view)
+        come = bridge.folder(Part.BRIDGE).read(self.spark, bridge.files(Part.BRIDGE))
+        if since < interval.through:
+            come = come.unionAll(self._told_changes(name, Interval(since, interval.through)))
+        if interval.after == since - 1:
+            return come
+        before = self.changes(name, Interval(interval.after, since - 1))
+        return carried(before, view, COUNT, CSN).unionAll(come)
+
+    def _told_changes(self, name: str, interval: Interval) -> DataFrame:
+        told_by = changes_from(self.snapshot, self.snapshot.get(name))
+        if told_by is not self.snapshot.get(name):
+            return self._changes(told_by.name, interval)
         stored = timed.changes(self.spark, self.stored(name), interval)
         if self.snapshot.get(name).kind is RelationKind.TABLE or self.plan(name).summary is None:
             return stored
@@ -135,12 +170,17 @@ class Reader:
         relation = self._relation(name)
         if relation.kind is RelationKind.TABLE:
             return timed.signed_state(self.spark, stored_as(self.root, relation), at)
-        return signed(self.rows(name, at))
+        return signed(self._rows_like_now(name, at))
+
+    def _rows_like_now(self, name: str, at: Csn) -> DataFrame:
+        """A view's rows at a csn in the columns of this reader's definition of it."""
+        view, then = self.snapshot.get(name), self.snapshot.at(at).get(name)
+        return self.rows(name, at) if then.folder == view.folder else carried(self.rows(name, at), view)
 
     def unit_changes(self, name: str, interval: Interval) -> DataFrame:
         """Visible changes, every copy a row of its own: ``_count`` is +1 or -1."""
         changes = self.changes(name, interval)
-        relation = self.snapshot.get(name)
+        relation = self.snapshot.at(interval.through).get(name)
         if relation.kind is RelationKind.TABLE:
             return changes
         return separate(changes, relation.schema, sf.col(CSN))
@@ -204,8 +244,10 @@ class Reader:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.TABLE:
             return self.rows(name, at)
-        seen = self.seen_by(name)
-        return self.evaluate(name, lambda lower: seen.recompute(lower, at))
+        check_defined(relation, at)
+        then = self.as_of(at)
+        seen = then.seen_by(name)
+        return then.evaluate(name, lambda lower: seen.recompute(lower, at))
 
     def evaluate(self, name: str, read: Callable[[str], DataFrame]) -> DataFrame:
         """A view's definition over what ``read`` gives for each relation below it, tables as the view sees them."""

@@ -50,7 +50,7 @@ def ask(
     if former is not None:
         return former
     found = _route(place, tree, as_of, max_staleness, rewrite)
-    reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
+    reader = ResidualReader(place.spark, place.data, place.snapshot().at(found.csn), place.catalog.changes)
     again = frozenset(one.relation for one in found.readings if one.way is WayToRead.RECOMPUTED)
 
     def read(name: str) -> DataFrame:
