@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -84,6 +85,8 @@ def _of_former_columns(place: Workplace, tree: exp.Query, as_of: Point | None, a
             place.spark, tree, lambda name: rows_at(place.catalog, reader, name, csn), outside=allow_unsafe
         )
     valid, behind = found_valid(place.catalog, reader.snapshot, tables, csn)
+    altered = (layout.csn - 1 for name in tables for layout in reader.snapshot.get(name).layouts if layout.csn > csn)
+    valid = replace(valid, through=min((valid.through, *altered)))
     named = tuple(Considered(one.name, True, csn, WayToRead.ROWS, 0.0, "named by the query") for one in read)
     return Answer(csn, valid, behind, named, 0.0, rows)
 

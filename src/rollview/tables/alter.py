@@ -57,7 +57,7 @@ def alter_table(
     if declared.if_exists and catalog.snapshot().find(declared.name) is None:
         return result
     reason = ", ".join(render(action) for action in tree.args["actions"])
-    work = _Work(spark, root, catalog, following, declared, reason)
+    work = _AlterWork(spark, root, catalog, following, declared, reason)
     for _ in range(_ATTEMPTS):
         moment = work.attempt()
         if moment is not None:
@@ -65,7 +65,7 @@ def alter_table(
     raise Retryable(f"Views of table '{declared.name}' fell behind again and again.", hint="Run it again.")
 
 
-class _Work:
+class _AlterWork:
     def __init__(
         self,
         spark: SparkSession,
