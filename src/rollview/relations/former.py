@@ -96,6 +96,17 @@ def _referring(table: Relation, name: str, called: Mapping[str, str]) -> Relatio
     return table if constraints == table.constraints else replace(table, constraints=constraints)
 
 
+def former_names(snapshot: Snapshot, view: Relation) -> tuple[str, ...]:
+    """What a view knows by former names, as it would be written by now: ``customer.first_last AS name``."""
+    return tuple(
+        f"{name}.{column.name} AS {seen.name}"
+        for name, table in seen_tables(snapshot, view).items()
+        for seen in table.schema
+        for column in snapshot.get(name).schema
+        if column.stored == seen.stored and column.name != seen.name
+    )
+
+
 def sees_former_names(snapshot: Snapshot, view: Relation) -> bool:
     """Whether the view, or one below it, calls a column by a name that means something else, or nothing, by now."""
     views = (view, *(lower for lower in snapshot.below(view.name) if lower.kind is RelationKind.VIEW))

@@ -42,6 +42,8 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
     to.table(("part", "Delta version", "through csn", "rows"), pins, ("Delta version", "through csn", "rows"))
     to.say(f"\nfolder   {answer.folder}")
     to.say(f"reads    {', '.join(relation.depends_on) or '–'}")
+    if answer.sees:
+        to.say(f"sees     {', '.join(answer.sees)}")
     to.say(f"read by  {', '.join(answer.read_by) or '–'}")
     to.say(f"valid    {_valid(answer.valid)}")
     if relation.problem:
