@@ -18,8 +18,15 @@ from rollview.errors import OutOfReach
 
 
 def altered_since(snapshot: Snapshot, csn: Csn) -> bool:
-    """Whether a local table got other columns, or another name, after the csn."""
-    return any(layout.csn > csn for table in snapshot.tables() if table.source is None for layout in table.layouts)
+    """Whether a local table got other columns or another name after the csn, or columns of a captured one did."""
+    return any(_altered(table, csn) for table in snapshot.tables())
+
+
+def _altered(table: Relation, csn: Csn) -> bool:
+    if table.source is None:
+        return any(layout.csn > csn for layout in table.layouts)
+    then = _going_on(table, table.schema_at(csn))
+    return not _names(then) <= _names(table.schema)
 
 
 def tables_at(snapshot: Snapshot, columns: Sequence[ColumnVersion], csn: Csn) -> Snapshot:
@@ -37,8 +44,13 @@ def tables_at(snapshot: Snapshot, columns: Sequence[ColumnVersion], csn: Csn) ->
 
 
 def renamed_table(table: Relation, name: str, csn: Csn) -> Relation:
-    if not table.layouts or table.source is not None or table.kind is RelationKind.VIEW:
+    if not table.layouts or table.kind is RelationKind.VIEW:
         return table
+    if table.source is not None:
+        # Columns that it gained since are NULL then; those that it lost are gone.
+        then = {column.stored: column.name for column in table.schema_at(csn)}
+        called = (replace(column, name=then.get(column.stored, column.name)) for column in table.schema)
+        return seen_as(table, Schema(tuple(called)))
     return replace(seen_as(table, table.schema_at(csn)), name=name)
 
 
@@ -56,9 +68,11 @@ def seen_schema(view: Relation, table: Relation) -> Schema:
     """
     if view.state is ViewState.SCHEMA_CHANGED:
         return table.schema_at(view.pins[Part.DELTA].through)
-    then = table.schema_at(_defined(view))
-    if table.source is not None:
-        return Schema(tuple(column for column in then if column in table.schema.columns))
+    return _going_on(table, table.schema_at(_defined(view)))
+
+
+def _going_on(table: Relation, then: Schema) -> Schema:
+    """The columns of then that it has still, under their names of then."""
     now = {column.stored: column for column in table.schema}
     return Schema(tuple(replace(now[one.stored], name=one.name) for one in then if one.stored in now))
 
@@ -83,9 +97,10 @@ def seen_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
 
 
 def read_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
-    """The same of local tables: a captured one is read in the columns that it has."""
-    seen = {name: table for name, table in seen_tables(snapshot, view).items() if table.source is None}
+    """The same as they can be read: what a captured table has lost is gone."""
+    seen = seen_tables(snapshot, view)
     if view.state is ViewState.SCHEMA_CHANGED:
+        seen = {name: table for name, table in seen.items() if table.source is None}
         for name in seen:
             check_kept(snapshot.get(name), view.pins[Part.DELTA].through)
     return seen
