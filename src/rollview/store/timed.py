@@ -39,6 +39,7 @@ __all__ = [
     "changes",
     "csns_of",
     "delta_files",
+    "few_changes",
     "few_rows",
     "few_timed_rows",
     "negative_multiplicity",
@@ -243,6 +244,14 @@ def few_timed_rows(stored: Stored, interval: Interval, most_files: int) -> pa.Ta
     rows = pa.concat_tables([rows, _loaded_way(stored, way, before).drop_columns(CSN)])
     rows = rows.append_column(CSN, pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
     return pa.concat_tables([rows, _loaded(stored, interval, inside)])
+
+
+def few_changes(stored: Stored, interval: Interval, most: int, most_files: int) -> pa.Table | None:
+    """In this process: the changes of the interval. None where more rows would be read, and as above."""
+    files = delta_files(stored, interval)
+    if sum(file.rows for file in files) > most or len(files) > most_files or any(file.linked for file in files):
+        return None
+    return _loaded(stored, interval, files)
 
 
 def _loaded_way(stored: Stored, way: Way, files: tuple[DataFile, ...]) -> pa.Table:
