@@ -71,11 +71,11 @@ def _of_former_columns(place: Workplace, tree: exp.Query, as_of: Point | None, a
     for, because their definitions use other names."""
     if as_of is None or not any(table.layouts for table in place.snapshot().tables()):
         return None
-    reader = place.reader()
+    reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
     names = {one.name for one in references.free_tables(tree, outside=True)}
     csn = resolve(place.catalog, as_of, *(one.name for name in names if (one := reader.snapshot.find(name))))
     then = snapshot_at(place.catalog, reader.snapshot, csn)
-    if then is reader.snapshot:
+    if all(then.find(name) is reader.snapshot.find(name) for name in names):
         return None
     ids = {one.id for name in names if (one := then.find(name)) is not None}
     read = [relation for relation in reader.snapshot.relations.values() if relation.id in ids]

@@ -107,7 +107,7 @@ class Transaction:
         return replace(result, csn=self.csn)
 
     def insert(self, table: str, data: DataFrame) -> StatementResult:
-        """Rows by column name; columns that ``data`` does not have are NULL."""
+        """Rows by column name; columns that ``data`` does not have get their defaults."""
         target = self.table(table)
         names = [target.schema.names[statements.place_in(target, name, exp.Star())] for name in data.columns]
         with statement_failures(target.name), within(self.spark, data) as ours:

@@ -305,7 +305,8 @@ class SqliteSource:
         if not changed:
             return
         slots = self._opening.memory.get("slots", {})
-        follows = remote in slots and not chosen.names_columns
+        marks = self._opening.settings.global_transactions
+        follows = remote in slots and not chosen.names_columns and (marks is None or marks.table != remote)
         renamed = {c.name: now[0] for c, now in changed if follows and now is not None and spark_type(now[1]) == c.type}
         gone = tuple(column.name for column, _ in changed if column.name not in renamed)
         told = [f"{old} is {new} now" for old, new in renamed.items()]
