@@ -49,7 +49,7 @@ class World:
         self.columns = [(0, "a", "int"), (1, "b", "string")]
         self.rows: list[dict[int, Any]] = []
         self.born = 2
-        self.seen = [(list(self.columns), [])]
+        self.seen: list[tuple[list[tuple[int, str, str]], list[dict[int, Any]]]] = [(list(self.columns), [])]
 
     @property
     def table(self) -> Any:
@@ -137,6 +137,7 @@ class World:
         table, csn = self.table, self.catalog.snapshot().moment.csn
         held = stored_as(self.root, table)
         rows = few_rows(held, csn, 10_000)
+        assert rows is not None
         folder = held.folder(Part.STATE)
         files = folder.stage(rows, folder.new_folder()) if rows.num_rows else ()
         version = folder.commit(table.pins[Part.STATE].version, files, held.files(Part.STATE), {})
