@@ -24,7 +24,8 @@ def readers_of_changes(snapshot: Snapshot, table: Relation) -> tuple[str, ...]:
 
 def _reads_changes(snapshot: Snapshot, view: Relation, table: Relation) -> bool:
     """A view that is stopped may go on otherwise than it was."""
-    if view.state is not None or view.problem is not None or table.name in reads_rows_of(snapshot, view):
+    waits = view.state is not None or view.problem is not None or view.pending is not None
+    if waits or table.name in reads_rows_of(snapshot, view):
         return False
     tables = [one for one in map(snapshot.get, view.depends_on) if one.kind is RelationKind.TABLE]
     mark = view.pins[Part.DELTA].through

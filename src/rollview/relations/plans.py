@@ -113,7 +113,9 @@ def _known_to(view: Relation, relation: Relation) -> Known:
     if not relation.versions:
         return known_as(relation)
     then, known = relation.at(view.created).schema, known_as(relation)
-    return replace(known, schema=Schema(tuple(column for column in then if column in relation.schema.columns)))
+    now = {(column.name, column.type): column for column in relation.schema}
+    there = (now.get((column.name, column.type)) for column in then)
+    return replace(known, schema=Schema(tuple(column for column in there if column is not None)))
 
 
 def covered(snapshot: Snapshot, relation: Relation) -> Interval:
