@@ -72,9 +72,9 @@ class Reader:
         self.meter = meter or Meter()
         self._seen: Mapping[str, Relation] = {}
 
-    def seen_by(self, view: str | None) -> Self:
-        """The same, with tables in the columns and names by which a view knows them; None: as they are."""
-        seen = {} if view is None else read_tables(self.snapshot, self.snapshot.get(view))
+    def seen_by(self, view: str | Relation) -> Self:
+        """The same, with tables in the columns and names by which a view knows them."""
+        seen = read_tables(self.snapshot, self.snapshot.get(view) if isinstance(view, str) else view)
         if seen == self._seen:
             return self
         found = copy(self)
