@@ -103,7 +103,7 @@ def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> 
         return _drop_view(place, tree)
     place.recover()
     if is_alter(tree):
-        return alter_table(place.spark, place.data, place.catalog, place.following, tree)
+        return alter_table(lambda: place.spark, place.data, place.catalog, place.following, tree)
     return run_ddl(place.spark, place.data, place.catalog, tree, lambda query: _rows(place, query, allow_unsafe))
 
 

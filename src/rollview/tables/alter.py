@@ -25,6 +25,7 @@ from rollview.core.states import Policy, ViewState
 from rollview.errors import ConstraintViolated, Retryable, SqlError, Unsupported, UsageError
 from rollview.evolve.views import AffectedViews, views_affected
 from rollview.publish.following import Following
+from rollview.publish.merge import GetSpark
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.relations.reader import Reader
 from rollview.results import StatementResult
@@ -38,7 +39,7 @@ from rollview.tables.failures import statement_failures
 from rollview.types.arrow import arrow_type, is_atomic
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _ATTEMPTS = 5
 _CONSTANTS = (exp.Literal, exp.Neg, exp.Boolean, exp.Null, exp.Cast, exp.DataType, exp.DataTypeParam)
@@ -48,9 +49,8 @@ def is_alter(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Alter) and tree.args.get("kind") == "TABLE"
 
 
-def alter_table(
-    spark: SparkSession, root: Path, catalog: Catalog, following: Following, tree: exp.Expr
-) -> StatementResult:
+def alter_table(spark: GetSpark, root: Path, catalog: Catalog, following: Following, tree: exp.Expr) -> StatementResult:
+    """``spark``: asked for where a type or a constant has to be understood, or rows looked at."""
     assert isinstance(tree, exp.Alter)
     declared = declare_alter(tree)
     result = StatementResult("alter table", render(tree), declared.name)
@@ -68,7 +68,7 @@ def alter_table(
 class _AlterWork:
     def __init__(
         self,
-        spark: SparkSession,
+        spark: GetSpark,
         root: Path,
         catalog: Catalog,
         following: Following,
@@ -105,7 +105,7 @@ class _AlterWork:
         return plan_alter(snapshot, table, self._declared.alterations, meanings)
 
     def _type_of(self, name: str, type_: str) -> Column:
-        return declared_column(self._spark, self._declared.name, name, type_)
+        return declared_column(self._spark(), self._declared.name, name, type_)
 
     def _constant_of(self, column: Column, given: exp.Expr) -> str | None:
         """As text, which both Spark and Arrow read back as the same value."""
@@ -117,7 +117,7 @@ class _AlterWork:
         if not is_atomic(type_) or pa.types.is_binary(type_) or type_ == pa.timestamp("us", "UTC"):
             raise Unsupported(f"Column '{column.name}' of type {column.type.upper()} cannot have a DEFAULT.")
         with statement_failures(self._declared.name):
-            data = self._spark.sql(f"SELECT {render(given)} AS given")
+            data = self._spark().sql(f"SELECT {render(given)} AS given")
             text: str | None = data.select(assigned(data, "given", column).cast("string")).head()[0]  # type: ignore[index]
         return text
 
@@ -130,7 +130,7 @@ class _AlterWork:
     def _check_rows(self, snapshot: Snapshot, draft: Draft) -> None:
         if not draft.checks and draft.must_be_empty is None:
             return
-        reader = Reader(self._spark, self._root, snapshot)
+        reader = Reader(self._spark(), self._root, snapshot)
         rows = _as_drafted(reader.rows(draft.table.name, snapshot.moment.csn), draft)
         with statement_failures(draft.name):
             if draft.must_be_empty is not None and rows.head() is not None:

@@ -198,4 +198,20 @@ def test_a_captured_table_is_altered_at_its_source(tmp_path: Path) -> None:
         writer.sources.attach("bank", "t", "t")
     tree = parse_one("ALTER TABLE t ADD COLUMN c INT")
     with pytest.raises(UsageError, match="captured from source 'bank'; it cannot be altered here"):
-        alter_table(None, tmp_path, world.catalog, NobodyFollows(), tree)  # type: ignore[arg-type]
+        alter_table(_no_spark, tmp_path, world.catalog, NobodyFollows(), tree)
+
+
+def test_a_new_name_needs_no_spark_and_is_in_the_ledger(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for text in ("ALTER TABLE t RENAME COLUMN a TO z", "ALTER TABLE t DROP COLUMN b", "ALTER TABLE t RENAME TO u"):
+        alter_table(_no_spark, tmp_path, world.catalog, NobodyFollows(), parse_one(text))
+    assert [entry.schema for entry in world.catalog.ledger()] == [
+        ("t: RENAME COLUMN a TO z",),
+        ("t: DROP COLUMN b",),
+        ("t: RENAME TO u", "u: RENAME TO u"),
+    ]
+    assert world.catalog.snapshot().get("u").schema.names == ("z",)
+
+
+def _no_spark() -> Any:
+    raise AssertionError("nothing has to be understood by Spark")
