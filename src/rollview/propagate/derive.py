@@ -95,13 +95,16 @@ def _of_rows(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Deri
 
 
 def _renamed(old: Sequence[exp.Expr], new: Sequence[exp.Expr], before: Schema, after: Schema) -> dict[str, str] | None:
-    """The old column of each new one, if each is there once and of its type."""
+    """The old column of each new one, if each is there once and of its type. A name that stays means what it meant:
+    who reads the view reads by names."""
     if len(old) != len(new) or any(old.count(one) != 1 or new.count(one) != 1 for one in new if one in old):
         return None
     if any(one not in old for one in new):
         return None
     origin = {name: before.columns[old.index(one)] for name, one in zip(after.names, new, strict=True)}
     typed = all(origin[column.name].type == column.type for column in after)
+    if any(before.find(name) is not None and before.find(name) != column for name, column in origin.items()):
+        return None
     return {name: column.name for name, column in origin.items()} if typed else None
 
 
