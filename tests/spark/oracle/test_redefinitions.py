@@ -214,7 +214,6 @@ def test_names_and_order_of_columns_change_without_a_job_or_a_file(warehouse: Wa
     for name in ("v", "rows"):
         assert (now.get(name).folder, now.get(name).pins) == (was.get(name).folder, was.get(name).pins)
     assert len(warehouse.catalog.steps(limit=None)) == steps
-    assert {(row.n, row.kind, row.sum_of) for row in warehouse.read("v").collect()} == {(2, "a", 7), (2, "b", 10)}
     warehouse.sql("UPDATE sale SET amount = 8 WHERE id = 1")
     warehouse.refresh()
     for csn in range(first, at + 3):
