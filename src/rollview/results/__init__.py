@@ -26,10 +26,11 @@ from rollview.results.sources import (
     TableReading,
 )
 from rollview.results.space import CatalogRecovery, Maintained, MaintenanceDone
-from rollview.results.statements import Answer, Considered, StatementResult, ValidTime
+from rollview.results.statements import Answer, Considered, FetchedAnswer, StatementResult, ValidTime
 from rollview.results.status import CatalogRows, Status, TableStatus, ViewStatus
 from rollview.results.subscribers import Acknowledged, Delivered, SubscriberDelivered, SubscriberState, SubscriberStatus
 from rollview.results.views import (
+    ExpectedWay,
     ExplainedOperator,
     ExplainedTerm,
     Explanation,
@@ -58,12 +59,14 @@ __all__ = [
     "CopiedTable",
     "Decided",
     "Delivered",
+    "ExpectedWay",
     "ExperimentLine",
     "ExperimentList",
     "ExperimentRun",
     "ExplainedOperator",
     "ExplainedTerm",
     "Explanation",
+    "FetchedAnswer",
     "FilesWritten",
     "HeldTransaction",
     "HistoryJudged",
