@@ -15,9 +15,12 @@ from sqlglot import exp
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.pieces import TablePiece
 from rollview.algebra.view import ViewPlan
+from rollview.catalog import Relation, Snapshot
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.matching import Answering, NoMatch, NotFlat, flatten, rewritings, written
 from rollview.matching.derived import derived_groups
+from rollview.relations.former import sees_former_names
+from rollview.relations.plans import plan_of
 
 OLD_ROWS, OLD_GROUPS = "_rv_old_rows", "_rv_old_groups"
 
@@ -40,6 +43,14 @@ class Derivation:
     groups: exp.Select | None = None
 
 
+def derivation_of(snapshot: Snapshot, old: Relation, new: tuple[ViewPlan, Schema]) -> Derivation:
+    """Of a view as it is, and the plan and columns that it is to have. Plans are compared by names of columns, so both
+    have to mean the same columns by them."""
+    if sees_former_names(snapshot, old):
+        return Derivation(AdaptMode.RECOMPUTED, "columns that it reads have other names by now")
+    return plan_derivation((plan_of(snapshot, old), old.schema), new)
+
+
 def plan_derivation(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Derivation:
     """Of one view's old and new plan, each with the view's columns."""
     try:
@@ -56,8 +67,10 @@ def _of_groups(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> De
     assert after is not None
     groups = derived_groups(before, after, OLD_GROUPS)
     same_groups = before.schema == after.schema and _text(old[0]) == _text(new[0])
-    if same_groups and before.having == after.having:
-        values = [[output.expression for output in one.outputs] for one in (before, after)]
+    shown, wanted = (plan.visible(OLD_GROUPS) for plan in (old[0], new[0]))
+    if same_groups and shown.args.get("where") == wanted.args.get("where"):
+        # Aggregates are numbered, each in its own definition: only what they are over the groups can be compared.
+        values = [[item.this for item in query.expressions] for query in (shown, wanted)]
         renamed = _renamed(values[0], values[1], old[1], new[1])
         if renamed is not None:
             return Derivation(AdaptMode.RENAMED, "only names or the order of columns differ", renamed)

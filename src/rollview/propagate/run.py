@@ -86,6 +86,7 @@ def compute_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Prop
     place, began = DeltaFolder.new_folder(), time.monotonic()
     paths = (f"{reader.snapshot.get(step.view).folder}/delta/{place}",)
     with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running:
+        reader = reader.seen_by(step.view)
         folder = reader.stored(step.view).folder("delta")
         running.begun()
         closed = closed_in(reader, step)
