@@ -59,10 +59,10 @@ def reads_needed(settings: SourceSettings, view: Declared) -> bool:
 
 
 def has_rows(settings: SourceSettings, view: Declared, snapshot: Snapshot) -> bool:
-    """Whether the rows of what the view reads are here, and not only changes."""
+    """Whether the rows of what the view reads are here, and not only changes; or are asked for."""
     there = _tables(parse_one(view.query))
-    read = (table.relation for table in settings.tables if table.relation.lower() in there)
-    return all(snapshot.get(name).is_kept for name in read)
+    read = (table for table in settings.tables if table.relation.lower() in there)
+    return all(table.asked or snapshot.get(table.relation).is_kept for table in read)
 
 
 def explain_missing_columns(source: str, settings: SourceSettings, view: Declared, snapshot: Snapshot) -> None:

@@ -129,7 +129,8 @@ def _plan_compress(relation: Relation, held: Stored, to: _Shorten, begin: Csn) -
 
 
 def _plan_release(snapshot: Snapshot, relation: Relation, held: Stored, keep: Keep) -> Task | None:
-    views = readers_of_changes(snapshot, relation) if relation.name in keep.needed and relation.is_kept else ()
+    is_free = relation.name in keep.needed and relation.is_kept
+    views = readers_of_changes(snapshot, relation, keep.asked) if is_free else ()
     if not views:
         return None
     at, files = relation.pins[Part.STATE].through, held.files(Part.STATE)

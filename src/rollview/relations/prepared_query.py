@@ -186,6 +186,8 @@ def _input(reader: Reader, name: str, what: InputForm, interval: Interval) -> _I
     if what == "delta":
         files = timed.delta_files(stored, interval)
         return _Input(f"{name}@delta", stored, "delta", files) if _inside(files, interval) else None
+    if name in reader.stand_ins:
+        return None
     way = timed.way_to(stored, interval.after)
     files = timed.delta_files(stored, way.interval)
     if not _inside(files, way.interval):

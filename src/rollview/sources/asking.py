@@ -8,14 +8,15 @@ any csn: R@t = answer − Σ Δ(seen, csn > t) + Σ Δ(unseen, csn ≤ t).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from rollview.core.schema import Schema
 from rollview.errors import NotFound, UsageError
-from rollview.sources.protocol import Row, SourceTable, UnitOfWork
+from rollview.sources.protocol import Row, Rows, SourceTable, UnitOfWork
 from rollview.sources.settings import SourceSettings
 
 MOST_KEYS = 1_000
@@ -43,6 +44,9 @@ class SeenUnits(Protocol):
     def saw(self, unit: UnitOfWork, after: str) -> bool | None:
         """Whether a unit of work, the next one after a position, was seen; None if a part of it was: ask again."""
 
+    def missed(self, position: str, transaction: str) -> bool:
+        """Whether a unit of work that had been captured when the source was asked was nevertheless not seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceAnswer:
@@ -52,11 +56,26 @@ class SourceAnswer:
     seen: SeenUnits
 
 
+@dataclass(frozen=True, slots=True)
+class SourceStream:
+    """All rows of tables, piece by piece, from one snapshot; only while it is open."""
+
+    rows: Callable[[str], Iterator[Rows]]
+    seen: SeenUnits
+
+
 @runtime_checkable
 class AskableSource(Protocol):
     """A source that can be asked."""
 
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer: ...
+
+    def stream(self) -> AbstractContextManager[SourceStream]:
+        """All rows of captured tables, by the source's own names. Nothing is left behind at the source."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        """Where a unit of work is all that was committed by now: what is asked and then read inside has the same now.
+        Elsewhere it does nothing."""
 
 
 def asked_table(known: Mapping[str, SourceTable], settings: SourceSettings, ask: Ask) -> SourceTable:

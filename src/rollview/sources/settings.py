@@ -42,6 +42,8 @@ _SPOOL_LIMIT = "50 GB"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
+_ANSWERING = ("postgres", "sqlite")
+"""Kinds that give rows by keys, and tell which commits they saw."""
 
 
 class OnBadValue(StrEnum):
@@ -57,7 +59,8 @@ class OnBadValue(StrEnum):
 class TableSettings:
     """``remote`` is the table's name at the source. ``types``: Spark types that columns are to have; ``key``: columns
     that are unique, where the source cannot tell; ``columns``: those that are captured, all if it is empty; ``rows``: a
-    condition that captured rows fulfil, all if it is empty. ``needed``: both are what views need, and grow with it."""
+    condition that captured rows fulfil, all if it is empty. ``needed``: both are what views need, and grow with it.
+    ``asked``: and no rows are copied; the source is asked for those that a refresh needs."""
 
     relation: str
     remote: str
@@ -67,6 +70,7 @@ class TableSettings:
     columns: tuple[str, ...] = ()
     rows: str = ""
     needed: bool = False
+    asked: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -148,6 +152,13 @@ class SourceSettings:
             raise UsageError(
                 f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
                 hint="Leave out columns and copy; rows can be said.",
+            )
+        unasked = [table for table in self.tables if table.asked and self.kind not in _ANSWERING]
+        if unasked:
+            raise UsageError(
+                f"Table '{unasked[0].remote}' has to be copied: a source of kind '{self.kind}' cannot be asked for "
+                "rows as of a known commit.",
+                hint=f"Say copy: needed or copy: all. Kinds that can be asked: {', '.join(_ANSWERING)}.",
             )
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:

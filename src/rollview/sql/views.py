@@ -6,19 +6,22 @@ Law: a view begins at one csn, after its tables have what it needs; one that oth
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 
 from sqlglot import exp
 
 from rollview.algebra.definition import declare, refuse_unknown
 from rollview.algebra.unsafe import refuse_unsafe
-from rollview.capture.requests import cover
+from rollview.capture.asking import SourceLookup
+from rollview.capture.requests import asked_tables, cover
 from rollview.catalog import Definition, Relation, Snapshot
 from rollview.core.states import Policy
 from rollview.engine.meter import Meter
 from rollview.errors import InUse
 from rollview.maintain.settings import check_properties
 from rollview.propagate import RefreshMode, check_strict, plan_create, refresh_mode, run_create
+from rollview.propagate.asked import check_asked, missing, whole_stand_ins
 from rollview.propagate.begin import check_begin
 from rollview.publish.step import drop, dropped
 from rollview.publish.workplace import Workplace
@@ -41,7 +44,11 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
         about = (declared.name, declared.properties, view.depends_on)
         policy = place.policies.of_new(reader.snapshot, *about)
         check_reads(reader.snapshot, place.policies, declared.name, policy, view.depends_on)
-        rows = run_create(reader, place.catalog, lease, view, Meter())
+        with closing(SourceLookup(place.catalog, place.data)) as lookup:
+            check_asked(reader.snapshot, view, policy, asked_tables(place.catalog), lookup)
+            reader.stand_ins = whole_stand_ins(reader, missing(reader.snapshot, view), view.at, lookup)
+            lookup.release()
+            rows = run_create(reader, place.catalog, lease, view, Meter())
     if policy.in_commits:
         place.following.catch_up(declared.name, policy)
     return ViewCreated(declared.name, view.at, rows, view.plan.mode.shown, view.replaces, (*notes, *view.notes))

@@ -41,6 +41,7 @@ __all__ = [
     "delta_files",
     "few_rows",
     "few_timed_rows",
+    "loaded_changes",
     "negative_multiplicity",
     "net",
     "only_inserts",
@@ -240,8 +241,19 @@ def few_timed_rows(stored: Stored, interval: Interval, most_files: int) -> pa.Ta
     rows = stored.folder(part).load(state)
     rows = rows.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
     rows = pa.concat_tables([rows, _loaded_way(stored, way, before).drop_columns(CSN)])
+    return with_changes(rows, stored, interval)
+
+
+def with_changes(rows: pa.Table, stored: Stored, interval: Interval) -> pa.Table:
+    """Signed rows at the interval's start, at csn 0, and its changes."""
     rows = rows.append_column(CSN, pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
-    return pa.concat_tables([rows, _loaded(stored, interval, inside)])
+    return pa.concat_tables([rows, loaded_changes(stored, interval)])
+
+
+def loaded_changes(stored: Stored, interval: Interval) -> pa.Table:
+    """The same as ``changes``, in this process."""
+    _check_covered(stored, interval)
+    return _loaded(stored, interval, delta_files(stored, interval))
 
 
 def _loaded_way(stored: Stored, way: Way, files: tuple[DataFile, ...]) -> pa.Table:

@@ -6,9 +6,10 @@ become visible in another order than they are logged; but all that it saw is log
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import LiteralString
 
 from psycopg import sql
@@ -22,6 +23,11 @@ _ARRAYS: dict[int, LiteralString] = {20: "int8[]", 21: "int8[]", 23: "int8[]", 2
 """By type: what keys are bound as. Blank-padded text, for one, compares otherwise than it is told."""
 _ROUND = 1 << 32
 _LONGEST: LiteralString = "SET LOCAL statement_timeout = '30s'"
+_PAUSE = 0.05
+_FLUSHED = """
+    SELECT pg_current_wal_flush_lsn() >= %s::pg_lsn, pg_current_wal_flush_lsn()::text,
+           (SELECT setting::float / 1000 FROM pg_settings WHERE name = 'wal_writer_delay')
+"""
 
 TextRow = tuple[str | None, ...]
 
@@ -35,31 +41,57 @@ class SnapshotSeen:
     running: frozenset[int]
 
     def saw(self, unit: UnitOfWork, after: str) -> bool | None:
+        return self._is_seen(int(unit.transaction))
+
+    def _is_seen(self, short: int) -> bool:
         """The log has ids of 32 bits: the one meant is that nearest to the snapshot."""
-        short = int(unit.transaction)
         near = self.end - (self.end - short + _ROUND // 2) % _ROUND + _ROUND // 2
         return near < self.end and near not in self.running
 
+    def missed(self, position: str, transaction: str) -> bool:
+        """A commit is logged a moment before it can be seen, and longer where a standby has to confirm it."""
+        return not self._is_seen(int(transaction))
+
 
 @contextmanager
-def snapshot(connection: Connection) -> Iterator[None]:
-    """One short transaction that can write nothing."""
+def snapshot(connection: Connection, *, short: bool = True) -> Iterator[None]:
+    """One transaction that can write nothing."""
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
-        connection.execute(_LONGEST)
+        if short:
+            connection.execute(_LONGEST)
         yield
     finally:
         connection.execute("ROLLBACK")
 
 
-def read_seen(connection: Connection) -> SnapshotSeen:
-    """What this transaction sees; the position is read behind the snapshot."""
+def read_seen(connection: Connection, tables: Iterable[str]) -> SnapshotSeen:
+    """What this transaction sees; the position is read behind the snapshot. A table that is emptied at once, or written
+    anew, looks so to older snapshots too: as long as it is locked for reading, nobody does that."""
+    for table in tables:
+        lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*split(table)))
+        connection.execute(lock)
     row = connection.execute("SELECT txid_current_snapshot()::text").fetchone()
     assert row is not None
     _, end, running = row[0].split(":")
     place = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
     assert place is not None
     return SnapshotSeen(str(place[0]), int(end), frozenset(int(one) for one in running.split(",") if one))
+
+
+def flushed(connection: Connection, seen: SnapshotSeen) -> SnapshotSeen:
+    """The same, when the log up to there can be read. A commit that does not wait for the disk can be seen before, and
+    the server's log writer brings it there within three times its delay; what is left then is no commit."""
+    began = time.monotonic()
+    while True:
+        row = connection.execute(_FLUSHED, (seen.through,)).fetchone()
+        assert row is not None
+        is_flushed, end, delay = row
+        if is_flushed:
+            return seen
+        if time.monotonic() - began > 3 * delay + 1:
+            return replace(seen, through=str(end))
+        time.sleep(_PAUSE)
 
 
 def asked_rows(connection: Connection, table: PgTable, ask: Ask) -> list[TextRow]:

@@ -29,6 +29,10 @@ class LogSeen:
             return True
         return False if all(a <= b for a, b in zip(seen, begin, strict=True)) else None
 
+    def missed(self, position: str, transaction: str) -> bool:
+        """What is in the log is in the tables."""
+        return False
+
 
 def asked_rows(connection: sqlite3.Connection, ask: Ask) -> list[Row]:
     """Rows as SQLite holds them. A row is given once, however many keys it equals there."""

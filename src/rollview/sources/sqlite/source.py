@@ -21,7 +21,7 @@ import pyarrow as pa
 from rollview.core.names import double_quoted
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
-from rollview.sources.asking import Ask, SourceAnswer, asked_table, only_asked
+from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, only_asked
 from rollview.sources.protocol import (
     ATTEMPT,
     Batch,
@@ -129,6 +129,23 @@ class SqliteSource:
             position = _position([self._place(names, self._newest(names)) for names in self._names])
             rows = tuple(only_asked(self._asked(one, sieve), one) for one in asks)
         return SourceAnswer(rows, LogSeen(position))
+
+    @contextmanager
+    def stream(self) -> Iterator[SourceStream]:
+        sieve = Sieve(self._opening)
+
+        def rows(remote: str) -> Iterator[Rows]:
+            yield from self._rows(self._opening.known[remote], sieve)
+
+        with self._reading(), read_only(self._connection):
+            self._check_layouts()
+            position = _position([self._place(names, self._newest(names)) for names in self._names])
+            yield SourceStream(rows, LogSeen(position))
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        with self._reading():
+            yield
 
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the entry that the position names."""

@@ -1,0 +1,196 @@
+"""A small shop in one or two databases, written to at random, and what views of it must show at every csn."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psycopg
+from tests.servers.postgres import PostgresServer
+
+from rollview.core.names import COUNT, CSN
+from rollview.sources import SourceSettings, TableSettings
+from rollview.warehouse import Warehouse
+
+Execute = Callable[[str], Any]
+Rows = Counter[tuple[Any, ...]]
+
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "orders": ("id", "customer", "amount"),
+    "customers": ("id", "region", "name"),
+    "regions": ("id", "title"),
+    "visits": ("customer", "page"),
+}
+COLUMNS = {
+    "orders": "id INTEGER PRIMARY KEY, customer INTEGER, amount INTEGER",
+    "customers": "id INTEGER PRIMARY KEY, region INTEGER, name VARCHAR(20)",
+    "regions": "id INTEGER PRIMARY KEY, title VARCHAR(20)",
+    "visits": "customer INTEGER, page VARCHAR(20)",
+}
+
+
+class Database:
+    """One database with some of the tables."""
+
+    def __init__(self, kind: str, address: str, execute: Execute, tables: tuple[str, ...]) -> None:
+        self.kind, self.address, self.execute, self.tables = kind, address, execute, tables
+        for table in tables:
+            execute(f"CREATE TABLE {table} ({COLUMNS[table]})")
+            if kind == "postgres":
+                execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+
+    def settings(self, asked: frozenset[str]) -> SourceSettings:
+        tables = (TableSettings(t, t, needed=t in asked, asked=t in asked) for t in self.tables)
+        return SourceSettings(self.kind, self.address, tuple(tables))
+
+    def rows(self, table: str) -> Rows:
+        return Counter(map(tuple, self.execute(f"SELECT {', '.join(TABLES[table])} FROM {table}").fetchall()))
+
+
+@contextmanager
+def sqlite_shop(folder: Path, tables: tuple[str, ...]) -> Iterator[Database]:
+    path = folder / f"shop-{uuid.uuid4().hex[:8]}.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = OFF")
+        yield Database("sqlite", str(path), connection.execute, tables)
+
+
+@contextmanager
+def postgres_shop(server: PostgresServer, tables: tuple[str, ...]) -> Iterator[Database]:
+    name = f"d_{uuid.uuid4().hex[:12]}"
+    server.execute(f"CREATE DATABASE {name}")
+    try:
+        with psycopg.connect(server.url(name), autocommit=True) as connection:
+            yield Database("postgres", server.url(name), lambda text: connection.execute(text.encode()), tables)
+    finally:
+        server.execute(
+            f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '{name}'"
+        )
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def change(execute: Execute, table: str, chance: Random) -> None:
+    """One random statement: keys are few, so that they come, go and come again."""
+    number, other = chance.randint(1, 6), chance.choice(["NULL", 1, 2, 3, 4])
+    word = chance.choice(["NULL", "'a'", "'b'"])
+    if table == "visits":
+        insert = f"INSERT INTO visits VALUES ({other}, {word})"
+        execute(insert if chance.random() < 0.7 else f"DELETE FROM visits WHERE customer = {number}")
+        return
+    values = {"orders": (number, other, chance.randint(1, 9)), "customers": (number, other, word)}.get(
+        table, (number, word)
+    )
+    if execute(f"SELECT 1 FROM {table} WHERE id = {number}").fetchone() is None:
+        execute(f"INSERT INTO {table} VALUES ({', '.join(map(str, values))})")
+    elif chance.random() < 0.4:
+        execute(f"DELETE FROM {table} WHERE id = {number}")
+    else:
+        last = TABLES[table][1]
+        execute(f"UPDATE {table} SET {last} = {values[1]} WHERE id = {number}")
+
+
+def transaction(database: Database, chance: Random) -> None:
+    database.execute("BEGIN")
+    for _ in range(chance.randint(1, 3)):
+        change(database.execute, chance.choice(database.tables), chance)
+    database.execute("COMMIT")
+
+
+def joined(rows: Mapping[str, Rows]) -> Rows:
+    """orders ⋈ customers ⋈ regions, without their keys."""
+    found: Rows = Counter()
+    for (_, customer, amount), n in rows["orders"].items():
+        for (key, region, name), m in rows["customers"].items():
+            for (place, title), k in rows["regions"].items():
+                if customer == key and region == place:
+                    found[amount, name, title] += n * m * k
+    return found
+
+
+JOINED = """
+    CREATE MATERIALIZED VIEW joined AS SELECT o.amount, c.name, r.title
+    FROM orders o JOIN customers c ON o.customer = c.id JOIN regions r ON c.region = r.id
+"""
+
+
+def grouped(rows: Mapping[str, Rows]) -> Rows:
+    sums: dict[Any, list[int]] = {}
+    for (amount, _, title), n in joined(rows).items():
+        one = sums.setdefault(title, [0, 0])
+        one[0] += n * amount
+        one[1] += n
+    return Counter((title, total, n) for title, (total, n) in sums.items())
+
+
+GROUPED = """
+    CREATE MATERIALIZED VIEW grouped AS SELECT r.title, SUM(o.amount) AS total, COUNT(*) AS n
+    FROM orders o JOIN customers c ON o.customer = c.id JOIN regions r ON c.region = r.id GROUP BY r.title
+"""
+
+
+def paired(rows: Mapping[str, Rows]) -> Rows:
+    """Customers of one region with what they visited: a table twice, and one without a key."""
+    found: Rows = Counter()
+    for (one, region, _), n in rows["customers"].items():
+        for (other, same, _), m in rows["customers"].items():
+            for (customer, page), k in rows["visits"].items():
+                if region is not None and region == same and customer == other and (page or "b") > "a":
+                    found[one, other, page] += n * m * k
+    return found
+
+
+PAIRED = """
+    CREATE MATERIALIZED VIEW paired AS SELECT a.id AS one, b.id AS other, v.page FROM customers a
+    JOIN (SELECT id, region AS place FROM customers) b ON a.region = b.place
+    JOIN visits v ON v.customer = b.id WHERE COALESCE(v.page, 'b') > 'a'
+"""
+
+VIEWS = {"joined": (JOINED, joined), "grouped": (GROUPED, grouped), "paired": (PAIRED, paired)}
+
+
+def changes(warehouse: Warehouse, name: str, after: int, through: int) -> dict[int, Rows]:
+    """By csn, the signed changes of a table or view."""
+    found: dict[int, Rows] = {}
+    if through > after:
+        for row in warehouse.delta(name, after, through).collect():
+            told = row.asDict()
+            csn, count = told.pop(CSN), told.pop(COUNT)
+            found.setdefault(csn, Counter())[tuple(told.values())] += count
+    return found
+
+
+def states(first: Rows, deltas: Mapping[int, Rows], after: int, through: int) -> dict[int, Rows]:
+    """What was there at each csn."""
+    now, found = Counter(first), {after: +first}
+    for csn in range(after + 1, through + 1):
+        now.update(deltas.get(csn, Counter()))
+        assert not any(count < 0 for count in now.values())
+        found[csn] = +now
+    return found
+
+
+def check_views(warehouse: Warehouse, names: tuple[str, ...], first: Mapping[str, Rows], began: int) -> int:
+    """Every view at every csn is what its tables then give, by their captured changes. ``first``: the tables at csn
+    ``began``. How many csns that were."""
+    newest = warehouse.snapshot().moment.csn
+    tables = {
+        table: states(rows, changes(warehouse, table, began, newest), began, newest) for table, rows in first.items()
+    }
+    for name in names:
+        start = warehouse.snapshot().get(name).created
+        rows = Counter(tuple(row) for row in warehouse.read(name, start).collect())
+        shown = states(rows, changes(warehouse, name, start, newest), start, newest)
+        for csn, found in shown.items():
+            expected = +VIEWS[name][1]({table: tables[table][csn] for table in TABLES if table in tables})
+            assert found == expected, (name, csn, found - expected, expected - found)
+        assert rows == shown[start]
+        last = Counter(tuple(row) for row in warehouse.read(name).collect())
+        assert last == shown[newest]
+    return newest - began
