@@ -25,7 +25,7 @@ KEY_TYPES = ("bigint", "int", "smallint", "tinyint", "string")
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class KeyHop:
     """To the rows of ``relation`` whose ``equal`` columns are the ``columns`` of rows that are known of place
     ``known``. Places are inputs of one join."""
 
@@ -37,25 +37,25 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class KeyRoute:
     """From the changes of a relation at one place to all asked relations of the same join."""
 
     place: str
     relation: str
-    hops: tuple[Hop, ...]
+    hops: tuple[KeyHop, ...]
 
 
 class NotAskableError(Exception):
     """Why rows of a relation cannot be asked for by keys."""
 
 
-def routes(plan: ViewPlan, asked: Set[str]) -> tuple[Route, ...]:
+def routes(plan: ViewPlan, asked: Set[str]) -> tuple[KeyRoute, ...]:
     """One for each place that can change; NotAskableError if a refresh may need rows that no key tells."""
     if plan.mode is Mode.WHOLE:
         raise NotAskableError(f"it is recomputed whole ({plan.outline.whole_because})")
     assert plan.outline.rel is not None
     top = plan.outline.rel if plan.summary is None else plan.summary.input
-    found: list[Route] = []
+    found: list[KeyRoute] = []
     for node in walk(top):
         if not node.reads_states or not any(leaf.relation in asked for leaf in leaves(node)):
             continue
@@ -70,7 +70,7 @@ def _spelled(node: Operator) -> str:
     return note.operator if note is not None else " or ".join(node.words)
 
 
-def _routes(block: Block, asked: Set[str]) -> Iterator[Route]:
+def _routes(block: Block, asked: Set[str]) -> Iterator[KeyRoute]:
     tables = {source.alias: _table(source.rel) for source in block.sources}
     for alias, table in tables.items():
         if table is None:
@@ -79,21 +79,21 @@ def _routes(block: Block, asked: Set[str]) -> Iterator[Route]:
     wanted = {alias for alias, table in known.items() if table.relation in asked}
     ties = _ties(block, known, wanted)
     for alias in known:
-        yield Route(alias, known[alias].relation, _hops(alias, known, wanted, ties))
+        yield KeyRoute(alias, known[alias].relation, _hops(alias, known, wanted, ties))
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _JoinedTable:
     """A stored relation, and which of its columns the join sees under which names."""
 
     relation: str
     columns: Mapping[str, str]
 
 
-def _table(rel: Operator) -> _Table | None:
+def _table(rel: Operator) -> _JoinedTable | None:
     """Through selections and projections: rows that those leave out are asked for in vain, and harm nobody."""
     if isinstance(rel, Leaf):
-        return _Table(rel.relation, {name: name for name in rel.columns})
+        return _JoinedTable(rel.relation, {name: name for name in rel.columns})
     if not isinstance(rel, Block) or len(rel.sources) != 1:
         return None
     below = _table(rel.sources[0].rel)
@@ -101,14 +101,14 @@ def _table(rel: Operator) -> _Table | None:
         return None
     plain = {o.name: o.expression.name for o in rel.outputs if isinstance(o.expression, exp.Column)}
     columns = {name: below.columns[inner] for name, inner in plain.items() if inner in below.columns}
-    return _Table(below.relation, columns)
+    return _JoinedTable(below.relation, columns)
 
 
 Ties = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 """For two places, the columns of the first and of the second that the join compares."""
 
 
-def _ties(block: Block, known: Mapping[str, _Table], wanted: Set[str]) -> Ties:
+def _ties(block: Block, known: Mapping[str, _JoinedTable], wanted: Set[str]) -> Ties:
     found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     rels = {source.alias: source.rel for source in block.sources}
     for condition in block.where:
@@ -127,15 +127,15 @@ def _ties(block: Block, known: Mapping[str, _Table], wanted: Set[str]) -> Ties:
     return found
 
 
-def _hops(start: str, known: Mapping[str, _Table], wanted: Set[str], ties: Ties) -> tuple[Hop, ...]:
+def _hops(start: str, known: Mapping[str, _JoinedTable], wanted: Set[str], ties: Ties) -> tuple[KeyHop, ...]:
     """To every wanted place, over others where there is no straight way."""
-    hops: dict[str, Hop] = {}
+    hops: dict[str, KeyHop] = {}
     reached = [start]
     for place in reached:
         for other in known:
             if other not in reached and (pairs := ties.get((place, other))):
                 ours, theirs = zip(*dict.fromkeys(pairs), strict=True)
-                hops[other] = Hop(place, ours, other, known[other].relation, theirs)
+                hops[other] = KeyHop(place, ours, other, known[other].relation, theirs)
                 reached.append(other)
     missing = sorted(known[place].relation for place in wanted if place not in reached)
     if missing:
@@ -146,6 +146,6 @@ def _hops(start: str, known: Mapping[str, _Table], wanted: Set[str], ties: Ties)
     return tuple(hop for place, hop in hops.items() if _leads(place, hops, wanted))
 
 
-def _leads(place: str, hops: Mapping[str, Hop], wanted: Set[str]) -> bool:
+def _leads(place: str, hops: Mapping[str, KeyHop], wanted: Set[str]) -> bool:
     """Whether a wanted place is reached there, or over it."""
     return place in wanted or any(_leads(other, hops, wanted) for other, hop in hops.items() if hop.known == place)

@@ -61,7 +61,11 @@ def plan_relation(snapshot: Snapshot, catalog: Catalog, root: Path, name: str, k
     held = stored(snapshot, root, relation)
     subscribers = [one for one in catalog.subscribers() if one.name not in keep.overtake]
     need = oldest_need(snapshot, relation, subscribers)
-    prune = _shorten(relation, need, Action.PRUNE, asked_prune(snapshot, catalog, relation, keep))
+    limit = asked_prune(snapshot, catalog, relation, keep)
+    if relation.name in keep.asked and not relation.is_kept:
+        # No csn of the table can be read, so nobody loses one.
+        limit = ShorteningLimit(need.csn, "its rows stay at the source", named=False)
+    prune = _shorten(relation, need, Action.PRUNE, limit)
     compress = _shorten(relation, need, Action.COMPRESS, asked_compress(snapshot, catalog, relation, keep))
     tasks: list[Task] = [task for task in (prune.hold, compress.hold) if task is not None]
     pruned = _plan_prune(relation, held, prune)

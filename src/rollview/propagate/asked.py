@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rollview.algebra.routes import Hop, NotAskableError, Route, routes
-from rollview.algebra.view import Mode
+from rollview.algebra.routes import KeyHop, KeyRoute, NotAskableError, routes
+from rollview.algebra.view import Mode, ViewPlan
 from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT
@@ -24,7 +24,7 @@ from rollview.core.states import Policy
 from rollview.errors import UsageError
 from rollview.propagate.create import ViewToCreate
 from rollview.propagate.plan import PropagateStep
-from rollview.relations.maintenance import Maintenance, asks_for, maintenance_of
+from rollview.relations.maintenance import asks_for
 from rollview.relations.plans import recomputes
 from rollview.relations.reader import Reader, StandIn
 from rollview.store import timed
@@ -97,8 +97,8 @@ def _nothing(relation: Relation) -> pa.Table:
     return columns.empty_table().rename_columns([*relation.schema.names, COUNT])
 
 
-def _follow(reader: Reader, route: Route, interval: Interval, asked: Mapping[str, _Asked]) -> None:
-    """Hop by hop: the keys that are known of one place are those that are asked for at the next."""
+def _follow(reader: Reader, route: KeyRoute, interval: Interval, asked: Mapping[str, _Asked]) -> None:
+    """KeyHop by hop: the keys that are known of one place are those that are asked for at the next."""
     needed = {hop.known: _columns(route.hops, hop.known) for hop in route.hops}
     if route.place not in needed:
         return
@@ -112,7 +112,7 @@ def _follow(reader: Reader, route: Route, interval: Interval, asked: Mapping[str
             known[hop.place] = _copied(reader, hop, keys, wanted, interval.after)
 
 
-def _columns(hops: Sequence[Hop], place: str) -> tuple[str, ...]:
+def _columns(hops: Sequence[KeyHop], place: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for hop in hops if hop.known == place for name in hop.columns))
 
 
@@ -122,7 +122,7 @@ def _changed(reader: Reader, name: str, columns: tuple[str, ...], interval: Inte
     return _collected(reader.changes(name, interval), columns)
 
 
-def _copied(reader: Reader, hop: Hop, keys: Keys, wanted: tuple[str, ...], at: Csn) -> pa.Table:
+def _copied(reader: Reader, hop: KeyHop, keys: Keys, wanted: tuple[str, ...], at: Csn) -> pa.Table:
     """The columns that go on from rows of a relation that is here."""
     columns = reader.snapshot.get(hop.relation).schema.only(hop.equal)
     # A key may be too large for the column.
@@ -145,45 +145,54 @@ class ChecksKeys(Protocol):
         """Refuse columns by which the source cannot be asked."""
 
 
+@dataclass(frozen=True, slots=True)
+class ViewToKeep:
+    """A view as it is declared, and what it would be kept by."""
+
+    name: str
+    plan: ViewPlan
+    properties: Mapping[str, str]
+    policy: Policy
+
+
 def missing(snapshot: Snapshot, view: ViewToCreate) -> frozenset[str]:
     """The tables whose rows are not here, where the view begins."""
     below = map(snapshot.get, view.depends_on)
     return frozenset(lower.name for lower in below if not lower.is_kept or lower.readable_from > view.at)
 
 
-def check_asked(
-    snapshot: Snapshot, view: ViewToCreate, policy: Policy, tables: frozenset[str], sources: ChecksKeys
-) -> None:
+def check_asked(snapshot: Snapshot, view: ViewToKeep, tables: frozenset[str], sources: ChecksKeys) -> None:
     """Refuse a view that could not be kept by asking. ``tables``: those whose rows stay at their sources."""
-    name, properties = view.declared.name, view.declared.properties
-    wanted = asks_for(view.plan, properties, tables) & _captured(snapshot, view)
-    if not wanted & tables and maintenance_of(properties) is not Maintenance.SOURCE_QUERIES:
+    below = [snapshot.get(relation.name) for relation in view.plan.reads]
+    captured = frozenset(lower.name for lower in below if lower.source is not None)
+    wanted = asks_for(view.plan, view.properties, tables) & captured
+    if not wanted:
         return
     try:
-        if recomputes(properties):
-            raise NotAskableError("its refresh mode or policy has it recomputed whole")
-        if policy.in_commits and wanted:
-            raise NotAskableError(f"its policy is {policy.value}, and a commit does not wait for other databases")
-        found = routes(view.plan, wanted)
+        found = _key_routes(view, wanted)
     except NotAskableError as refusal:
         raise UsageError(
-            f"View '{name}' cannot be kept by asking for rows of {_listed(wanted)}: {refusal}.",
+            f"View '{view.name}' cannot be kept by asking for rows of {_listed(wanted)}: {refusal}.",
             hint="Let those tables be copied (copy: needed), or write the view as an inner join by equal keys.",
-            view=name,
+            view=view.name,
         ) from None
     for table, equal in asked_columns(found, wanted):
         sources.check(snapshot.get(table), equal)
 
 
-def _captured(snapshot: Snapshot, view: ViewToCreate) -> frozenset[str]:
-    return frozenset(lower.name for lower in map(snapshot.get, view.depends_on) if lower.source is not None)
+def _key_routes(view: ViewToKeep, wanted: frozenset[str]) -> tuple[KeyRoute, ...]:
+    if recomputes(view.properties):
+        raise NotAskableError("its refresh mode or policy has it recomputed whole")
+    if view.policy.in_commits:
+        raise NotAskableError(f"its policy is {view.policy.value}, and a commit does not wait for other databases")
+    return routes(view.plan, wanted)
 
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names))
 
 
-def asked_columns(found: Iterable[Route], asked: frozenset[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def asked_columns(found: Iterable[KeyRoute], asked: frozenset[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The tables that routes ask for, and by which columns, each once."""
     hops = (hop for route in found for hop in route.hops if hop.relation in asked)
     yield from dict.fromkeys((hop.relation, hop.equal) for hop in hops)

@@ -17,26 +17,26 @@ from rollview.relations.plans import plan_of, recomputes
 MAINTENANCE = "rollview.maintenance"
 
 
-class Maintenance(StrEnum):
+class RowsFrom(StrEnum):
     COPIES = "copies"
     """Rows that it reads are kept here."""
     SOURCE_QUERIES = "source-queries"
     """No rows are kept for it: the sources are asked."""
 
 
-def maintenance_of(properties: Mapping[str, str]) -> Maintenance:
-    text = properties.get(MAINTENANCE, Maintenance.COPIES)
+def maintenance_of(properties: Mapping[str, str]) -> RowsFrom:
+    text = properties.get(MAINTENANCE, RowsFrom.COPIES)
     try:
-        return Maintenance(text)
+        return RowsFrom(text)
     except ValueError:
-        hint = f"Choose {' or '.join(Maintenance)}."
+        hint = f"Choose {' or '.join(RowsFrom)}."
         raise UsageError(f"There is no maintenance '{text}'.", hint=hint) from None
 
 
 def asks_for(plan: ViewPlan, properties: Mapping[str, str], tables: frozenset[str]) -> frozenset[str]:
     """The relations whose rows the view needs and would ask for. ``tables``: those whose rows stay at their sources."""
     read = states_read(plan)
-    return read if maintenance_of(properties) is Maintenance.SOURCE_QUERIES else read & tables
+    return read if maintenance_of(properties) is RowsFrom.SOURCE_QUERIES else read & tables
 
 
 def needs_rows_of(snapshot: Snapshot, view: Relation, tables: frozenset[str]) -> frozenset[str]:

@@ -21,7 +21,7 @@ from rollview.engine.meter import Meter
 from rollview.errors import InUse
 from rollview.maintain.settings import check_properties
 from rollview.propagate import RefreshMode, check_strict, plan_create, refresh_mode, run_create
-from rollview.propagate.asked import check_asked, missing, whole_stand_ins
+from rollview.propagate.asked import ViewToKeep, check_asked, missing, whole_stand_ins
 from rollview.propagate.begin import check_begin
 from rollview.publish.step import drop, dropped
 from rollview.publish.workplace import Workplace
@@ -45,7 +45,8 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
         policy = place.policies.of_new(reader.snapshot, *about)
         check_reads(reader.snapshot, place.policies, declared.name, policy, view.depends_on)
         with closing(SourceLookup(place.catalog, place.data)) as lookup:
-            check_asked(reader.snapshot, view, policy, asked_tables(place.catalog), lookup)
+            kept = ViewToKeep(declared.name, view.plan, declared.properties, policy)
+            check_asked(reader.snapshot, kept, asked_tables(place.catalog), lookup)
             reader.stand_ins = whole_stand_ins(reader, missing(reader.snapshot, view), view.at, lookup)
             lookup.release()
             rows = run_create(reader, place.catalog, lease, view, Meter())
@@ -63,6 +64,7 @@ def set_view(place: Workplace, name: str, properties: Mapping[str, str]) -> View
     if policy is Policy.IMMEDIATE:
         # Before it, so that a view that cannot be refreshed does not stop every transaction.
         place.following.catch_up(name, policy)
+    _check_asked_with(place, place.snapshot(), name, properties, policy)
     with place.catalog.lease("definitions", f"relation:{name}") as lease, place.catalog.write(lease) as writer:
         snapshot = writer.snapshot()
         view = snapshot.view(name)
@@ -81,6 +83,16 @@ def _policy_with(place: Workplace, snapshot: Snapshot, name: str, properties: Ma
     policy = place.policies.of_new(snapshot, view.name, _with(view, properties).properties, view.depends_on)
     check_legal(snapshot, place.policies, view.name, policy)
     return policy
+
+
+def _check_asked_with(
+    place: Workplace, snapshot: Snapshot, name: str, properties: Mapping[str, str], policy: Policy
+) -> None:
+    """Whether it could still be kept by asking, if it is."""
+    view = snapshot.view(name)
+    kept = ViewToKeep(view.name, plan_of(snapshot, view), _with(view, properties).properties, policy)
+    with closing(SourceLookup(place.catalog, place.data)) as sources:
+        check_asked(snapshot, kept, asked_tables(place.catalog), sources)
 
 
 def _with(view: Relation, properties: Mapping[str, str]) -> Definition:

@@ -117,7 +117,7 @@ class Stored:
     def files(self, part: str) -> tuple[DataFile, ...]:
         if part in self.pins and self.pins[part].version == NOT_KEPT:
             raise OutOfReach(
-                f"No rows of table '{self.name}' are kept here: its views read only what changes in it.",
+                f"No rows of table '{self.name}' are kept here: its views read only its changes, or ask its source.",
                 hint=f"To have them here as they are now, run: rollview source resnapshot {self.source}",
                 name=self.name,
                 source=self.source,

@@ -14,8 +14,11 @@ from typing import Any
 import psycopg
 from tests.servers.postgres import PostgresServer
 
+from rollview.core.interval import Interval
 from rollview.core.names import COUNT, CSN
+from rollview.relations.reader import stored_as
 from rollview.sources import SourceSettings, TableSettings
+from rollview.store.timed import loaded_changes
 from rollview.warehouse import Warehouse
 
 Execute = Callable[[str], Any]
@@ -176,21 +179,40 @@ def states(first: Rows, deltas: Mapping[int, Rows], after: int, through: int) ->
     return found
 
 
-def check_views(warehouse: Warehouse, names: tuple[str, ...], first: Mapping[str, Rows], began: int) -> int:
-    """Every view at every csn is what its tables then give, by their captured changes. ``first``: the tables at csn
-    ``began``. How many csns that were."""
-    newest = warehouse.snapshot().moment.csn
-    tables = {
-        table: states(rows, changes(warehouse, table, began, newest), began, newest) for table, rows in first.items()
-    }
-    for name in names:
-        start = warehouse.snapshot().get(name).created
-        rows = Counter(tuple(row) for row in warehouse.read(name, start).collect())
-        shown = states(rows, changes(warehouse, name, start, newest), start, newest)
-        for csn, found in shown.items():
-            expected = +VIEWS[name][1]({table: tables[table][csn] for table in TABLES if table in tables})
-            assert found == expected, (name, csn, found - expected, expected - found)
-        assert rows == shown[start]
-        last = Counter(tuple(row) for row in warehouse.read(name).collect())
-        assert last == shown[newest]
-    return newest - began
+class Truth:
+    """Tables as their captured changes tell them, from a csn on at which they were read at their sources."""
+
+    def __init__(self, warehouse: Warehouse, databases: tuple[Database, ...], tables: tuple[str, ...]) -> None:
+        self.warehouse, self.tables = warehouse, tables
+        self.capture()
+        self.began = self.known = warehouse.snapshot().moment.csn
+        self.first = {t: database.rows(t) for database in databases for t in database.tables if t in tables}
+        self.deltas: dict[str, dict[int, Rows]] = {table: {} for table in tables}
+
+    def capture(self) -> None:
+        assert [done.problem for done in self.warehouse.capture().sources if done.problem] == []
+
+    def note(self) -> None:
+        """Before captured changes are pruned."""
+        now, snapshot = self.warehouse.snapshot().moment.csn, self.warehouse.snapshot()
+        for table in self.tables:
+            stored = stored_as(self.warehouse.root / "data", snapshot.get(table))
+            for told in loaded_changes(stored, Interval(self.known, now)).to_pylist():
+                csn, count = told.pop(CSN), told.pop(COUNT)
+                row = tuple(told[name] for name in TABLES[table])
+                self.deltas[table].setdefault(csn, Counter())[row] += count
+        self.known = now
+
+    def check(self, *names: str) -> int:
+        """Every view at every csn is what its tables then give. How many csns that were."""
+        self.note()
+        told = {t: states(self.first[t], self.deltas[t], self.began, self.known) for t in self.tables}
+        for name in names:
+            start = self.warehouse.snapshot().get(name).created
+            rows = Counter(tuple(row) for row in self.warehouse.read(name, start).collect())
+            shown = states(rows, changes(self.warehouse, name, start, self.known), start, self.known)
+            for csn, found in shown.items():
+                expected = +VIEWS[name][1]({table: told[table][csn] for table in self.tables})
+                assert found == expected, (name, csn, found - expected, expected - found)
+            assert Counter(tuple(row) for row in self.warehouse.read(name).collect()) == shown[self.known]
+        return self.known - self.began
