@@ -382,7 +382,7 @@ class Warehouse:
 
     def explain(self, name: str) -> results.Explanation:
         """How a view is maintained, operator by operator, and the query that propagates."""
-        return query.explain_view(self.snapshot(), name)
+        return query.explain_view(self.snapshot(), name, self.catalog.sources())
 
     def verify(self, name: str, at: Point | None = None) -> results.Verification:
         """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach."""

@@ -15,7 +15,18 @@ from rollview.algebra.words import in_place
 from rollview.core.names import fault_in_name
 from rollview.errors import InvalidName, SqlError, Unsupported
 
-PROPERTIES = ("refresh_mode", "schedule", "propagate", "group", "retention", "detail", "ties", "policy", "maintenance")
+PROPERTIES = (
+    "refresh_mode",
+    "schedule",
+    "propagate",
+    "group",
+    "retention",
+    "detail",
+    "ties",
+    "policy",
+    "maintenance",
+    "algorithm",
+)
 _OURS = "rollview."
 _OPTIONS = (exp.MaterializedProperty, exp.SchemaCommentProperty, exp.Property)
 

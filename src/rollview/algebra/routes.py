@@ -9,7 +9,7 @@ goes from source to source like this.)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -63,6 +63,12 @@ def routes(plan: ViewPlan, asked: Set[str]) -> tuple[KeyRoute, ...]:
             raise NotAskableError(f"{_spelled(node)} looks at rows of a key again, whichever they are")
         found += _routes(node, asked)
     return tuple(found)
+
+
+def asked_columns(found: Iterable[KeyRoute], asked: frozenset[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The tables that routes ask for, and by which columns, each once."""
+    hops = (hop for route in found for hop in route.hops if hop.relation in asked)
+    yield from dict.fromkeys((hop.relation, hop.equal) for hop in hops)
 
 
 def _spelled(node: Operator) -> str:

@@ -226,6 +226,7 @@ def _publish(
             for new in logged:
                 publishing.show(new, moment.csn, moment.csn)
             for one in (one for one in copied if one.asked):
+                # No rows are here, which is not the same as none at the source.
                 publishing.show_pin(one.relation.name, Pin(Part.STATE, NOT_KEPT, moment.csn, moment.csn, 0))
             relations = {one.table.name: one.relation.name for one in copied}
             for bad in copy.quarantined:
@@ -245,11 +246,12 @@ def _reason(record: SourceRecord, table: SourceTable) -> str:
     return f"{TRANSACTION}; rows: {rows}" if rows else TRANSACTION
 
 
-def _first_versions(root: Path, one: _Copied) -> tuple[NewVersion, ...]:
+def _first_versions(root: Path, one: _Copied) -> tuple[NewVersion, NewVersion]:
     relation = one.relation
-    state = NewVersion(relation.name, Part.STATE, state_folder(root, relation), None, one.files)
-    delta = NewVersion(relation.name, Part.DELTA, delta_folder(root, relation), None)
-    return (delta,) if one.asked else (state, delta)
+    return (
+        NewVersion(relation.name, Part.STATE, state_folder(root, relation), None, one.files),
+        NewVersion(relation.name, Part.DELTA, delta_folder(root, relation), None),
+    )
 
 
 def _first_unit(writer: CatalogWriter, source: str, copy: FirstCopy, copied: Sequence[_Copied]) -> Moment:

@@ -6,14 +6,14 @@ change of the interval in an inner join. The propagation query over stand-ins is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rollview.algebra.routes import KeyHop, KeyRoute, NotAskableError, routes
+from rollview.algebra.routes import KeyHop, KeyRoute, NotAskableError, asked_columns, routes
 from rollview.algebra.view import Mode, ViewPlan
 from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
@@ -24,7 +24,7 @@ from rollview.core.states import Policy
 from rollview.errors import UsageError
 from rollview.propagate.create import ViewToCreate
 from rollview.propagate.plan import PropagateStep
-from rollview.relations.maintenance import asks_for
+from rollview.relations.maintenance import asks_for, check_algorithm
 from rollview.relations.plans import recomputes
 from rollview.relations.reader import Reader, StandIn
 from rollview.store import timed
@@ -163,6 +163,7 @@ def missing(snapshot: Snapshot, view: ViewToCreate) -> frozenset[str]:
 
 def check_asked(snapshot: Snapshot, view: ViewToKeep, tables: frozenset[str], sources: ChecksKeys) -> None:
     """Refuse a view that could not be kept by asking. ``tables``: those whose rows stay at their sources."""
+    check_algorithm(view.properties)
     below = [snapshot.get(relation.name) for relation in view.plan.reads]
     captured = frozenset(lower.name for lower in below if lower.source is not None)
     wanted = asks_for(view.plan, view.properties, tables) & captured
@@ -190,9 +191,3 @@ def _key_routes(view: ViewToKeep, wanted: frozenset[str]) -> tuple[KeyRoute, ...
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names))
-
-
-def asked_columns(found: Iterable[KeyRoute], asked: frozenset[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The tables that routes ask for, and by which columns, each once."""
-    hops = (hop for route in found for hop in route.hops if hop.relation in asked)
-    yield from dict.fromkeys((hop.relation, hop.equal) for hop in hops)

@@ -240,7 +240,8 @@ class _Reads:
 def _read_over(snapshot: Snapshot, root: Path, asked: _ViewToMove, interval: Interval, changes_of: ChangesOf) -> _Reads:
     changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in asked.read}
     sizes = {lower.name: _size(snapshot, lower, root, asked.after) for lower in asked.read}
-    work = _work(changes, sizes)
+    replaced = [csn for lower in asked.read for csn in lower.replaced if csn in interval]
+    work = _work(changes, sizes, replaced)
     if asked.plan.summary is not None:
         sizes[GROUPS] = _size(snapshot, asked.relation, root, asked.after)
     anew = frozenset(lower.name for lower in asked.read if any(csn in interval for csn in lower.replaced))
@@ -305,8 +306,9 @@ def _tables(snapshot: Snapshot, relation: Relation) -> Collection[str]:
     return snapshot.tables_below(relation) if relation.kind is RelationKind.VIEW else (relation.name,)
 
 
-def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> RefreshWork:
-    csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
+def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int], replaced: Sequence[Csn]) -> RefreshWork:
+    """``replaced``: csns at which all rows of something came anew, be they none."""
+    csns = [*replaced, *(csn for change in changes.values() if change.csns is not None for csn in change.csns)]
     rows = sum(change.rows for change in changes.values())
     return RefreshWork(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
 

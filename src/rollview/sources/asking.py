@@ -70,6 +70,10 @@ class AskableSource(Protocol):
 
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer: ...
 
+    @staticmethod
+    def statement(table: SourceTable, equal: Sequence[str]) -> str:
+        """The text with which it is asked, with places for the keys."""
+
     def stream(self) -> AbstractContextManager[SourceStream]:
         """All rows of captured tables, by the source's own names. Nothing is left behind at the source."""
 

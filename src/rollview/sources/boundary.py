@@ -159,6 +159,10 @@ class _GuardedAnswering(_Guarded):
         with named(self._name):
             return self._source.ask(asks)
 
+    def statement(self, table: SourceTable, equal: Sequence[str]) -> str:
+        assert isinstance(self._source, AskableSource)
+        return self._source.statement(table, equal)
+
     @contextmanager
     def stream(self) -> Iterator[SourceStream]:
         assert isinstance(self._source, AskableSource)

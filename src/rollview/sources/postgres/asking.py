@@ -94,14 +94,26 @@ def flushed(connection: Connection, seen: SnapshotSeen) -> SnapshotSeen:
         time.sleep(_PAUSE)
 
 
-def asked_rows(connection: Connection, table: PgTable, ask: Ask) -> list[TextRow]:
-    """Values as the server writes them. A row is given once, however many keys it equals there."""
-    columns = sql.SQL(", ").join(map(sql.Identifier, ask.columns))
-    equal = sql.SQL(", ").join(map(sql.Identifier, ask.equal))
-    arrays = sql.SQL(", ").join(sql.SQL("%s::") + sql.SQL(array) for array in _arrays(table, ask))
-    query = sql.SQL("SELECT {} FROM {} WHERE ({}) IN (SELECT * FROM unnest({}))").format(
-        columns, sql.Identifier(*split(ask.table)), equal, arrays
+def statement(
+    table: str, columns: Sequence[str], equal: Sequence[str], arrays: Sequence[LiteralString]
+) -> sql.Composed:
+    """One place for each column of the keys. A row is given once, however many keys it equals there."""
+    return sql.SQL("SELECT {} FROM {} WHERE ({}) IN (SELECT * FROM unnest({}))").format(
+        sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sql.Identifier(*split(table)),
+        sql.SQL(", ").join(map(sql.Identifier, equal)),
+        sql.SQL(", ").join(sql.SQL("%s::") + sql.SQL(array) for array in arrays),
     )
+
+
+def array_of(type_: str) -> LiteralString:
+    """What keys of a Spark type are bound as."""
+    return "text[]" if type_ == "string" else "int8[]"
+
+
+def asked_rows(connection: Connection, table: PgTable, ask: Ask) -> list[TextRow]:
+    """Values as the server writes them."""
+    query = statement(ask.table, ask.columns, ask.equal, _arrays(table, ask))
     found: list[TextRow] = []
     # No text of this server has a NUL in it.
     keys = (key for key in ask.keys if not any(isinstance(value, str) and "\0" in value for value in key))

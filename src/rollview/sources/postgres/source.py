@@ -19,7 +19,7 @@ from rollview.errors import RollviewError, SchemaChanged, SourceStopped
 from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, only_asked
 from rollview.sources.postgres import slot
 from rollview.sources.postgres.altered import check_columns, check_logged, facts
-from rollview.sources.postgres.asking import asked_rows, flushed, read_seen, snapshot
+from rollview.sources.postgres.asking import array_of, asked_rows, flushed, read_seen, snapshot, statement
 from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
@@ -139,6 +139,11 @@ class PostgresSource:
             rows = tuple(only_asked(self._answered(one, sieve), one) for one in asks)
         with self._server.translated():
             return SourceAnswer(rows, flushed(self._connection, seen))
+
+    @staticmethod
+    def statement(table: SourceTable, equal: Sequence[str]) -> str:
+        arrays = [array_of(column.type) for column in table.schema.only(equal)]
+        return statement(table.name, table.schema.names, equal, arrays).as_string(None)
 
     @contextmanager
     def stream(self) -> Iterator[SourceStream]:

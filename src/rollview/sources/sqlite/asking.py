@@ -34,12 +34,17 @@ class LogSeen:
         return False
 
 
+def statement(table: str, columns: Sequence[str], equal: Sequence[str]) -> str:
+    """One place, for all keys as JSON. A row is given once, however many keys it equals there."""
+    shown = ", ".join(map(double_quoted, columns))
+    compared = ", ".join(map(double_quoted, equal))
+    keys = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(equal)))
+    return f"SELECT {shown} FROM {double_quoted(table)} WHERE ({compared}) IN (SELECT {keys} FROM json_each(?))"
+
+
 def asked_rows(connection: sqlite3.Connection, ask: Ask) -> list[Row]:
-    """Rows as SQLite holds them. A row is given once, however many keys it equals there."""
-    columns = ", ".join(map(double_quoted, ask.columns))
-    equal = ", ".join(map(double_quoted, ask.equal))
-    keys = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(ask.equal)))
-    query = f"SELECT {columns} FROM {double_quoted(ask.table)} WHERE ({equal}) IN (SELECT {keys} FROM json_each(?))"
+    """Rows as SQLite holds them."""
+    query = statement(ask.table, ask.columns, ask.equal)
     found: list[Row] = []
     for piece in pieces(ask.keys):
         found += connection.execute(query, (json.dumps(piece),)).fetchall()

@@ -40,7 +40,7 @@ from rollview.sources.sections import NotPlainError, Section
 from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
-from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only
+from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only, statement
 from rollview.sources.sqlite.columns import read_columns
 from rollview.sources.sqlite.layout import SqliteLayout, described, findings, read_layout
 from rollview.sources.sqlite.triggers import Names
@@ -129,6 +129,10 @@ class SqliteSource:
             position = _position([self._place(names, self._newest(names)) for names in self._names])
             rows = tuple(only_asked(self._asked(one, sieve), one) for one in asks)
         return SourceAnswer(rows, LogSeen(position))
+
+    @staticmethod
+    def statement(table: SourceTable, equal: Sequence[str]) -> str:
+        return statement(table.name, table.schema.names, equal)
 
     @contextmanager
     def stream(self) -> Iterator[SourceStream]:
