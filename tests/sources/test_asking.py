@@ -27,16 +27,19 @@ from rollview.warehouse import Warehouse
 from tests.servers.postgres import PostgresServer
 from tests.sources.files_harness import FilesHarness
 from tests.sources.harness import Bag, Harness, Write, account, tuples
+from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
 COLUMNS = ("id", "owner", "balance")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", *(pytest.param(k, marks=getattr(pytest.mark, k)) for k in ("postgres", "mariadb"))])
 def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
     if request.param == "sqlite":
         made: Harness = SqliteHarness(tmp_path)
+    elif request.param == "mariadb":
+        made = MariadbHarness(request.getfixturevalue("mariadb_server"))
     else:
         made = PostgresHarness(request.getfixturevalue("postgres_server"))
     with closing(made):

@@ -23,7 +23,16 @@ from rollview.core.phases import Phases, measured
 from rollview.core.states import Policy, ViewMode
 from rollview.engine import session
 from rollview.engine.meter import Meter
-from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, Retryable, RollviewError, SourceStopped
+from rollview.errors import (
+    Corrupt,
+    EngineFailed,
+    EnvironmentFault,
+    LostLease,
+    OutOfReach,
+    Retryable,
+    RollviewError,
+    SourceStopped,
+)
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
 from rollview.propagate.asked import stand_ins
 from rollview.propagate.recompute import log_recompute, plan_recompute
@@ -208,7 +217,7 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
     with closing(SourceLookup(work.catalog, work.root)) as lookup:
         try:
             step, asked = _asked(work, snapshot, step, lookup)
-        except (Retryable, SourceStopped) as error:
+        except (Retryable, SourceStopped, EnvironmentFault) as error:
             # The view stays where it is, and the next refresh asks again.
             work.lagging[name] = error.message
             return False

@@ -42,7 +42,7 @@ _SPOOL_LIMIT = "50 GB"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
-_ANSWERING = ("postgres", "sqlite")
+_ANSWERING = ("mariadb", "postgres", "sqlite")
 """Kinds that give rows by keys, and tell which commits they saw."""
 
 

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import psycopg
+from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 
 from rollview.core.interval import Interval
@@ -77,6 +78,21 @@ def postgres_shop(server: PostgresServer, tables: tuple[str, ...]) -> Iterator[D
             f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '{name}'"
         )
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def mariadb_shop(server: MariadbServer, tables: tuple[str, ...]) -> Iterator[Database]:
+    name = f"d_{uuid.uuid4().hex[:12]}"
+    with server.connect() as admin, admin.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+    with server.connect(name) as connection, connection.cursor() as cursor:
+
+        def execute(text: str) -> Any:
+            cursor.execute(text)
+            return cursor
+
+        yield Database("mariadb", server.url(name), execute, tables)
+        cursor.execute(f"DROP DATABASE {name}")
 
 
 def change(execute: Execute, table: str, chance: Random) -> None:

@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import PostgresServer, postgres_server
 from tests.sizes import times
 from tests.spark.sources.shop_at_sources import (
@@ -21,6 +22,7 @@ from tests.spark.sources.shop_at_sources import (
     Database,
     Truth,
     grouped,
+    mariadb_shop,
     postgres_shop,
     sqlite_shop,
     transaction,
@@ -34,14 +36,14 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["postgres_server"]
+__all__ = ["mariadb_server", "postgres_server"]
 
 pytestmark = pytest.mark.spark
 
 ALL = tuple(TABLES)
 
 
-KINDS = ["sqlite", *(pytest.param(kind, marks=pytest.mark.postgres) for kind in ("postgres", "both"))]
+KINDS = ["sqlite", *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb"))]
 
 
 @pytest.fixture(params=KINDS)
@@ -50,12 +52,12 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Datab
         if request.param == "sqlite":
             yield (stack.enter_context(sqlite_shop(tmp_path, ALL)),)
             return
-        server = request.getfixturevalue("postgres_server")
         if request.param == "postgres":
-            yield (stack.enter_context(postgres_shop(server, ALL)),)
+            yield (stack.enter_context(postgres_shop(request.getfixturevalue("postgres_server"), ALL)),)
             return
         first = stack.enter_context(sqlite_shop(tmp_path, ("orders", "visits")))
-        yield first, stack.enter_context(postgres_shop(server, ("customers", "regions")))
+        server = request.getfixturevalue("mariadb_server")
+        yield first, stack.enter_context(mariadb_shop(server, ("customers", "regions")))
 
 
 @pytest.fixture
@@ -194,7 +196,7 @@ def test_a_view_of_one_table_needs_no_rows_and_so_asks_for_none(tmp_path: Path, 
             warehouse.read("orders").collect()
 
 
-@pytest.mark.parametrize("kind", ["files", "debezium", "mysql", "mariadb", "delta"])
+@pytest.mark.parametrize("kind", ["files", "debezium", "mysql", "delta"])
 def test_kinds_that_cannot_be_asked_are_refused(kind: str) -> None:
     with pytest.raises(UsageError, match=r"all columns are captured|cannot be asked for rows"):
         SourceSettings(kind, "x", (TableSettings("t", "t", needed=True, asked=True),))
