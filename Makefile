@@ -16,12 +16,12 @@ demo: .venv/.installed ## see rollview work, in the terminal, in under two minut
 test: .venv/.installed ## run all tests, with a summary at the end: half an hour
 	@$(PYTHON) -m tests.run
 
-check: .venv/.installed ## format, lint, types, import layers and unit tests: about a minute
+check: .venv/.installed ## format, lint, types, import layers and the quick unit tests: about a minute
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
 	.venv/bin/lint-imports
-	$(PYTEST) $(SIDE_BY_SIDE) tests/unit
+	$(PYTEST) $(SIDE_BY_SIDE) -m 'not slow and not postgres' tests/unit
 
 bench: .venv/.benchmarks ## all benchmarks side by side, with the goals: hours; goes on after an interruption
 	@$(PYTHON) -m bench.run
@@ -38,8 +38,7 @@ pg-ivm: .venv/.installed ## get pg_ivm from Debian unstable's packages, for the 
 
 FAULTS := full
 faults: .venv/.installed ## kills, failing calls, full disks, stopped processes and random tests in full size: hours; FAULTS=part for a part
-	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property tests/unit/algebra tests/unit/maintain tests/unit/sources \
-		tests/unit/subscribers
+	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property tests/unit
 	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/interleaving tests/spark/oracle/test_arithmetic.py \
 		tests/spark/oracle/test_histories.py tests/spark/ipda/test_policies.py
 

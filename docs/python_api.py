@@ -77,7 +77,8 @@ def _prose(text: str) -> str:
 
 
 def _result_rows() -> Iterator[str]:
-    for name, kind in vars(results).items():
-        if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == results.__name__:
+    for name in results.__all__:
+        kind = getattr(results, name)
+        if is_dataclass(kind):
             names = ", ".join(f"`{one.name}`" for one in fields(kind))
             yield f"| `{name}` | {names} | {' '.join(_prose(_own_doc(kind)).split())} |"

@@ -402,6 +402,14 @@ class Warehouse:
         """Where every table, view and source stands."""
         return query.warehouse_status(self.catalog, self._place.policies)
 
+    def schema_log(self, name: str | None = None) -> results.SchemaLog:
+        """The columns that tables and views have had; an entry holds at csn t if since <= t < until."""
+        return query.schema_log(self.catalog, name)
+
+    def schema_at(self, name: str, at: Point = "latest") -> results.SchemaAt:
+        """The columns of the table or view that had this name at a csn or moment."""
+        return query.schema_at(self.catalog, name, at)
+
     def valid_time(self, name: str) -> results.ValidTime:
         """For how long the rows that are published are what the table or view is, told by commit times."""
         return relations.valid_time(self.catalog, self._place.data, self.snapshot(), name)

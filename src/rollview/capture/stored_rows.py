@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from rollview.catalog import Part, Relation
 from rollview.core.names import COUNT, CSN
+from rollview.core.schema import Schema
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder, as_declared
@@ -59,19 +60,18 @@ def load_rows(folder: DeltaFolder, version: int, after: int | None = None) -> pa
 
 def iter_rows(folder: DeltaFolder, version: int, after: int | None = None) -> Iterator[pa.Table]:
     """A part of a file at a time."""
-    physical = arrow_schema(folder.schema)
     files = tuple(file for file in folder.files(version) if after is None or _reaches(file, after))
     for place, file in zip(safe_places(folder.root, files), files, strict=True):
-        for rows in _read(place, physical, file.constants):
+        for rows in _read(place, folder.schema, file.constants):
             yield rows.rename_columns(list(folder.schema.names))
 
 
-def _read(place: Path, physical: pa.Schema, constants: Mapping[str, str | None]) -> Iterator[pa.Table]:
+def _read(place: Path, schema: Schema, constants: Mapping[str, str | None]) -> Iterator[pa.Table]:
     with whole(place), pq.ParquetFile(place, coerce_int96_timestamp_unit="us") as file:
         there = set(file.schema_arrow.names)
-        columns = [name for name in physical.names if name in there]
+        columns = [name for name in arrow_schema(schema).names if name in there]
         for number in range(file.num_row_groups):
-            yield as_declared(file.read_row_group(number, columns=columns), physical, constants)
+            yield as_declared(file.read_row_group(number, columns=columns), schema, constants)
 
 
 def _reaches(file: DataFile, after: int) -> bool:

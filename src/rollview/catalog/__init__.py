@@ -6,6 +6,7 @@ Law: what is not in the catalog does not exist; one catalog transaction makes th
 from rollview.catalog.catalog import Catalog
 from rollview.catalog.leases import Lease
 from rollview.catalog.process import Process, this_process
+from rollview.catalog.schemas import ColumnVersion
 from rollview.catalog.values import (
     NOT_KEPT,
     NOTHING_MISSED,
@@ -47,6 +48,7 @@ __all__ = [
     "Change",
     "ChangeCount",
     "Choice",
+    "ColumnVersion",
     "Definition",
     "HeldPart",
     "Identity",

@@ -12,11 +12,12 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from rollview.catalog import address, forgotten, leases, migrate, moments, reading, sources, subscribers
+from rollview.catalog import address, forgotten, leases, migrate, moments, reading, schemas, sources, subscribers
 from rollview.catalog.clock import UptimeClock
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
 from rollview.catalog.pulse import Pulse
+from rollview.catalog.schemas import ColumnVersion
 from rollview.catalog.values import (
     ChangeCount,
     HeldPart,
@@ -208,6 +209,11 @@ class Catalog:
         """When relations were dropped whose files may still be there, by their folders."""
         with self._database.read() as connection:
             return reading.read_dropped(connection)
+
+    def columns(self) -> tuple[ColumnVersion, ...]:
+        """The meta relation: all columns that all relations ever had, with the csns at which they did."""
+        with self._database.read() as connection:
+            return schemas.read_columns(connection)
 
     def sources(self) -> tuple[SourceRecord, ...]:
         with self._database.read() as connection:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from rollview.catalog import tables as t
 from rollview.catalog.clock import LastSeen, Uptime
+from rollview.catalog.schemas import read_reasons
 from rollview.catalog.values import (
     ChangeCount,
     Definition,
@@ -95,8 +96,15 @@ def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int
     for count in _counts(connection, _CHANGES.where(t.change.c.csn.between(rows[0].csn, rows[-1].csn))):
         changes[count.csn].append(count)
     parts = _parts(connection, rows[0].csn, rows[-1].csn)
+    schema = read_reasons(connection, rows[0].csn, rows[-1].csn)
     return tuple(
-        LedgerEntry(**row._mapping, changes=tuple(changes[row.csn]), parts=tuple(parts[row.csn])) for row in rows
+        LedgerEntry(
+            **row._mapping,
+            changes=tuple(changes[row.csn]),
+            parts=tuple(parts[row.csn]),
+            schema=schema.get(row.csn, ()),
+        )
+        for row in rows
     )
 
 

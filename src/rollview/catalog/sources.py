@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from rollview import errors
+from rollview.catalog import schemas
 from rollview.catalog import tables as t
 from rollview.catalog.database import WallClock
 from rollview.catalog.values import CapturedTable, Choice, HeldPart, Quarantined, SourceRecord, folded
@@ -105,6 +106,7 @@ class SourceWriter:
         self._connection.execute(t.relation.update().where(t.relation.c.id == relation_id).values(**described))
         row = {"relation_id": relation_id, "csn": csn, "position": position, "columns": schema.to_json()}
         self._connection.execute(t.layout.insert().values(**row, reason=reason))
+        schemas.record(self._connection, relation_id, relation, schema, csn, reason)
 
     def advance(
         self,
@@ -135,6 +137,7 @@ class SourceWriter:
     def activate_layouts(self, csn: Csn) -> None:
         """Layouts of a csn that was not committed apply from ``csn`` on."""
         self._connection.execute(t.layout.update().where(t.layout.c.csn > csn).values(csn=csn))
+        schemas.advance(self._connection, csn)
 
     def quarantine(self, source: str, relation: str, position: str, bad: BadRow) -> None:
         about = {"source": source, "position": position, "column": bad.column, "reason": bad.reason}

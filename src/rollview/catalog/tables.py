@@ -5,6 +5,7 @@ the last row of each source and the last change of each relation are left. A rel
 row, for the ledger's sake, and loses its ``folded`` name, so the name is unique among living relations only. A lease
 row is never deleted, so its token never goes back. A source's row holds the position up to which its units of work are
 in the ledger. A captured table has one layout row for each layout it has had, from the csn of the first row read by it.
+A column has an entry for each name and type it has had, which holds from csn ``since`` on and before ``until``.
 A unit of work with parts from several sources has the first in the ledger and the others in ``part``. The identity has
 one row: whose data the catalog describes, and how many steps it has ever begun. A running step that is past ``expires``
 has given no sign of life for long. A subscriber's position only grows, except by a resync, which changes its token.
@@ -21,7 +22,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0008"
+HEAD = "0009"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -240,6 +241,25 @@ layout = sa.Table(
     sa.Column("position", FreeText, nullable=False),
     sa.Column("columns", sa.JSON, nullable=False),
     sa.Column("reason", FreeText, nullable=False),
+)
+
+column = sa.Table(
+    f"{PREFIX}column",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    _relation_id(nullable=False, index=True),
+    sa.Column("relation", FreeText, nullable=False),
+    sa.Column("column_id", sa.Integer, nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("name", FreeText, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("described", sa.JSON, nullable=False),
+    sa.Column("since", sa.BigInteger, nullable=False),
+    sa.Column("until", sa.BigInteger),
+    sa.Column("new_relation", FreeText),
+    sa.Column("new_name", FreeText),
+    sa.Column("reason", FreeText),
+    sa.Column("ended", FreeText),
 )
 
 quarantine = sa.Table(

@@ -215,6 +215,8 @@ class LedgerEntry:
     effective: datetime | None = None
     global_id: str | None = None
     parts: tuple[UnitPart, ...] = ()
+    schema: tuple[str, ...] = ()
+    """Changes of columns that belong to it."""
 
 
 @dataclass(frozen=True, slots=True)

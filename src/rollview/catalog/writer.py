@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from rollview import errors
-from rollview.catalog import forgotten, graph, reading
+from rollview.catalog import forgotten, graph, reading, schemas
 from rollview.catalog import tables as t
 from rollview.catalog.database import Database
 from rollview.catalog.pulse import LIFE
@@ -122,6 +122,7 @@ class CatalogWriter:
         insert = t.relation.insert().values(**row, **described, definition=_definition_json(definition))
         relation_id = int(self._connection.execute(insert.returning(t.relation.c.id)).scalar_one())
         self._insert_dependencies(relation_id, reads)
+        schemas.record(self._connection, relation_id, name, schema, self._moment.csn)
         return relation_id
 
     def replace_definition(
@@ -146,6 +147,23 @@ class CatalogWriter:
         self._update(view, **values)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == view.id))
         self._insert_dependencies(view.id, reads)
+        schemas.record(self._connection, view.id, view.name, schema, self._moment.csn, "defined anew")
+
+    def alter_table(
+        self, name: str, new_name: str, schema: Schema, constraints: Constraints, csn: Csn, reason: str
+    ) -> None:
+        """From csn ``csn`` on the table has this name, these columns and these constraints."""
+        table = self.snapshot().get(name)
+        if not table.layouts:
+            self._insert_layout(table, table.schema, table.created, "created")
+        self._insert_layout(table, schema, csn, reason)
+        described = {"columns": schema.to_json(), "constraints": constraints.to_json()}
+        self._update(table, name=new_name, folded=folded(new_name), **described)
+        schemas.record(self._connection, table.id, new_name, schema, csn, reason)
+
+    def set_constraints(self, name: str, constraints: Constraints) -> None:
+        """The same rules in other words, because a name in them changed."""
+        self._update(self.snapshot().get(name), constraints=constraints.to_json())
 
     def drop_relation(self, name: str) -> None:
         """Nothing may read it any more. Its changes stay in the ledger."""
@@ -159,6 +177,7 @@ class CatalogWriter:
         for table in (t.source_table, t.layout, t.quarantine):
             self._connection.execute(table.delete().where(table.c.relation_id == relation.id))
         self._update(relation, folded=None, dropped=self._moment.csn)
+        schemas.record(self._connection, relation.id, relation.name, Schema(()), self._moment.csn, "dropped")
 
     def set_problem(self, name: str, text: str | None) -> None:
         self._update(self.snapshot().get(name), problem=text)
@@ -283,6 +302,10 @@ class CatalogWriter:
         rows = [{"relation_id": relation_id, "place": i, "reads_id": id_} for i, id_ in enumerate(reads)]
         if rows:
             self._connection.execute(t.dependency.insert(), rows)
+
+    def _insert_layout(self, table: Relation, schema: Schema, csn: Csn, reason: str) -> None:
+        row = {"relation_id": table.id, "csn": csn, "position": str(csn), "columns": schema.to_json()}
+        self._connection.execute(t.layout.insert().values(**row, reason=reason))
 
     def _update(self, relation: Relation, **values: Any) -> None:
         self._connection.execute(t.relation.update().where(t.relation.c.id == relation.id).values(**values))

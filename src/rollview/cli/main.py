@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from rollview.cli import general, lab, sources, space, subscribers, tables, views
+from rollview.cli import general, lab, schemas, sources, space, subscribers, tables, views
 from rollview.cli.exits import ExitCode
 from rollview.cli.invocation import wants_json
 from rollview.cli.output import Form, make_output
@@ -23,6 +23,7 @@ app.add_typer(sources.app, name="source")
 app.add_typer(subscribers.app, name="subscriber")
 app.add_typer(tables.app, name="table")
 app.add_typer(views.app, name="view")
+app.add_typer(schemas.app, name="schema")
 app.add_typer(lab.app, name="lab")
 
 

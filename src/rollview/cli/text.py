@@ -6,7 +6,7 @@ Law: nothing a name or value holds can move the cursor or colour the terminal; i
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -39,6 +39,12 @@ class TextOutput:
 
     def say(self, sentence: str, style: str = "") -> None:
         self.out.print(Text(printable(sentence, keep="\n"), style=style))
+
+    def facts(self, facts: Mapping[str, str]) -> None:
+        """One line for each, the values below each other."""
+        width = max(map(len, facts))
+        for name, value in facts.items():
+            self.say(f"{name.ljust(width)}   {value}")
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[Any]], right: Iterable[str] = ()) -> None:
         """A table; columns named in ``right`` hold numbers."""

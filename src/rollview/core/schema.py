@@ -11,10 +11,34 @@ from rollview.core import names
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's name and its type in Spark's spelling, for example ``decimal(12,2)``."""
+    """A column's name and its type in Spark's spelling, for example ``decimal(12,2)``.
+
+    ``place``: its name in files, fixed when it was born; None: that of its name. ``late``: files may be older than the
+    column or its type; rows in a file without it have the constant ``fill``, told as text. ``default``: the same for
+    rows that are inserted without a value.
+    """
 
     name: str
     type: str
+    place: str | None = None
+    late: bool = False
+    fill: str | None = None
+    default: str | None = None
+
+    @property
+    def stored(self) -> str:
+        """Its name in files. No two columns that a relation ever had share one."""
+        return names.physical(self.name) if self.place is None else self.place
+
+    def to_json(self) -> list[Any]:
+        told = {"place": self.place, "late": self.late or None, "fill": self.fill, "default": self.default}
+        changed = {name: value for name, value in told.items() if value is not None}
+        return [self.name, self.type, *([changed] if changed else [])]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> Column:
+        name, type_, *changed = data
+        return cls(name, type_, **(changed[0] if changed else {}))
 
 
 SIGNED = (Column(names.COUNT, "bigint"), Column(names.CSN, "bigint"))
@@ -42,12 +66,17 @@ class Schema:
         """The named columns that are here, in the order of the names."""
         return Schema(tuple(column for name in wanted if (column := self.find(name)) is not None))
 
-    def to_json(self) -> list[list[str]]:
-        return [[column.name, column.type] for column in self.columns]
+    def stored(self, name: str) -> str:
+        """What the column is called in files."""
+        column = self.find(name)
+        return names.physical(name) if column is None else column.stored
+
+    def to_json(self) -> list[list[Any]]:
+        return [column.to_json() for column in self.columns]
 
     @classmethod
-    def from_json(cls, data: list[list[str]]) -> Schema:
-        return cls(tuple(Column(name, type_) for name, type_ in data))
+    def from_json(cls, data: list[list[Any]]) -> Schema:
+        return cls(tuple(map(Column.from_json, data)))
 
 
 @dataclass(frozen=True, slots=True)

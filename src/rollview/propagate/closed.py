@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from rollview.algebra.script import Motion
 from rollview.catalog import Relation, RelationKind
 from rollview.core.interval import Interval
-from rollview.core.names import CSN, physical, same
+from rollview.core.names import CSN, same
 from rollview.core.schema import ForeignKey
 from rollview.relations.plans import ClosedReferences
 from rollview.relations.reader import stored_as
@@ -67,7 +67,7 @@ def _values(relation: Relation, column: str, root: Path, interval: Interval) -> 
     stored = stored_as(root, relation)
     declared = relation.schema.find(column)
     assert declared is not None
-    name = physical(declared.name)
+    name = declared.stored
     places = safe_places(stored.folder("delta").root, delta_files(stored, interval))
     tables = [parquet.load(place, [name, CSN]) for place in places]
     table = pa.concat_tables(tables, promote_options="permissive")

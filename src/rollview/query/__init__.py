@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rollview.query.explain import explain_view
     from rollview.query.history import check_history
     from rollview.query.reading import delta, read, verify_view
+    from rollview.query.schemas import schema_at, schema_log
     from rollview.query.status import held, quarantine, readings, sources, warehouse_status
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "quarantine",
     "read",
     "readings",
+    "schema_at",
+    "schema_log",
     "sources",
     "verify_view",
     "warehouse_status",
@@ -33,6 +36,7 @@ __getattr__ = lazy_names(
         "check_history": "rollview.query.history",
         "explain_view": "rollview.query.explain",
         **dict.fromkeys(("delta", "read", "verify_view"), "rollview.query.reading"),
+        **dict.fromkeys(("schema_at", "schema_log"), "rollview.query.schemas"),
         **dict.fromkeys(("held", "quarantine", "readings", "sources", "warehouse_status"), "rollview.query.status"),
     },
 )

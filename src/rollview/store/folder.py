@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -33,10 +33,13 @@ from rollview.types.arrow import arrow_schema, arrow_type, spark_schema, spark_t
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import functions as sf
+    from pyspark.sql import types as spark_types
     from pyspark.sql.pandas import types as spark_arrow
+    from pyspark.sql.types import StructType
 else:
     sf = lazy_module("pyspark.sql.functions")
     spark_arrow = lazy_module("pyspark.sql.pandas.types")
+    spark_types = lazy_module("pyspark.sql.types")
 
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _FOLDER = re.compile(r"s-[0-9a-f]{32}")
@@ -156,7 +159,7 @@ class DeltaFolder:
         return any(pa.types.is_floating(type_) for type_ in arrow_schema(self.schema).types)
 
     def _read(self, spark: SparkSession, options: Mapping[str, str], *places: str) -> DataFrame:
-        data = spark.read.schema(spark_schema(self.schema)).options(**options).parquet(*places)
+        data = spark.read.schema(_read_as(self.schema)).options(**options).parquet(*places)
         plain = arrow_schema(self.schema).names == list(self.schema.names)
         return data if plain else data.toDF(*self.schema.names)
 
@@ -165,7 +168,7 @@ class DeltaFolder:
         physical = arrow_schema(self.schema)
         chosen = tuple(files)
         places = zip(safe_places(self.root, chosen), chosen, strict=True)
-        typed = [as_declared(parquet.load(place, csns=csns), physical, file.constants) for place, file in places]
+        typed = [as_declared(parquet.load(place, csns=csns), self.schema, file.constants) for place, file in places]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
 
     def load_counts(self, file: DataFile, csns: Interval) -> pa.Table:
@@ -214,22 +217,42 @@ def _widened(data: DataFrame, present: Schema, schema: Schema) -> DataFrame:
     )
 
 
-def as_declared(table: pa.Table, physical: pa.Schema, constants: Mapping[str, str | None]) -> pa.Table:
-    """A file's rows in exactly these columns; one that came after the file was written is NULL in it.
+def as_declared(table: pa.Table, schema: Schema, constants: Mapping[str, str | None]) -> pa.Table:
+    """A file's rows in exactly these columns, under their names in files.
 
-    ``constants``: the text of columns that have one value in all of its rows.
+    One that came after the file was written has its constant in it, or NULL. ``constants``: the text of columns that
+    have one value in all of its rows.
     """
     there = set(table.column_names)
+    physical = arrow_schema(schema)
     size, columns = table.num_rows, []
-    for field in physical:
-        text = constants.get(field.name)
-        if text is not None:
-            columns.append(pa.repeat(pa.array([text]).cast(field.type)[0], size))
-        elif field.name in constants or field.name not in there:
-            columns.append(pa.nulls(size, field.type))
-        else:
+    for field, column in zip(physical, schema, strict=True):
+        if field.name in there and field.name not in constants:
             columns.append(table[field.name])
+            continue
+        text = constants.get(field.name, column.fill)
+        known = pa.nulls(size, field.type) if text is None else pa.repeat(pa.array([text]).cast(field.type)[0], size)
+        columns.append(known)
     return pa.Table.from_arrays(columns, names=physical.names).cast(physical)
+
+
+@lru_cache(maxsize=1024)
+def _read_as(schema: Schema) -> str | StructType:
+    """What Spark's reader is to find in files; a constant is what it gives for a file without the column."""
+    fills = {column.stored: column.fill for column in schema if column.fill is not None}
+    if not fills:
+        return spark_schema(schema)
+    found = spark_types.StructType()
+    for field in arrow_schema(schema):
+        type_, text = spark_type(field.type), fills.get(field.name)
+        constant = None if text is None else {"EXISTS_DEFAULT": f"CAST({_literal(text)} AS {type_})"}
+        found = found.add(field.name, type_, True, constant)
+    return found
+
+
+def _literal(text: str) -> str:
+    """Text as one literal of Spark, whatever is in it."""
+    return f"decode(unhex('{text.encode().hex()}'), 'UTF-8')"
 
 
 def _constant_sql(column: Column, constants: tuple[str, ...]) -> str:

@@ -70,13 +70,15 @@ def write_frame(data: DataFrame, place: Path, schema: Schema, buckets: Buckets |
     ]
     if buckets is not None:
         columns.append(f"concat({bucket_sql(buckets, schema)}, '-of-{buckets.count}') AS {BUCKET}")
-    _arranged(data.selectExpr(*columns), buckets is not None, sort).parquet(uri(place))
+    order = tuple(map(schema.stored, sort))
+    _arranged(data.selectExpr(*columns), buckets is not None, order).parquet(uri(place))
 
 
 def write_table(data: pa.Table, place: Path, schema: Schema, buckets: Buckets | None, sort: tuple[str, ...]) -> None:
     """In this process. With ``buckets`` the table brings its rows' buckets in a column ``_rv_bucket``."""
     physical = arrow_schema(schema)
     table = data.select(list(schema.names)).rename_columns(physical.names).cast(physical)
+    sort = tuple(map(schema.stored, sort))
     if buckets is None:
         _write_sorted(table, place, sort)
         return
@@ -132,7 +134,7 @@ def uri(place: Path) -> str:
 
 
 def _arranged(data: DataFrame, bucketed: bool, sort: tuple[str, ...]) -> DataFrameWriter:
-    order = [quoted(names.physical(name)) for name in sort]
+    order = [quoted(name) for name in sort]
     if bucketed:
         sorted_ = data.repartition(BUCKET).sortWithinPartitions(BUCKET, *order)
         return sorted_.write.options(**_WRITE_OPTIONS).partitionBy(BUCKET)
@@ -148,7 +150,7 @@ def _write_sorted(table: pa.Table, place: Path, sort: tuple[str, ...]) -> None:
     if table.num_rows == 0:
         return
     if sort:
-        table = table.sort_by([(names.physical(name), "ascending") for name in sort])
+        table = table.sort_by([(name, "ascending") for name in sort])
     target = place / f"part-{uuid4().hex}.zstd.parquet"
     pq.write_table(
         table,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollview.catalog import Relation, Snapshot
-from rollview.core.names import physical, same
+from rollview.core.names import same
 from rollview.core.schema import ForeignKey
 from rollview.store.folder import DeltaFolder
 from rollview.tables.ask import ask
@@ -83,7 +83,8 @@ def _violations(outcome: Outcome, written: Written) -> Iterator[Violation]:
 def _null_values(written: Written) -> Iterator[Violation]:
     """Deleted rows have no NULL there, so every NULL in the files comes in."""
     for name in written.relation.constraints.not_null:
-        nulls = [file.nulls.get(physical(name)) for file in written.staged.files]
+        stored = written.relation.schema.stored(name)
+        nulls = [file.nulls.get(stored) for file in written.staged.files]
         if any(count is None or count > 0 for count in nulls) and _has_null(written, name):
             yield Violation(written.relation.name, f"NOT NULL of column '{name}'", f"a row has no {name}")
 

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from rollview.core import names
 from rollview.core.names import COUNT, CSN
 from rollview.store.datafile import Bounds, DataFile, safe_places
 from rollview.store.parquet import whole
@@ -82,8 +81,10 @@ def _scanned(
     rows: Rows, files: tuple[DataFile, ...], columns: Sequence[str], schema: pa.Schema, keys: pa.Table | None
 ) -> pa.Table:
     """The rows that may have a key, with what tells how they count."""
+    if any(column.late for column in rows.folder.schema.only(columns)):
+        raise TooLargeError
     extra = [] if rows.count is Count.ONE else [COUNT, CSN]
-    physical = [names.physical(_spelled(rows, name)) for name in columns]
+    physical = [rows.folder.schema.stored(name) for name in columns]
     source = ds.dataset([str(place) for place in safe_places(rows.folder.root, tuple(files))], format="parquet")
     scan = source.scanner(columns=[*physical, *extra], filter=_inside(rows))
     typed = pa.schema([*schema, *((name, pa.int64()) for name in extra)])
@@ -117,7 +118,7 @@ def files_with(rows: Rows, columns: Sequence[str], keys: pa.Table) -> tuple[Data
     """The files that may have one of the keys: by their bounds and, where a key is of several columns, by the first of
     these, which takes less to read than all of them."""
     asked = pc.unique(keys.column(0))
-    name = names.physical(_spelled(rows, columns[0]))
+    name = rows.folder.schema.stored(columns[0])
     ordered = [] if asked.null_count else sorted(asked.to_pylist())
     found = tuple(file for file in rows.files if _may_hold(file.bounds(name), ordered))
     if len(columns) == 1:
@@ -148,11 +149,6 @@ def _may_hold(bounds: Bounds | None, ordered: Sequence[Any]) -> bool:
 
 def _is_ordered(value: Any) -> bool:
     return isinstance(value, int | str | date) and not isinstance(value, datetime)
-
-
-def _spelled(rows: Rows, name: str) -> str:
-    found = rows.folder.schema.find(name)
-    return name if found is None else found.name
 
 
 def _names(columns: Sequence[str]) -> list[str]:

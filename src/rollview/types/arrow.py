@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from rollview.core import names
 from rollview.core.names import quoted
 from rollview.core.schema import Schema
 from rollview.errors import Unsupported
@@ -68,7 +67,7 @@ def arrow_type(type_: str, column: str) -> pa.DataType:
 @lru_cache(maxsize=1024)
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The schema as it is in the files: physical names, every column nullable."""
-    return pa.schema([(names.physical(c.name), arrow_type(c.type, c.name)) for c in schema])
+    return pa.schema([(c.stored, arrow_type(c.type, c.name)) for c in schema])
 
 
 @lru_cache(maxsize=1024)

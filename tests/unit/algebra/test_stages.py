@@ -17,6 +17,8 @@ from tests.sizes import times
 from rollview.algebra import stages as cutting
 from rollview.algebra.stages import stages
 
+pytestmark = pytest.mark.slow
+
 NESTED = """
 WITH a AS (SELECT x FROM t),
   b AS (SELECT x FROM a UNION ALL SELECT x FROM a),

@@ -58,6 +58,7 @@ def test_what_is_read_besides_changes(query: str, read: set[str]) -> None:
     assert states_read(compiled(query)) == read
 
 
+@pytest.mark.slow
 def test_no_term_of_any_refresh_reads_more() -> None:
     seen = 0
     for case in (case for path in sorted(GOLDEN.glob("*.sql")) for case in cases.read(path)):

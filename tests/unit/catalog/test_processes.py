@@ -17,6 +17,8 @@ from tests.unit.catalog.samples import commit
 from rollview import errors
 from rollview.catalog import Catalog
 
+pytestmark = pytest.mark.slow
+
 Worker = subprocess.Popen[str]
 Start = Callable[..., Worker]
 

@@ -21,6 +21,8 @@ from rollview.relations.plans import check_reachable
 from rollview.relations.reader import stored_as
 from rollview.results import Maintained
 
+pytestmark = pytest.mark.slow
+
 NOW = timedelta(0)
 
 

@@ -9,6 +9,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from tests.unit.maintain.small import HOMES, Small, no_spark
 
@@ -17,6 +18,8 @@ from rollview.maintain import Keep, Maintenance, maintain
 from rollview.publish.merge import merge_if_many
 from rollview.store.log import _CONFIGURATION, DeltaLog
 from rollview.warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
 
 REFRESHES = int(os.environ.get("ROLLVIEW_SMALL_REFRESHES", "130"))
 BETWEEN = 500

@@ -16,6 +16,8 @@ from tests.unit.subscribers.history import grow_at_once
 from tests.unit.subscribers.receivers import RECEIVERS
 from tests.unit.subscribers.worker import deliver_in_a_process
 
+pytestmark = pytest.mark.slow
+
 STEPS = ("deliver.offered", "deliver.put", "deliver.acked")
 COMMITS = times(40, 10_000)
 ROWS = times(6, 120)

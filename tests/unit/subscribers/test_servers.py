@@ -18,6 +18,8 @@ from rollview.errors import UsageError
 from rollview.subscribers.kafka import KafkaSink
 from rollview.subscribers.sink import open_sink
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server() -> Iterator[WebServer]:

@@ -1,0 +1,120 @@
+"""How what is done with views reads as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rollview import results
+from rollview.cli import answers
+from rollview.cli.render.dispatch import render, renders
+from rollview.cli.render.words import rows_of, size_of, values
+from rollview.cli.text import TextOutput
+from rollview.core.states import ViewMode
+
+
+@renders(answers.ViewsCreated)
+def _(answer: answers.ViewsCreated, to: TextOutput) -> None:
+    for view in answer.views:
+        verb = "Replaced" if view.replaced else "Created"
+        to.say(f"{verb} view '{view.name}': {rows_of(view.rows)} at csn {view.csn}, maintained {_how(view.mode)}.")
+        for note in view.notes:
+            to.note(note)
+
+
+@renders(results.Refreshed)
+def _(answer: results.Refreshed, to: TextOutput) -> None:
+    if not answer.views:
+        to.say(f"Nothing to refresh at csn {answer.csn}.")
+        return
+    headings = ("view", "interval", "how", "delta rows", "rows", "jobs", "read", "written", "seconds")
+    right = ("delta rows", "rows", "jobs", "read", "written", "seconds")
+    to.table(headings, [_refreshed(view) for view in answer.views], right)
+    for view in answer.views:
+        if view.mode is ViewMode.WHOLE:
+            to.note(f"{view.name}: {view.reason}")
+
+
+def _refreshed(view: results.ViewRefreshed) -> tuple[Any, ...]:
+    sizes = (size_of(view.bytes_read), size_of(view.bytes_written))
+    return (
+        view.name,
+        str(view.interval),
+        view.mode,
+        view.delta_rows,
+        view.rows,
+        view.actions,
+        *sizes,
+        f"{view.seconds:.2f}",
+    )
+
+
+@renders(results.Profile)
+def _(answer: results.Profile, to: TextOutput) -> None:
+    for view in answer.views:
+        total = sum(view.phases.values()) or 1.0
+        to.say(f"{view.name}: {view.delta_rows} delta rows over {view.interval}, {view.actions} Spark actions")
+        spent = sorted(view.phases.items(), key=lambda item: -item[1])
+        shares = [(name, f"{seconds * 1000:.0f}", f"{seconds / total:.0%}") for name, seconds in spent]
+        to.table(("phase", "milliseconds", "share"), shares, ("milliseconds", "share"))
+        files = [
+            ("read", view.files_read, size_of(view.bytes_read)),
+            ("written", view.files_written, size_of(view.bytes_written)),
+        ]
+        to.table(("files", "number", "size"), files, ("number", "size"))
+        terms = [(term.relation, "computed" if term.kept else "left out", term.reason) for term in view.terms]
+        if terms:
+            to.table(("term of", "", "why"), terms)
+
+
+@renders(results.Rolled)
+def _(answer: results.Rolled, to: TextOutput) -> None:
+    to.table(("view", "from csn", "to csn", "rows"), values(answer.views, "name", "before", "after", "rows"), _ROLLED)
+
+
+_ROLLED = ("from csn", "to csn", "rows")
+
+
+@renders(results.Explanation)
+def _(answer: results.Explanation, to: TextOutput) -> None:
+    to.say(f"View '{answer.name}' is maintained {_how(answer.mode)}.\n")
+    to.table(("operator", "how", "why"), values(answer.operators, "operator", "how", "reason"))
+    if answer.terms:
+        rows = [(term.relation, "yes" if term.kept else "no", term.reason) for term in answer.terms]
+        to.say("")
+        to.table(("changes of", "term needed", "why"), rows)
+    if answer.asks:
+        to.say(f"\nRows are asked for by {answer.algorithm}: {answer.promises}; needs {', '.join(answer.needs)}.\n")
+        asks = [(a.table, a.source, ", ".join(a.by), "no" if a.now else "yes, and is read") for a in answer.asks]
+        to.table(("table", "asked at", "by", "copied"), asks)
+        for text in dict.fromkeys(ask.sql for ask in answer.asks):
+            to.say(f"\n{text}")
+    to.say(f"\n{answer.sql}")
+
+
+@renders(answers.Verified)
+def _(answer: answers.Verified, to: TextOutput) -> None:
+    for view in answer.views:
+        render(view, to)
+
+
+@renders(results.Verification)
+def _(answer: results.Verification, to: TextOutput) -> None:
+    if answer.equal:
+        to.say(f"View '{answer.name}' at csn {answer.csn}: equal to recomputation, {rows_of(answer.rows)}.")
+        return
+    counts = f"{rows_of(answer.missing_count)} missing, {rows_of(answer.surplus_count)} too many"
+    to.say(f"View '{answer.name}' at csn {answer.csn} differs from recomputation: {counts}.", style="red")
+    for title, sample in (("missing", answer.missing), ("too many", answer.surplus)):
+        if sample:
+            to.say(f"\n{title}:")
+            to.table(tuple(sample[0]), [tuple(row.values()) for row in sample])
+
+
+@renders(results.ViewSet)
+def _(answer: results.ViewSet, to: TextOutput) -> None:
+    to.say(f"View '{answer.name}' is {answer.policy}.")
+    to.table(("property", "value"), list(answer.properties.items()))
+
+
+def _how(mode: ViewMode) -> str:
+    return "by recomputing it whole" if mode is ViewMode.WHOLE else "incrementally"

@@ -1,0 +1,69 @@
+"""What ``status`` answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollview.core.interval import Csn
+from rollview.core.states import Policy, ViewState
+from rollview.results.answer import Result
+from rollview.results.sources import HeldTransaction, SourceStatus
+from rollview.results.statements import ValidTime
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus(Result):
+    """``rows``: None where none are kept, only changes."""
+
+    name: str
+    rows: int | None
+    state_csn: Csn
+    through: Csn
+    valid: ValidTime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStatus(Result):
+    """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
+
+    ``state``: ok, stopped (``problem`` says why), schema_changed, or degraded where something is in quarantine.
+    Of a view that is behind: how many commits came per second in the last minute, how many its last steps did per
+    second of work, and when it will have caught up if both go on; None where nobody can say.
+    """
+
+    name: str
+    csn: Csn
+    high_water_mark: Csn
+    staleness_commits: int
+    staleness_seconds: float
+    policy: Policy
+    rows: int
+    last_refresh: datetime | None
+    last_mode: str | None
+    problem: str | None
+    state: ViewState = ViewState.OK
+    commits_per_second_in: float | None = None
+    commits_per_second_done: float | None = None
+    catches_up_in_seconds: float | None = None
+    valid: ValidTime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRows(Result):
+    """How many rows the catalog has of what grows with every commit and every step."""
+
+    ledger: int
+    changes: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Result):
+    csn: Csn
+    time: datetime
+    tables: tuple[TableStatus, ...]
+    views: tuple[ViewStatus, ...]
+    sources: tuple[SourceStatus, ...] = ()
+    held: tuple[HeldTransaction, ...] = ()
+    catalog: CatalogRows | None = None

@@ -1,0 +1,147 @@
+"""What creating, refreshing, rolling, explaining and verifying views answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rollview.core.interval import Csn, Interval
+from rollview.core.states import Policy, ViewMode
+from rollview.results.answer import Result
+
+
+@dataclass(frozen=True, slots=True)
+class ViewCreated(Result):
+    name: str
+    csn: Csn
+    rows: int
+    mode: ViewMode
+    replaced: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSet(Result):
+    """A view's properties from now on, and the policy that follows from them and from the project."""
+
+    name: str
+    properties: Mapping[str, str]
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Result):
+    """A sign of life during long work: ``done`` of ``total`` relations are finished, this one is in ``stage``."""
+
+    stage: str
+    relation: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedTerm(Result):
+    """Whether the term that starts at this relation's delta is needed, and why."""
+
+    relation: str
+    kept: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRefreshed(Result):
+    """``mode`` is incremental or whole, with the reason; ``rows`` is the extent's size afterwards."""
+
+    name: str
+    interval: Interval
+    mode: ViewMode
+    reason: str
+    delta_rows: int
+    rows: int
+    actions: int
+    seconds: float
+    files_written: int
+    bytes_written: int
+    files_read: int
+    bytes_read: int
+    phases: Mapping[str, float]
+    """Seconds by what they were spent on."""
+    terms: tuple[ExplainedTerm, ...]
+    """The terms of the delta that were computed, and those that were left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed(Result):
+    csn: Csn
+    views: tuple[ViewRefreshed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Refreshed):
+    """A refresh, shown with where its time went."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRolled(Result):
+    name: str
+    before: Csn
+    after: Csn
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled(Result):
+    csn: Csn
+    views: tuple[ViewRolled, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedOperator(Result):
+    """How one operator of a definition is maintained: linear, keyed or whole."""
+
+    operator: str
+    how: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedAsk(Result):
+    """What a refresh may ask a source for. ``sql``: the statement, with places for the keys. ``now``: rows of the table
+    are not here, so it does."""
+
+    table: str
+    source: str
+    by: tuple[str, ...]
+    sql: str
+    now: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Result):
+    """``asks``: of a view that need not have all its rows here. Then ``algorithm`` is what it is kept by, ``promises``
+    the level of consistency, and ``needs`` what a source has to tell for it."""
+
+    name: str
+    mode: ViewMode
+    operators: tuple[ExplainedOperator, ...]
+    terms: tuple[ExplainedTerm, ...]
+    sql: str
+    asks: tuple[ExplainedAsk, ...] = ()
+    algorithm: str | None = None
+    promises: str | None = None
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification(Result):
+    """The extent beside recomputation at the same csn; ``missing`` and ``surplus`` show the first differing rows."""
+
+    name: str
+    csn: Csn
+    equal: bool
+    rows: int
+    missing: tuple[dict[str, Any], ...] = ()
+    surplus: tuple[dict[str, Any], ...] = ()
+    missing_count: int = 0
+    surplus_count: int = 0
