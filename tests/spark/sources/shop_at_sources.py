@@ -6,12 +6,15 @@ import sqlite3
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
+from threading import Event
 from typing import Any
 
 import psycopg
+import pymysql
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 
@@ -23,6 +26,7 @@ from rollview.store.timed import loaded_changes
 from rollview.warehouse import Warehouse
 
 Execute = Callable[[str], Any]
+Connect = Callable[[], Execute]
 Rows = Counter[tuple[Any, ...]]
 
 TABLES: Mapping[str, tuple[str, ...]] = {
@@ -42,12 +46,13 @@ COLUMNS = {
 class Database:
     """One database with some of the tables."""
 
-    def __init__(self, kind: str, address: str, execute: Execute, tables: tuple[str, ...]) -> None:
-        self.kind, self.address, self.execute, self.tables = kind, address, execute, tables
+    def __init__(self, kind: str, address: str, connect: Connect, tables: tuple[str, ...]) -> None:
+        self.kind, self.address, self.connect, self.tables = kind, address, connect, tables
+        self.execute = connect()
         for table in tables:
-            execute(f"CREATE TABLE {table} ({COLUMNS[table]})")
+            self.execute(f"CREATE TABLE {table} ({COLUMNS[table]})")
             if kind == "postgres":
-                execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+                self.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
 
     def settings(self, asked: frozenset[str]) -> SourceSettings:
         tables = (TableSettings(t, t, needed=t in asked, asked=t in asked) for t in self.tables)
@@ -60,39 +65,52 @@ class Database:
 @contextmanager
 def sqlite_shop(folder: Path, tables: tuple[str, ...]) -> Iterator[Database]:
     path = folder / f"shop-{uuid.uuid4().hex[:8]}.db"
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = OFF")
-        yield Database("sqlite", str(path), connection.execute, tables)
+    with ExitStack() as stack:
+
+        def connect() -> Execute:
+            made = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+            stack.callback(made.close)
+            made.execute("PRAGMA journal_mode = WAL")
+            made.execute("PRAGMA synchronous = OFF")
+            return made.execute
+
+        yield Database("sqlite", str(path), connect, tables)
 
 
 @contextmanager
 def postgres_shop(server: PostgresServer, tables: tuple[str, ...]) -> Iterator[Database]:
     name = f"d_{uuid.uuid4().hex[:12]}"
     server.execute(f"CREATE DATABASE {name}")
-    try:
-        with psycopg.connect(server.url(name), autocommit=True) as connection:
-            yield Database("postgres", server.url(name), lambda text: connection.execute(text.encode()), tables)
-    finally:
-        server.execute(
-            f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '{name}'"
-        )
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with ExitStack() as stack:
+        stack.callback(server.execute, f"DROP DATABASE {name} WITH (FORCE)")
+        of_database = f"FROM pg_replication_slots WHERE database = '{name}'"
+        stack.callback(server.execute, f"SELECT pg_drop_replication_slot(slot_name) {of_database}")
+
+        def connect() -> Execute:
+            made = stack.enter_context(psycopg.connect(server.url(name), autocommit=True))
+            return lambda text: made.execute(text.encode())
+
+        yield Database("postgres", server.url(name), connect, tables)
 
 
 @contextmanager
 def mariadb_shop(server: MariadbServer, tables: tuple[str, ...]) -> Iterator[Database]:
     name = f"d_{uuid.uuid4().hex[:12]}"
-    with server.connect() as admin, admin.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-    with server.connect(name) as connection, connection.cursor() as cursor:
+    with ExitStack() as stack:
+        admin = stack.enter_context(stack.enter_context(server.connect()).cursor())
+        admin.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+        stack.callback(admin.execute, f"DROP DATABASE {name}")
 
-        def execute(text: str) -> Any:
-            cursor.execute(text)
-            return cursor
+        def connect() -> Execute:
+            cursor = stack.enter_context(stack.enter_context(server.connect(name)).cursor())
 
-        yield Database("mariadb", server.url(name), execute, tables)
-        cursor.execute(f"DROP DATABASE {name}")
+            def execute(text: str) -> Any:
+                cursor.execute(text)
+                return cursor
+
+            return execute
+
+        yield Database("mariadb", server.url(name), connect, tables)
 
 
 def change(execute: Execute, table: str, chance: Random) -> None:
@@ -115,11 +133,38 @@ def change(execute: Execute, table: str, chance: Random) -> None:
         execute(f"UPDATE {table} SET {last} = {values[1]} WHERE id = {number}")
 
 
-def transaction(database: Database, chance: Random) -> None:
-    database.execute("BEGIN")
+def transaction(database: Database, chance: Random, execute: Execute | None = None) -> None:
+    execute = execute or database.execute
+    execute("BEGIN IMMEDIATE" if database.kind == "sqlite" else "BEGIN")
     for _ in range(chance.randint(1, 3)):
-        change(database.execute, chance.choice(database.tables), chance)
-    database.execute("COMMIT")
+        change(execute, chance.choice(database.tables), chance)
+    execute("COMMIT")
+
+
+@contextmanager
+def writers(databases: tuple[Database, ...], seed: int, count: int = 4) -> Iterator[None]:
+    """So many write at the same time until the block ends."""
+    stop = Event()
+
+    def write(number: int) -> None:
+        chance, database = Random(f"{seed} {number}"), databases[number % len(databases)]
+        execute = connected[number]
+        while not stop.wait(chance.random() * 0.1):
+            try:
+                transaction(database, chance, execute)
+            except (sqlite3.Error, psycopg.Error, pymysql.MySQLError):
+                # Two have written the same key, or wait for each other.
+                execute("ROLLBACK")
+
+    connected = [databases[number % len(databases)].connect() for number in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        running = [pool.submit(write, number) for number in range(count)]
+        try:
+            yield
+        finally:
+            stop.set()
+        for one in running:
+            one.result()
 
 
 def joined(rows: Mapping[str, Rows]) -> Rows:
