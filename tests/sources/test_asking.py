@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -16,13 +17,13 @@ import pyarrow as pa
 import pytest
 
 from rollview.capture.recorded_source import open_recorded
-from rollview.errors import NotFound, UsageError
+from rollview.errors import AskTooLarge, NotFound, UsageError
 from rollview.sources import SourceSettings, TableSettings, asking
 from rollview.sources.asking import Ask, AskableSource
 from rollview.sources.postgres.asking import SnapshotSeen, snapshot
 from rollview.sources.protocol import UnitOfWork
 from rollview.sources.sections import Section
-from rollview.sources.sqlite.asking import LogSeen, read_only
+from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only
 from rollview.warehouse import Warehouse
 from tests.servers.postgres import PostgresServer
 from tests.sources.files_harness import FilesHarness
@@ -86,10 +87,14 @@ def test_keys_are_values_whatever_they_say(bank: Harness, source: Any, monkeypat
     assert bank.rows("note")[("same",)] == 2
 
 
-def test_answers_are_bounded(bank: Harness, source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "MOST_ROWS", 2)
-    with pytest.raises(UsageError, match="more than 2 rows for 3 keys"):
-        source.ask([accounts(bank, 1, 2, 3)])
+def test_answers_are_bounded(bank: Harness, empty_warehouse: Warehouse) -> None:
+    empty_warehouse.add_source("bank", replace(bank.settings(), options={"ask_rows": "2"}))
+    catalog = empty_warehouse.catalog
+    with closing(open_recorded(catalog, catalog.source("bank"))) as opened:
+        assert isinstance(opened, AskableSource)
+        with pytest.raises(AskTooLarge, match="rows of 3 keys at once: it has more than 2 rows"):
+            opened.ask([accounts(bank, 1, 2, 3)])
+        assert len(opened.ask([accounts(bank, 1, 2)]).rows[0]) == 2
 
 
 def test_what_cannot_be_asked_is_refused(bank: Harness, source: Any) -> None:
@@ -188,6 +193,16 @@ def test_sqlite_writes_nothing_while_it_is_asked(tmp_path: Path) -> None:
         with read_only(connection), pytest.raises(sqlite3.OperationalError, match="readonly"):
             connection.execute("INSERT INTO t VALUES (1)")
         connection.execute("INSERT INTO t VALUES (1)")
+
+
+def test_sqlite_gives_up_what_takes_too_long(tmp_path: Path) -> None:
+    with closing(SqliteHarness(tmp_path)) as bank:
+        bank.write(*(Write("note", None, (str(number),)) for number in range(3000)))
+        wish, limits = Ask("note", ("text",), ("text",), frozenset({("7",)})), bank.settings().asking
+        assert asked_rows(bank.connection, wish, limits) == [("7",)]
+        with pytest.raises(AskTooLarge, match="that takes longer than 0 seconds"):
+            asked_rows(bank.connection, wish, replace(limits, seconds=0))
+        assert asked_rows(bank.connection, wish, limits) == [("7",)]
 
 
 def test_sqlite_finds_keys_by_its_index(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ is held, so nobody captures it meanwhile.
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -37,7 +39,7 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import SIGNED, Schema
 from rollview.core.states import SourceState
-from rollview.errors import Corrupt, OutOfReach, Retryable, UsageError
+from rollview.errors import AskTooLarge, Corrupt, OutOfReach, Retryable, UsageError
 from rollview.relations.reader import StandIn, stored_as
 from rollview.sources.asking import Ask, AskableSource, SeenUnits
 from rollview.sources.protocol import FirstCopy, LayoutChange, Row, Rows, SourceTable
@@ -53,7 +55,11 @@ _PATIENCE = 10.0
 _NEWEST = 2_000
 """A commit that is captured and cannot be seen yet is among so many newest ones: nobody after it waits for less."""
 _UNREADY = (SourceState.COPYING, SourceState.WIDENING, SourceState.REMOVING)
+_MINUTE = 60.0
 _T = TypeVar("_T")
+
+_ASKED: dict[tuple[Path, str], deque[float]] = {}
+"""When each source was asked by this process, within the last minute."""
 
 Among = Callable[[pa.Table], pa.Table]
 """Of captured changes those of the rows that were asked for."""
@@ -112,6 +118,7 @@ class _HeldSource:
         self._snapshot = catalog.snapshot()
         self._space = files.enter_context(spool_space(catalog, root, record))
         self._settings = SourceSettings.from_json(record.settings)
+        self._limits = self._settings.asking
         opened = held.enter_context(closing(open_recorded(catalog, record, lease, self._space)))
         if not isinstance(opened, AskableSource):
             raise UsageError(
@@ -129,11 +136,27 @@ class _HeldSource:
         self._source.ask([Ask(table.name, table.schema.names, equal, frozenset())])
 
     def rows(self, relation: Relation, equal: tuple[str, ...], keys: frozenset[Row], at: Csn) -> pa.Table:
-        """Every copy by itself."""
+        """Every copy by itself. Keys that are too many at once are halved."""
+        most = self._limits.keys
+        ordered = sorted(keys, key=repr)
+        waiting = [ordered[place : place + most] for place in range(0, len(ordered), most)]
+        found: list[pa.Table] = [_nothing(relation)]
+        while waiting:
+            some = waiting.pop()
+            try:
+                found.append(self._rows(relation, equal, frozenset(some), at))
+            except AskTooLarge:
+                if len(some) == 1:
+                    raise
+                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+        return pa.concat_tables(found)
+
+    def _rows(self, relation: Relation, equal: tuple[str, ...], keys: frozenset[Row], at: Csn) -> pa.Table:
         table = self._table(relation)
         ask = Ask(table.name, table.schema.names, equal, keys)
 
         def answered() -> pa.Table:
+            self._pace()
             with self._source.moment():
                 answer = self._source.ask([ask])
                 self._read_through(answer.seen)
@@ -147,6 +170,7 @@ class _HeldSource:
         table, place = self._table(relation), self._space.new_folder()
 
         def streamed() -> pa.Table:
+            self._pace()
             for left in place.iterdir():
                 left.unlink()
             with self._source.moment(), self._source.stream() as found:
@@ -157,6 +181,18 @@ class _HeldSource:
             return self._compensation(relation, found.seen, at, lambda rows: rows)
 
         return StandIn(at, self._tried(streamed), place)
+
+    def _pace(self) -> None:
+        """Refuse to ask more often than the source allows; the next refresh goes on."""
+        now, before = time.monotonic(), _ASKED.setdefault((self._root, self._record.name), deque())
+        while before and now - before[0] > _MINUTE:
+            before.popleft()
+        if len(before) >= self._limits.per_minute:
+            raise Retryable(
+                f"Source '{self._record.name}' was asked {len(before)} times within a minute, as often as it may be.",
+                hint="The next refresh asks again. The source's option asks_per_minute allows more.",
+            )
+        before.append(now)
 
     def _tried(self, asked: Callable[[], _T]) -> _T:
         for _ in range(_TRIES):
@@ -282,6 +318,11 @@ def _is_of(rows: pa.Table, csns: Collection[Csn]) -> Any:
 
 def _once(rows: pa.Table) -> pa.Table:
     return rows.append_column(COUNT, pa.array(np.ones(rows.num_rows, dtype=np.int64)))
+
+
+def _nothing(relation: Relation) -> pa.Table:
+    columns = Schema((*relation.schema.columns, SIGNED[0]))
+    return arrow_schema(columns).empty_table().rename_columns(list(columns.names))
 
 
 def _typed(rows: pa.Table, relation: Relation) -> pa.Table:

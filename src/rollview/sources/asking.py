@@ -15,14 +15,12 @@ from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from rollview.core.schema import Schema
-from rollview.errors import NotFound, UsageError
+from rollview.errors import AskTooLarge, NotFound, UsageError
 from rollview.sources.protocol import Row, Rows, SourceTable, UnitOfWork
-from rollview.sources.settings import SourceSettings
+from rollview.sources.settings import AskLimits, SourceSettings
 
 MOST_KEYS = 1_000
 """Keys that are bound into one statement; more of them are asked for in turn, in the same snapshot."""
-MOST_ROWS = 100_000
-"""Rows of one ask; who needs more asks with fewer keys."""
 _PLAIN = ("bigint", "int", "smallint", "tinyint", "string")
 
 
@@ -122,10 +120,10 @@ def only_asked(rows: Iterable[Row], ask: Ask) -> tuple[Row, ...]:
     return tuple(row for row in rows if tuple(row[i] for i in at) in ask.keys)
 
 
-def check_size(ask: Ask, rows: int) -> None:
-    if rows > MOST_ROWS:
-        raise UsageError(
-            f"Table '{ask.table}' has more than {MOST_ROWS} rows for {len(ask.keys)} keys.",
-            hint="Ask with fewer keys, or copy the table.",
-            table=ask.table,
-        )
+def check_size(ask: Ask, rows: int, limits: AskLimits) -> None:
+    if rows > limits.rows:
+        raise AskTooLarge(ask.table, len(ask.keys), f"it has more than {limits.rows} rows for them")
+
+
+def took_too_long(ask: Ask, limits: AskLimits) -> AskTooLarge:
+    return AskTooLarge(ask.table, len(ask.keys), f"that takes longer than {limits.seconds} seconds")

@@ -25,6 +25,8 @@ ALLOW_OUTSIDE = "allow_outside"
 OPEN_ALARM = "open_alarm"
 SPOOL_LIMIT = "spool_limit"
 TIMEOUT = "timeout"
+ASKING = {"ask_keys": 1_000, "ask_rows": 100_000, "ask_seconds": 30, "asks_per_minute": 600}
+"""Options that bound how a source is asked, and what they are where nothing is said."""
 _TIMEOUT = "5 minutes"
 
 _CHANGEABLE = (
@@ -35,6 +37,7 @@ _CHANGEABLE = (
     "log_alarm",
     "settle_seconds",
     "confirm_empty_seconds",
+    *ASKING,
 )
 _KAFKA = "kafka."
 _OPEN_ALARM = "15 minutes"
@@ -79,6 +82,16 @@ class TableSettings:
 
     def takes(self, column: str) -> bool:
         return not self.columns or any(same(column, name) for name in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class AskLimits:
+    """Keys and rows of one ask, seconds of one statement, and asks within a minute."""
+
+    keys: int
+    rows: int
+    seconds: int
+    per_minute: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +155,9 @@ class SourceSettings:
         for option in (IN_PLACE, ALLOW_OUTSIDE):
             if self.options.get(option, "true") not in ("true", "false"):
                 raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
+        for option in ASKING:
+            if not (said := self.options.get(option, "1")).isdecimal() or int(said) < 1:
+                raise UsageError(f"{option} is '{said}'.", hint="It is a whole number of at least 1.")
         duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
         size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
 
@@ -178,6 +194,10 @@ class SourceSettings:
     def timeout(self) -> float:
         """So many seconds may a server give nothing while it is asked something."""
         return duration(self.options.get(TIMEOUT, _TIMEOUT)).total_seconds()
+
+    @property
+    def asking(self) -> AskLimits:
+        return AskLimits(*(int(self.options.get(option, most)) for option, most in ASKING.items()))
 
     @property
     def copies(self) -> bool:

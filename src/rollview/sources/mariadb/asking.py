@@ -15,8 +15,8 @@ from rollview.sources.binlog.layout import BinlogLayout, stored
 from rollview.sources.binlog.stream import done_through
 from rollview.sources.protocol import Row, UnitOfWork
 
-LONGEST = 30
-"""Seconds that one statement may take."""
+TOO_LONG = 1969
+"""The number of the error of a statement that took longer than it may."""
 _COMPARED = ("tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "text", "mediumtext", "longtext")
 """Kinds of columns whose equal values are equal for the server too; a YEAR is compared otherwise than it is told."""
 

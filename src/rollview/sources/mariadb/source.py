@@ -12,12 +12,21 @@ from typing import Any, ClassVar
 from pymysqlreplication.event import MariadbGtidEvent
 
 from rollview.core.names import quoted
-from rollview.errors import LostPosition, SchemaChanged
-from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, check_size, only_asked, pieces
+from rollview.errors import EnvironmentFault, LostPosition, SchemaChanged
+from rollview.sources.asking import (
+    Ask,
+    SourceAnswer,
+    SourceStream,
+    asked_table,
+    check_size,
+    only_asked,
+    pieces,
+    took_too_long,
+)
 from rollview.sources.binlog.layout import BinlogLayout
 from rollview.sources.binlog.server import filter_findings, log_findings, setting, version_of
 from rollview.sources.binlog.source import BinlogSource
-from rollview.sources.mariadb.asking import LONGEST, GtidSeen, check_compared, condition, order_of, spelled
+from rollview.sources.mariadb.asking import TOO_LONG, GtidSeen, check_compared, condition, order_of, spelled
 from rollview.sources.protocol import Capability, Finding, Row, SourceTable
 from rollview.sources.quarantine import Sieve
 
@@ -74,9 +83,11 @@ class MariadbSource(BinlogSource):
         return order_of(position)
 
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
+        for one in asks:
+            asked_table(self._opening.known, self._opening.settings, one)
         with self._server.translated(), self._snapshot() as (reading, seen):
             with reading.cursor() as cursor:
-                cursor.execute(f"SET max_statement_time = {LONGEST}")
+                cursor.execute("SET max_statement_time = %s", (self._opening.settings.asking.seconds,))
             rows = tuple(only_asked(self._answered(reading, one), one) for one in asks)
         return SourceAnswer(rows, seen)
 
@@ -111,11 +122,17 @@ class MariadbSource(BinlogSource):
         own = asked_table(self._opening.known, self._opening.settings, ask)
         table, sieve, found = self._same(reading, ask.table), Sieve(self._opening), 0
         check_compared(table, ask.equal)
+        limits = self._opening.settings.asking
         for piece in pieces(ask.keys):
-            for rows in self._selected(reading, table, own, condition(ask.equal, map(spelled, piece)), sieve):
-                found += len(rows)
-                check_size(ask, found)
-                yield from rows
+            try:
+                for rows in self._selected(reading, table, own, condition(ask.equal, map(spelled, piece)), sieve):
+                    found += len(rows)
+                    check_size(ask, found, limits)
+                    yield from rows
+            except EnvironmentFault as error:
+                if error.facts.get("number") == TOO_LONG:
+                    raise took_too_long(ask, limits) from None
+                raise
 
     def _same(self, reading: Any, remote: str) -> BinlogLayout:
         """The table as it is, if its columns are still what was captured last."""

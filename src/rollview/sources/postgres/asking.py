@@ -13,16 +13,17 @@ from dataclasses import dataclass, replace
 from typing import LiteralString
 
 from psycopg import sql
+from psycopg.errors import QueryCanceled
 
-from rollview.sources.asking import Ask, check_size, pieces, unaskable
+from rollview.sources.asking import Ask, check_size, pieces, took_too_long, unaskable
 from rollview.sources.postgres.layout import PgTable, split
 from rollview.sources.postgres.server import Connection
 from rollview.sources.protocol import UnitOfWork
+from rollview.sources.settings import AskLimits
 
 _ARRAYS: dict[int, LiteralString] = {20: "int8[]", 21: "int8[]", 23: "int8[]", 25: "text[]", 1043: "text[]"}
 """By type: what keys are bound as. Blank-padded text, for one, compares otherwise than it is told."""
 _ROUND = 1 << 32
-_LONGEST: LiteralString = "SET LOCAL statement_timeout = '30s'"
 _PAUSE = 0.05
 _FLUSHED = """
     SELECT pg_current_wal_flush_lsn() >= %s::pg_lsn, pg_current_wal_flush_lsn()::text,
@@ -54,12 +55,12 @@ class SnapshotSeen:
 
 
 @contextmanager
-def snapshot(connection: Connection, *, short: bool = True) -> Iterator[None]:
-    """One transaction that can write nothing."""
+def snapshot(connection: Connection, seconds: int | None = None) -> Iterator[None]:
+    """One transaction that can write nothing. ``seconds``: that a statement may take."""
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
-        if short:
-            connection.execute(_LONGEST)
+        if seconds is not None:
+            connection.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(sql.Literal(f"{seconds}s")))
         yield
     finally:
         connection.execute("ROLLBACK")
@@ -111,15 +112,18 @@ def array_of(type_: str) -> LiteralString:
     return "text[]" if type_ == "string" else "int8[]"
 
 
-def asked_rows(connection: Connection, table: PgTable, ask: Ask) -> list[TextRow]:
+def asked_rows(connection: Connection, table: PgTable, ask: Ask, limits: AskLimits) -> list[TextRow]:
     """Values as the server writes them."""
     query = statement(ask.table, ask.columns, ask.equal, _arrays(table, ask))
     found: list[TextRow] = []
     # No text of this server has a NUL in it.
     keys = (key for key in ask.keys if not any(isinstance(value, str) and "\0" in value for value in key))
     for piece in pieces(keys):
-        found += _texts(connection, query, [list(column) for column in zip(*piece, strict=True)])
-        check_size(ask, len(found))
+        try:
+            found += _texts(connection, query, [list(column) for column in zip(*piece, strict=True)])
+        except QueryCanceled:
+            raise took_too_long(ask, limits) from None
+        check_size(ask, len(found), limits)
     return found
 
 

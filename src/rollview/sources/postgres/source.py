@@ -134,7 +134,8 @@ class PostgresSource:
         sieve = Sieve(self._opening)
         for one in asks:
             asked_table(self._opening.known, self._opening.settings, one)
-        with self._server.translated(), snapshot(self._connection):
+        limits = self._opening.settings.asking
+        with self._server.translated(), snapshot(self._connection, limits.seconds):
             seen = read_seen(self._connection, sorted({one.table for one in asks}))
             rows = tuple(only_asked(self._answered(one, sieve), one) for one in asks)
         with self._server.translated():
@@ -148,7 +149,7 @@ class PostgresSource:
     @contextmanager
     def stream(self) -> Iterator[SourceStream]:
         sieve = Sieve(self._opening)
-        with self._server.connected() as reading, snapshot(reading, short=False):
+        with self._server.connected() as reading, snapshot(reading):
             seen = read_seen(reading, self._opening.settings.remotes)
             for remote in self._opening.settings.remotes:
                 self._check_asked(reading, remote)
@@ -286,7 +287,7 @@ class PostgresSource:
         known = asked_table(self._opening.known, self._opening.settings, ask)
         table = self._check_asked(self._connection, ask.table)
         decoders = [decoder(column.type) for column in known.schema]
-        found = asked_rows(self._connection, table, ask)
+        found = asked_rows(self._connection, table, ask, self._opening.settings.asking)
         return [fit for row in found for fit in self._decoded(known, decoders, row, sieve)]
 
     def _check_asked(self, connection: Connection, remote: str) -> PgTable:

@@ -245,7 +245,7 @@ class SqliteSource:
 
     def _asked(self, ask: Ask, sieve: Sieve) -> list[Row]:
         table = asked_table(self._opening.known, self._opening.settings, ask)
-        return _decoded(table, asked_rows(self._connection, ask), None, +1, sieve)
+        return _decoded(table, asked_rows(self._connection, ask, self._opening.settings.asking), None, +1, sieve)
 
     def _found(self, seen: Sequence[_Place]) -> tuple[Sieve, list[tuple[_Place, Changes | None]]]:
         sieve = Sieve(self._opening)
