@@ -28,6 +28,7 @@ from rollview.capture.arrange import Entry
 from rollview.capture.commit_stream import Arrived, CommitStream
 from rollview.capture.copies import COPIED_AGAIN
 from rollview.capture.first_copy import TRANSACTION, pieces
+from rollview.capture.health import note_asked
 from rollview.capture.plan import lease_name
 from rollview.capture.quarantine import sift
 from rollview.capture.recorded_source import open_recorded, tables_of
@@ -89,8 +90,11 @@ class SourceLookup:
     def stream(self, relation: Relation, at: Csn) -> StandIn:
         return self._of(relation).stream_to(relation, at)
 
-    def release(self) -> None:
-        """Let the sources go; files of streamed tables stay."""
+    def release(self, problem: str | None = None) -> None:
+        """Let the sources go; files of streamed tables stay. ``problem``: why the last of them could not be asked."""
+        for source in self._sources.values():
+            source.note(problem)
+            problem = None
         self._held.close()
         self._sources.clear()
 
@@ -100,11 +104,11 @@ class SourceLookup:
 
     def _of(self, relation: Relation) -> _HeldSource:
         assert relation.source is not None
-        if relation.source not in self._sources:
-            self._sources[relation.source] = _HeldSource(
-                self._catalog, self._root, relation.source, self._held, self._files
-            )
-        return self._sources[relation.source]
+        name = relation.source
+        # The one that is asked last is the first.
+        found = self._sources.pop(name, None) or _HeldSource(self._catalog, self._root, name, self._held, self._files)
+        self._sources = {name: found, **self._sources}
+        return found
 
 
 class _HeldSource:
@@ -130,6 +134,12 @@ class _HeldSource:
         self._tables = tables_of({t.remote: self._snapshot.get(t.relation) for t in record.tables})
         self._reached = self._stream.start
         self._beyond: list[tuple[Arrived, str]] = []
+        self._asks = self._keys = self._rows_given = self._bytes = 0
+
+    def note(self, problem: str | None) -> None:
+        if self._asks or problem is not None:
+            sums = self._asks, self._keys, self._rows_given, self._bytes
+            note_asked(self._catalog, self._record.name, *sums, problem)
 
     def check(self, relation: Relation, equal: tuple[str, ...]) -> None:
         table = self._table(relation)
@@ -160,7 +170,9 @@ class _HeldSource:
             with self._source.moment():
                 answer = self._source.ask([ask])
                 self._read_through(answer.seen)
-            found = self._fitting(table, lambda _: iter([answer.rows[0]]), answer.seen)
+            found = list(self._fitting(table, lambda _: iter([answer.rows[0]]), answer.seen))
+            self._keys += len(keys)
+            self._count(*found)
             changes = self._compensation(relation, answer.seen, at, partial(_among, equal=equal, keys=keys))
             return _net(relation, pa.concat_tables([*(_typed(_once(rows), relation) for rows in found), changes]))
 
@@ -175,12 +187,14 @@ class _HeldSource:
                 left.unlink()
             with self._source.moment(), self._source.stream() as found:
                 for rows in self._fitting(table, found.rows, found.seen):
+                    self._count(rows)
                     self._space.take(rows.nbytes)
                     write_table(rows, place, relation.schema, None, ())
                 self._read_through(found.seen)
             return self._compensation(relation, found.seen, at, lambda rows: rows)
 
-        return StandIn(at, self._tried(streamed), place)
+        changes = self._tried(streamed)
+        return StandIn(at, changes, place if any(place.iterdir()) else None)
 
     def _pace(self) -> None:
         """Refuse to ask more often than the source allows; the next refresh goes on."""
@@ -193,6 +207,11 @@ class _HeldSource:
                 hint="The next refresh asks again. The source's option asks_per_minute allows more.",
             )
         before.append(now)
+        self._asks += 1
+
+    def _count(self, *found: pa.Table) -> None:
+        self._rows_given += sum(rows.num_rows for rows in found)
+        self._bytes += sum(rows.nbytes for rows in found)
 
     def _tried(self, asked: Callable[[], _T]) -> _T:
         for _ in range(_TRIES):

@@ -11,6 +11,7 @@ from rollview.results.experiments import (
 )
 from rollview.results.schemas import ColumnEntry, SchemaAt, SchemaLog
 from rollview.results.sources import (
+    AskedSoFar,
     Captured,
     CopiedTable,
     Decided,
@@ -48,6 +49,7 @@ from rollview.results.views import (
 __all__ = [
     "Acknowledged",
     "Answer",
+    "AskedSoFar",
     "Captured",
     "CatalogRecovery",
     "CatalogRows",

@@ -220,6 +220,7 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
         except (Retryable, SourceStopped, EnvironmentFault) as error:
             # The view stays where it is, and the next refresh asks again.
             work.lagging[name] = error.message
+            lookup.release(error.message)
             return False
         work.steps[name] = step
         work.began.setdefault(name, step.interval.after)
