@@ -384,9 +384,12 @@ class Warehouse:
         """How a view is maintained, operator by operator, and the query that propagates."""
         return query.explain_view(self.snapshot(), name, self.catalog.sources())
 
-    def verify(self, name: str, at: Point | None = None) -> results.Verification:
-        """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach."""
-        return query.verify_view(self._place, name, at)
+    def verify(self, name: str, at: Point | None = None, *, ask_sources: bool = False) -> results.Verification:
+        """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach.
+
+        ``ask_sources``: tables that are not copied are read once, whole, at their sources.
+        """
+        return query.verify_view(self._place, name, at, ask_sources=ask_sources)
 
     def check_history(
         self,
