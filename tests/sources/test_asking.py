@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -292,3 +293,29 @@ def test_types_that_postgres_compares_in_its_own_way_are_refused(
             assert isinstance(source, AskableSource)
             with pytest.raises(UsageError, match="compares character\\(5\\) in its own way"):
                 source.ask([Ask("padded", ("code",), ("code",), frozenset({("ab   ",)}))])
+
+
+_ALLOWED = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SET ", "LOCK TABLE", "SELECT ", "ROLLBACK")
+
+
+@pytest.mark.postgres
+def test_postgres_sees_only_statements_that_read_and_are_bounded(
+    postgres_server: PostgresServer, empty_warehouse: Warehouse
+) -> None:
+    with closing(PostgresHarness(postgres_server)) as bank:
+        empty_warehouse.add_source("bank", bank.settings())
+        catalog = empty_warehouse.catalog
+        bank.connection.execute(f"ALTER DATABASE {bank.database} SET log_statement = 'all'".encode())
+        log = postgres_server.data / "log"
+        with closing(open_recorded(catalog, catalog.source("bank"))) as source:
+            assert isinstance(source, AskableSource)
+            begin = log.stat().st_size
+            source.ask([accounts(bank, 1, 2, 424242)])
+            told = log.read_text()[begin:]
+        statements = re.findall(r"(?:statement|execute [^:]*): (.*)", told)
+        assert [text for text in statements if not text.strip().startswith(_ALLOWED) and "pg_" not in text] == []
+        asked = [text for text in statements if 'FROM "public"."account"' in text]
+        keys = '("id") IN (SELECT * FROM unnest($1::int8[]))'
+        assert asked == [f'SELECT "id", "owner", "balance" FROM "public"."account" WHERE {keys}']
+        assert any(text.startswith("LOCK TABLE") and "ACCESS SHARE" in text for text in statements)
+        assert any("statement_timeout" in text for text in statements)

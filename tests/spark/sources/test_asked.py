@@ -198,3 +198,43 @@ def test_a_view_of_one_table_needs_no_rows_and_so_asks_for_none(tmp_path: Path, 
 def test_kinds_that_cannot_be_asked_are_refused(kind: str) -> None:
     with pytest.raises(UsageError, match=r"all columns are captured|cannot be asked for rows"):
         SourceSettings(kind, "x", (TableSettings("t", "t", needed=True, asked=True),))
+
+
+def test_a_hundred_times_larger_table_is_asked_for_the_same(tmp_path: Path, warehouse: Warehouse) -> None:
+    with ExitStack() as stack:
+        shops = {n: stack.enter_context(sqlite_shop(tmp_path, ("orders", "customers"))) for n in (100, 10_000)}
+        for size, database in shops.items():
+            database.execute(f"INSERT INTO customers {_numbers(size)}")
+            database.execute("INSERT INTO orders VALUES (1, 1, 1)")
+            tables = (TableSettings(f"{t}{size}", t, needed=True, asked=True) for t in database.tables)
+            view = f"""CREATE MATERIALIZED VIEW v{size} AS SELECT o.id, c.name
+                FROM orders{size} o JOIN customers{size} c ON o.customer = c.id"""
+            settings = SourceSettings("sqlite", database.address, tuple(tables))
+            warehouse.add_source(f"s{size}", settings, declared=[view])
+            warehouse.create_view(view)
+
+        def asked() -> list[tuple[int, int, int]]:
+            told = [source.asked for source in warehouse.sources()]
+            return [(one.asks, one.keys, one.bytes) for one in told if one is not None]
+
+        before = asked()
+        for database in shops.values():
+            database.execute("INSERT INTO orders VALUES (2, 50, 1), (3, 51, 1), (4, 50, 1)")
+            database.execute("UPDATE customers SET name = 'x' WHERE id = 1")
+        warehouse.capture()
+        warehouse.refresh()
+        small, large = (
+            tuple(now - then for now, then in zip(*pair, strict=True)) for pair in zip(asked(), before, strict=True)
+        )
+        assert small[:2] == large[:2] == (2, 4)
+        assert 0 < large[2] <= 1.2 * small[2]
+        for size, database in shops.items():
+            assert warehouse.verify(f"v{size}", ask_sources=True).equal
+            assert sorted(warehouse.read(f"v{size}").collect()) == [(1, "x"), (2, "n50"), (3, "n51"), (4, "n50")]
+            rows = len(database.rows("customers"))
+            assert rows == size
+
+
+def _numbers(size: int) -> str:
+    series = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {size})"
+    return f"{series} SELECT i, 1, 'n' || i FROM n"
