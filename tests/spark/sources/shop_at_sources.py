@@ -142,14 +142,16 @@ def transaction(database: Database, chance: Random, execute: Execute | None = No
 
 
 @contextmanager
-def writers(databases: tuple[Database, ...], seed: int, count: int = 4) -> Iterator[None]:
-    """So many write at the same time until the block ends."""
+def writers(databases: tuple[Database, ...], seed: int, most: int, count: int = 4) -> Iterator[None]:
+    """So many write at the same time until the block ends, each at most so many transactions."""
     stop = Event()
 
     def write(number: int) -> None:
         chance, database = Random(f"{seed} {number}"), databases[number % len(databases)]
         execute = connected[number]
-        while not stop.wait(chance.random() * 0.1):
+        for _ in range(most):
+            if stop.wait(chance.random() * 0.2):
+                return
             try:
                 transaction(database, chance, execute)
             except (sqlite3.Error, psycopg.Error, pymysql.MySQLError):
