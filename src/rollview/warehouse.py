@@ -170,6 +170,10 @@ class Warehouse:
         """``ALTER MATERIALIZED VIEW … SET TBLPROPERTIES``: nothing is rebuilt. An empty value removes a property."""
         return sql.set_view(self._place, name, properties)
 
+    def view_log(self, name: str) -> results.ViewLog:
+        """The definitions that a view has had, from which csn on, and why."""
+        return query.view_log(self.catalog, name)
+
     def drop_view(self, name: str) -> None:
         """``DROP MATERIALIZED VIEW``: refused while another view reads it."""
         sql.drop_view(self._place, name)

@@ -12,7 +12,18 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from rollview.catalog import address, forgotten, leases, migrate, moments, reading, schemas, sources, subscribers
+from rollview.catalog import (
+    address,
+    definitions,
+    forgotten,
+    leases,
+    migrate,
+    moments,
+    reading,
+    schemas,
+    sources,
+    subscribers,
+)
 from rollview.catalog.clock import UptimeClock
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
@@ -20,6 +31,7 @@ from rollview.catalog.pulse import Pulse
 from rollview.catalog.schemas import ColumnVersion
 from rollview.catalog.values import (
     ChangeCount,
+    DefinitionVersion,
     HeldPart,
     Identity,
     LeaseInfo,
@@ -132,6 +144,13 @@ class Catalog:
         """The csn behind which the ledger is forgotten, and when the last commit up to it counts as committed."""
         with self._database.read() as connection:
             return forgotten.read_horizon(connection)
+
+    def definitions(self, view: str) -> tuple[DefinitionVersion, ...]:
+        """Every definition that a view has had within reach, the oldest first."""
+        with self._database.read() as connection:
+            snapshot = reading.read_snapshot(connection)
+            names = {relation.id: relation.name for relation in snapshot.relations.values()}
+            return definitions.read_log(connection, snapshot.view(view), names)
 
     def csn_recorded_by(self, moment: datetime) -> Csn:
         """The newest csn that was given out by then; 0 before the first."""

@@ -21,14 +21,15 @@ def reads_of(snapshot: Snapshot, name: str, depends_on: Sequence[str]) -> tuple[
 
 
 def users_of(snapshot: Snapshot, relation: Relation) -> tuple[str, ...]:
-    """Views that read the relation, and tables whose foreign keys refer to it."""
+    """Views that read the relation by any of their definitions, and tables whose foreign keys refer to it."""
     referring = (
         other.name
         for other in snapshot.tables()
         if other.id != relation.id
         and any(folded(key.table) == folded(relation.name) for key in other.constraints.foreign_keys)
     )
-    return tuple(reader.name for reader in snapshot.readers(relation.name)) + tuple(referring)
+    readers = [view.name for view in snapshot.relations.values() if relation.name in view.depends_ever]
+    return (*readers, *referring)
 
 
 def _way(snapshot: Snapshot, start: str, target: str) -> tuple[str, ...] | None:
@@ -40,7 +41,7 @@ def _way(snapshot: Snapshot, start: str, target: str) -> tuple[str, ...] | None:
         if folded(way[-1]) == folded(target):
             return way
         relation = snapshot.find(way[-1])
-        ahead = [] if relation is None else [read for read in relation.depends_on if folded(read) not in seen]
+        ahead = [] if relation is None else [read for read in relation.depends_ever if folded(read) not in seen]
         seen.update(map(folded, ahead))
         ways += [(*way, read) for read in ahead]
     return None

@@ -11,10 +11,11 @@ import sqlalchemy as sa
 
 from rollview.catalog import tables as t
 from rollview.catalog.clock import LastSeen, Uptime
+from rollview.catalog.definitions import definition_of, read_versions
 from rollview.catalog.schemas import read_reasons
 from rollview.catalog.values import (
     ChangeCount,
-    Definition,
+    DefinitionVersion,
     Identity,
     Layout,
     LedgerEntry,
@@ -72,8 +73,16 @@ def read_snapshot(connection: sa.Connection) -> Snapshot:
     rows = connection.execute(_RELATIONS).all()
     pins, reads, layouts = _pins(connection), _reads(connection), _layouts(connection)
     names = {row.id: row.name for row in rows}
+    versions = read_versions(connection, names)
     relations = (
-        _relation(row, pins[row.id], tuple(names[i] for i in reads[row.id]), tuple(layouts[row.id])) for row in rows
+        _relation(
+            row,
+            pins[row.id],
+            tuple(names[i] for i in reads[row.id]),
+            tuple(layouts[row.id]),
+            versions.get(row.id, ()),
+        )
+        for row in rows
     )
     return Snapshot(moment, {relation.name: relation for relation in relations})
 
@@ -223,7 +232,11 @@ def _counts(connection: sa.Connection, query: sa.Select[Any]) -> tuple[ChangeCou
 
 
 def _relation(
-    row: sa.Row[Any], pins: Mapping[Part, Pin], reads: tuple[str, ...], layouts: tuple[Layout, ...]
+    row: sa.Row[Any],
+    pins: Mapping[Part, Pin],
+    reads: tuple[str, ...],
+    layouts: tuple[Layout, ...],
+    versions: tuple[DefinitionVersion, ...],
 ) -> Relation:
     return Relation(
         id=row.id,
@@ -231,7 +244,7 @@ def _relation(
         kind=one_of(RelationKind, row.kind, f"the kind of '{row.name}'"),
         schema=Schema.from_json(row.columns),
         constraints=Constraints.from_json(row.constraints),
-        definition=_definition(row.definition),
+        definition=definition_of(row.definition),
         depends_on=reads,
         folder=row.folder,
         created=row.created,
@@ -242,11 +255,9 @@ def _relation(
         state=None if row.state is None else one_of(ViewState, row.state, f"the state of view '{row.name}'"),
         layouts=layouts,
         replaced=tuple(row.replaced or ()),
+        versions=versions,
+        until=next((version.csn for version in versions if version.pending), None),
     )
-
-
-def _definition(data: dict[str, Any] | None) -> Definition | None:
-    return None if data is None else Definition(**{**data, "columns": tuple(data["columns"])})
 
 
 def _step(row: sa.Row[Any]) -> Step:

@@ -8,7 +8,9 @@ in the ledger. A captured table has one layout row for each layout it has had, f
 A column has an entry for each name and type it has had, which holds from csn ``since`` on and before ``until``.
 A unit of work with parts from several sources has the first in the ledger and the others in ``part``. The identity has
 one row: whose data the catalog describes, and how many steps it has ever begun. A running step that is past ``expires``
-has given no sign of life for long. A subscriber's position only grows, except by a resync, which changes its token.
+has given no sign of life for long. Every view has a row in ``definition`` for each definition it has had within reach,
+from the csn on from which that holds; the relation's own row repeats the newest of which the view has rows. A
+subscriber's position only grows, except by a resync, which changes its token.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -22,7 +24,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0009"
+HEAD = "0010"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -117,6 +119,21 @@ relation = sa.Table(
     sa.Column("problem", FreeText),
     sa.Column("state", sa.Text),
     sa.Column("replaced", sa.JSON),
+)
+
+definition = sa.Table(
+    f"{PREFIX}definition",
+    metadata,
+    _relation_id(primary_key=True),
+    sa.Column("csn", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("definition", sa.JSON, nullable=False),
+    sa.Column("columns", sa.JSON, nullable=False),
+    sa.Column("reads", sa.JSON, nullable=False),
+    sa.Column("why", FreeText, nullable=False),
+    sa.Column("recorded", Instant, nullable=False),
+    sa.Column("anew", sa.Boolean, nullable=False),
+    sa.Column("pending", sa.Boolean, nullable=False),
+    sa.Column("stored", sa.JSON(none_as_null=True)),
 )
 
 dependency = sa.Table(

@@ -5,8 +5,9 @@ Law: a ``Snapshot`` is one moment of the whole catalog; two things read from it 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -48,6 +49,7 @@ class Part(StrEnum):
     EXTENT = "extent"
     DELTA = "delta"
     GROUPS = "groups"
+    BRIDGE = "bridge"
 
 
 NOT_KEPT = -1
@@ -84,6 +86,34 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredParts:
+    """Where rows and changes of a view are that later ones have not replaced."""
+
+    folder: str
+    pins: Mapping[Part, Pin]
+    coarse: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionVersion:
+    """The definition that a view has from csn ``csn`` on, up to the next one, and why.
+
+    ``anew``: its rows are not told by those of the version before. ``pending``: the view has no rows of it yet.
+    ``stored``: where its rows are; None: where the view's present ones are.
+    """
+
+    csn: Csn
+    definition: Definition
+    schema: Schema
+    depends_on: tuple[str, ...]
+    why: str
+    recorded: datetime
+    anew: bool = False
+    pending: bool = False
+    stored: StoredParts | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The columns that a captured table has here for what its source did after ``position``, and why these."""
 
@@ -100,7 +130,8 @@ class Relation:
     ``source``: the name of the source that a table is captured from; None for a local one. ``layouts``: all that it has
     had, the oldest first. ``state``: what stops a view beyond a ``problem``. ``replaced``: csns at which a table of
     which no rows were kept got new ones: its delta does not tell what changed there, and its rows can be read from the
-    last of them on.
+    last of them on. ``versions``: the definitions of a view that has had several; what else is said here is of the
+    newest with rows, and holds before csn ``until``.
     """
 
     id: int
@@ -119,6 +150,10 @@ class Relation:
     state: ViewState | None = None
     layouts: tuple[Layout, ...] = ()
     replaced: tuple[Csn, ...] = ()
+    versions: tuple[DefinitionVersion, ...] = ()
+    until: Csn | None = None
+    present: StoredParts | None = None
+    """Where the view's present rows are, if this is of an earlier definition."""
 
     @property
     def is_kept(self) -> bool:
@@ -134,6 +169,52 @@ class Relation:
     def readable_from(self) -> Csn:
         """The csn of the last full copy: rows before it cannot be read."""
         return max(self.replaced, default=0)
+
+    @property
+    def depends_ever(self) -> tuple[str, ...]:
+        """What any of its definitions reads."""
+        reads = (read for version in self.versions for read in version.depends_on)
+        return tuple(dict.fromkeys((*self.depends_on, *reads)))
+
+    @property
+    def parts(self) -> tuple[StoredParts, ...]:
+        """All that is stored of it, by folder: the present rows, and those of earlier definitions."""
+        present = self.present or StoredParts(self.folder, self.pins, self.coarse)
+        earlier = (version.stored for version in self.versions if version.stored is not None)
+        return tuple({one.folder: one for one in (present, *earlier)}.values())
+
+    @property
+    def pending(self) -> DefinitionVersion | None:
+        """The definition that the view is to get next, and has no rows of."""
+        return next((version for version in self.versions if version.pending), None)
+
+    def at(self, csn: Csn) -> Relation:
+        """A view with the definition that it has at a csn, as far as it has rows: its columns, what it reads, its
+        parts."""
+        place = max((i for i, v in enumerate(self.versions) if v.csn <= csn and not v.pending), default=0)
+        following = self.versions[place + 1 : place + 2]
+        if not self.versions or self.until == (until := following[0].csn if following else None):
+            return self
+        version = self.versions[place]
+        present = self.present or StoredParts(self.folder, self.pins, self.coarse)
+        parts = version.stored or present
+        return replace(
+            self,
+            schema=version.schema,
+            definition=version.definition,
+            depends_on=version.depends_on,
+            folder=parts.folder,
+            pins=parts.pins,
+            coarse=parts.coarse,
+            created=version.csn,
+            until=until,
+            present=present,
+        )
+
+    @property
+    def newest(self) -> Relation:
+        """With the newest definition of which it has rows."""
+        return self.at(sys.maxsize)
 
     def schema_at(self, csn: Csn) -> Schema:
         """The columns that the relation had for whoever worked at that csn."""
@@ -372,6 +453,15 @@ class Snapshot:
     moment: Moment
     relations: Mapping[str, Relation]
 
+    def at(self, csn: Csn) -> Snapshot:
+        """The same with views as they are defined at a csn."""
+        changed = {name: then for name, now in self.relations.items() if (then := now.at(csn)) is not now}
+        return replace(self, relations={**self.relations, **changed}) if changed else self
+
+    @property
+    def newest(self) -> Snapshot:
+        return self.at(sys.maxsize)
+
     def find(self, name: str) -> Relation | None:
         exact = self.relations.get(name)
         if exact is not None:
@@ -396,7 +486,7 @@ class Snapshot:
 
     def views(self) -> tuple[Relation, ...]:
         """All views, each after everything it reads."""
-        sorter = TopologicalSorter({r.name: r.depends_on for r in self.relations.values()})
+        sorter = TopologicalSorter({r.name: r.depends_ever for r in self.relations.values()})
         try:
             ordered = [self.relations[name] for name in sorter.static_order()]
         except CycleError as error:

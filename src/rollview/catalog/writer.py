@@ -19,6 +19,7 @@ from rollview import errors
 from rollview.catalog import forgotten, graph, reading, schemas
 from rollview.catalog import tables as t
 from rollview.catalog.database import Database
+from rollview.catalog.definitions import DefinitionWriter
 from rollview.catalog.pulse import LIFE
 from rollview.catalog.sources import SourceWriter
 from rollview.catalog.subscribers import SubscriberWriter
@@ -58,6 +59,7 @@ class CatalogWriter:
         self._moment = reading.read_moment(connection, lock=True)
         self.sources = SourceWriter(connection, self._now)
         self.subscribers = SubscriberWriter(connection, self._now)
+        self._definitions = DefinitionWriter(connection, self._now)
 
     def snapshot(self) -> Snapshot:
         """The catalog as this transaction sees it, its own changes included."""
@@ -114,14 +116,18 @@ class CatalogWriter:
         definition: Definition | None,
         depends_on: Sequence[str],
         folder: str,
+        since: Csn | None = None,
     ) -> int:
-        """A new table or view, there from the present csn on."""
+        """A new table or view, there from the present csn on. ``since``: the first csn of a view's rows."""
         reads = self._check_new(name, kind, depends_on)
         described = {"columns": schema.to_json(), "constraints": constraints.to_json(), "coarse": []}
         row = {"name": name, "folded": folded(name), "kind": str(kind), "folder": folder, "created": self._moment.csn}
         insert = t.relation.insert().values(**row, **described, definition=_definition_json(definition))
         relation_id = int(self._connection.execute(insert.returning(t.relation.c.id)).scalar_one())
         self._insert_dependencies(relation_id, reads)
+        if definition is not None:
+            first = self._moment.csn if since is None else since
+            self._definitions.put(relation_id, first, definition, schema, reads, "created", anew=True)
         schemas.record(self._connection, relation_id, name, schema, self._moment.csn)
         return relation_id
 
@@ -134,7 +140,8 @@ class CatalogWriter:
         folder: str,
         constraints: Constraints | None = None,
     ) -> None:
-        """Give a view another definition. In another folder it starts anew: no pins, nothing coarse, no problem."""
+        """Give a view another definition, as if it had always had it. In another folder it starts anew: no pins,
+        nothing coarse, no problem."""
         snapshot = self.snapshot()
         view = snapshot.get(name)
         reads = graph.reads_of(snapshot, view.name, depends_on)
@@ -144,6 +151,10 @@ class CatalogWriter:
         if folder != view.folder:
             values |= {"folder": folder, "created": self._moment.csn, "coarse": [], "problem": None, "state": None}
             self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == view.id))
+            self._definitions.forget(view.id)
+            self._definitions.put(view.id, self._moment.csn, definition, schema, reads, "replaced", anew=True)
+        else:
+            self._definitions.change(view.id, definition, schema)
         self._update(view, **values)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == view.id))
         self._insert_dependencies(view.id, reads)
@@ -165,6 +176,30 @@ class CatalogWriter:
         """The same rules in other words, because a name in them changed."""
         self._update(self.snapshot().get(name), constraints=constraints.to_json())
 
+    def define_from(
+        self, name: str, csn: Csn, definition: Definition, schema: Schema, depends_on: Sequence[str], why: str
+    ) -> None:
+        """From a csn on the view has this definition, and below it the one that it had: for a text that says the same
+        of tables that look different from there on. The view's rows and changes go on as they are stored, so its
+        columns must be those that it has. Idempotent."""
+        snapshot = self.snapshot()
+        view = snapshot.view(name)
+        if schema != view.schema:
+            raise errors.UsageError(f"View '{view.name}' would get other columns at csn {csn} without new rows.")
+        newest = max((version.csn for version in view.versions), default=0)
+        if csn < newest:
+            raise errors.UsageError(f"View '{view.name}' has another definition from csn {newest} on.")
+        reads = graph.reads_of(snapshot, view.name, depends_on)
+        waits = view.pending is not None
+        self._definitions.put(view.id, csn, definition, schema, reads, why, pending=waits)
+        if not waits:
+            self._give(view, definition, schema, reads)
+
+    def _give(self, view: Relation, definition: Definition, schema: Schema, reads: tuple[int, ...]) -> None:
+        self._update(view, columns=schema.to_json(), definition=_definition_json(definition))
+        self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == view.id))
+        self._insert_dependencies(view.id, reads)
+
     def drop_relation(self, name: str) -> None:
         """Nothing may read it any more. Its changes stay in the ledger."""
         snapshot = self.snapshot()
@@ -174,7 +209,7 @@ class CatalogWriter:
             raise errors.InUse(str(relation.kind), relation.name, users)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == relation.id))
         self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == relation.id))
-        for table in (t.source_table, t.layout, t.quarantine):
+        for table in (t.source_table, t.layout, t.quarantine, t.definition):
             self._connection.execute(table.delete().where(table.c.relation_id == relation.id))
         self._update(relation, folded=None, dropped=self._moment.csn)
         schemas.record(self._connection, relation.id, relation.name, Schema(()), self._moment.csn, "dropped")

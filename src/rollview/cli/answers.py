@@ -156,6 +156,8 @@ class RelationDetail(Result):
     def to_json(self) -> dict[str, Any]:
         own: dict[str, Any] = plain(self.relation)
         own["schema"] = own["schema"]["columns"]
+        for inner in ("versions", "until", "present"):
+            del own[inner]
         return own | {"read_by": plain(self.read_by), "folder": self.folder, "valid": plain(self.valid)}
 
 

@@ -8,11 +8,15 @@ from rollview.cli.answers import Kind, RelationDetail, describe
 from rollview.errors import NotFound
 
 if TYPE_CHECKING:
+    from rollview.relations.points import Point
     from rollview.warehouse import Warehouse
 
 
-def show_relation(warehouse: Warehouse, name: str, kind: Kind) -> RelationDetail:
+def show_relation(warehouse: Warehouse, name: str, kind: Kind, at: Point | None = None) -> RelationDetail:
+    """``at``: as it is defined there."""
     snapshot = warehouse.snapshot()
+    if at is not None:
+        snapshot = snapshot.at(warehouse.resolve(at, name))
     relation = snapshot.get(name)
     if relation.kind != kind:
         hint = f"'{relation.name}' is a {relation.kind}: see 'rollview {relation.kind} show'."

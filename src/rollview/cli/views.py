@@ -1,4 +1,4 @@
-"""view create, list, show, set, drop, roll, read, delta, explain, verify, check-history."""
+"""view create, list, show, log, set, drop, roll, read, delta, explain, verify, check-history."""
 
 from __future__ import annotations
 
@@ -55,10 +55,25 @@ def list_(run: Invocation) -> None:
 
 
 @command(app, "show")
-def show(run: Invocation, name: Name) -> None:
-    """Show one view: columns, definition, stored parts, what it reads and what reads it."""
+def show(
+    run: Invocation,
+    name: Name,
+    at: Annotated[str | None, typer.Option("--at", help="As it is defined at this csn or time.")] = None,
+) -> None:
+    """Show one view: columns, definition, stored parts, what it reads and what reads it.
+
+    Example: rollview view show revenue_by_state --at 790
+    """
+    point = None if at is None else run.point(at).at
     with run.warehouse() as warehouse:
-        run.output.show(show_relation(warehouse, name, "view"))
+        run.output.show(show_relation(warehouse, name, "view", point))
+
+
+@command(app, "log")
+def log(run: Invocation, name: Name) -> None:
+    """List the definitions that a view has had, from which csn on each holds, and why."""
+    with run.warehouse() as warehouse:
+        run.output.show(warehouse.view_log(name))
 
 
 @command(app, "set")

@@ -161,7 +161,10 @@ def _plan_folds(snapshot: Snapshot, root: Path, relation: Relation, shortened: l
 
 def _plan_merges(snapshot: Snapshot, relation: Relation, held: Stored, gone: set[str]) -> list[Task]:
     found = []
-    for part, pin in ((part, pin) for part, pin in relation.pins.items() if pin.is_kept):
+    for part, pin in relation.pins.items():
+        # What changed with a definition is written once, and read seldom.
+        if part is Part.BRIDGE or not pin.is_kept:
+            continue
         files = tuple(file for file in held.files(part) if file.path not in gone)
         groups = groups_of(snapshot, relation, part, files) if len(files) >= FEW else ()
         small = tuple(file for group in groups for file in group)

@@ -49,7 +49,7 @@ def find_unused(catalog: Catalog, root: Path, chosen: Iterable[str] | None) -> U
     found = {path: size for home in homes_there if home.name not in foreign for path, size in _listed(root, home)}
     busy = {folder for step in catalog.steps(limit=None, status="running") for folder in step.folders}
     snapshot = catalog.snapshot()
-    homes = {relation.folder: relation.name for relation in snapshot.relations.values()}
+    homes = {one.folder: relation.name for relation in snapshot.relations.values() for one in relation.parts}
     live = set(_live(snapshot, root))
     wanted = None if chosen is None else set(chosen)
     files = {
@@ -93,10 +93,10 @@ def _listed(root: Path, home: Path) -> Iterator[tuple[str, int]]:
 
 
 def _live(snapshot: Snapshot, root: Path) -> Iterator[str]:
-    for relation in snapshot.relations.values():
-        for part, pin in ((part, pin) for part, pin in relation.pins.items() if pin.is_kept):
-            for file in DeltaFolder(root / relation.folder / part, Schema(())).files(pin.version):
-                yield f"{relation.folder}/{part}/{file.path}"
+    for stored in (one for relation in snapshot.relations.values() for one in relation.parts):
+        for part, pin in ((part, pin) for part, pin in stored.pins.items() if pin.is_kept):
+            for file in DeltaFolder(root / stored.folder / part, Schema(())).files(pin.version):
+                yield f"{stored.folder}/{part}/{file.path}"
 
 
 def _is_wanted(owner: str | None, wanted: set[str] | None) -> bool:

@@ -163,7 +163,8 @@ def _add(writer: CatalogWriter, view: ViewToCreate, home: str) -> None:
     if view.replaces:
         writer.replace_definition(name, view.schema, definition, view.depends_on, home)
     else:
-        writer.add_relation(name, RelationKind.VIEW, view.schema, Constraints(), definition, view.depends_on, home)
+        about = (view.schema, Constraints(), definition, view.depends_on, home)
+        writer.add_relation(name, RelationKind.VIEW, *about, since=view.at)
 
 
 def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relation | None) -> None:

@@ -31,6 +31,7 @@ from rollview.relations.plans import (
 )
 from rollview.relations.reader import stored_as
 from rollview.relations.shared import changes_from
+from rollview.relations.versions import began_anew
 from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 400_000
@@ -133,7 +134,8 @@ def plan_propagate(
     mode: RefreshMode | None = None,
     applied_next: bool = False,
 ) -> PropagateStep | None:
-    """The next step towards ``target``, or None if the view's mark is there already.
+    """The next step towards ``target``, or None if the view's mark is there already. ``snapshot``: as views are defined
+    where the step begins.
 
     It takes so much work as one step should; where a table that the view reads was copied anew, it ends there, or is
     over that csn alone.
@@ -162,7 +164,7 @@ def plan_propagate(
         asked=reads.asked if choice.mode is not Mode.WHOLE else _names(reads.missing(step.interval.through)),
         many=asked.plan.groups_states and _spread(reads.work) >= MANY_CSNS,
         is_linear=asked.plan.mode is not Mode.WHOLE and not asked.plan.groups_states,
-        more=not is_last,
+        more=not is_last or asked.is_cut,
         rows={lower: change.rows for lower, change in reads.changes.items()},
         commits=step.commits,
         merged=asked.merges,
@@ -170,8 +172,14 @@ def plan_propagate(
 
 
 @dataclass(frozen=True, slots=True)
+<<<<<<< HEAD
 class _ViewToMove:
     """A view that is to go from ``after`` to ``through``. ``read``: what it reads of ``below``, and moves it."""
+=======
+class _Asked:
+    """A view that is to go from ``after`` to ``through``. ``read``: what it reads of ``below``, and moves it.
+    ``is_cut``: it could go further, but for a definition that begins or ends there."""
+>>>>>>> main
 
     relation: Relation
     plan: ViewPlan
@@ -180,8 +188,12 @@ class _ViewToMove:
     read: tuple[Relation, ...]
     after: Csn
     through: Csn
+<<<<<<< HEAD
     states: frozenset[str]
     """Relations of which it may read rows that did not change."""
+=======
+    is_cut: bool = False
+>>>>>>> main
 
     @property
     def merges(self) -> bool:
@@ -193,12 +205,22 @@ def _view_to_move(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode 
     below = tuple(snapshot.get(lower) for lower in relation.depends_on)
     after = high_water_mark(snapshot, relation)
     through = min([target, *(high_water_mark(snapshot, lower) for lower in below)])
+    told_by = [changes_from(snapshot, lower) for lower in below]
+    ends = [one.until - 1 for one in (relation, *told_by) if one.until is not None]
+    # The rows before are of another definition: what changes with it is a step of its own.
+    begins = [after + 1 for one in told_by if began_anew(one) == after + 1]
+    is_cut = any(csn < target for csn in (*ends, *begins))
+    through = min([through, *ends, *begins])
     if through <= after:
         return None
     plan, wanted = plan_of(snapshot, relation), mode_of(relation, mode)
     check_strict(name, plan, wanted)
     read = tuple(lower for lower in below if lower.name in plan.moved_by)
+<<<<<<< HEAD
     return _ViewToMove(relation, plan, wanted, below, read, after, through, reads_rows_of(snapshot, relation))
+=======
+    return _Asked(relation, plan, wanted, below, read, after, through, is_cut)
+>>>>>>> main
 
 
 def _next_step(snapshot: Snapshot, asked: _ViewToMove, changes_of: ChangesOf, past: PastSteps) -> StepBound:
@@ -320,6 +342,7 @@ def _spread(work: RefreshWork) -> int:
 
 def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:
     """At most so many rows are read of it at a csn: its stored rows, and the changes on the way from there."""
+    snapshot, relation = snapshot.at(at), relation.at(at)
     hidden = plan_of(snapshot, relation).hidden if relation.kind is RelationKind.VIEW else None
     stored = stored_as(root, relation, hidden)
     way = Interval(min(stored.snapshot_csn, at), max(stored.snapshot_csn, at))

@@ -43,9 +43,9 @@ def may_belong(catalog: Catalog, root: Path, known: Identity, found: str | None)
 def mark(catalog: Catalog, root: Path, warehouse: str) -> None:
     """The data carry this id, and so does every relation's folder. The data themselves last, so that it is begun again
     where it was cut off."""
-    for relation in catalog.snapshot().relations.values():
-        if (root / relation.folder).is_dir():
-            marks.write_id(root / relation.folder, warehouse)
+    for home in _homes(catalog):
+        if (root / home).is_dir():
+            marks.write_id(root / home, warehouse)
     marks.write_id(root, warehouse)
 
 
@@ -70,9 +70,13 @@ def homes_in(root: Path) -> list[Path]:
         return sorted(place for place in root.iterdir() if HOME.fullmatch(place.name) and place.is_dir())
 
 
+def _homes(catalog: Catalog) -> set[str]:
+    return {one.folder for relation in catalog.snapshot().relations.values() for one in relation.parts}
+
+
 def _describes(catalog: Catalog, root: Path) -> bool:
     """Whether data without an id, as older versions made them, are those that the catalog describes."""
-    homes = {relation.folder for relation in catalog.snapshot().relations.values()}
+    homes = _homes(catalog)
     if homes:
         return all((root / home).is_dir() for home in homes)
     written = {folder.partition("/")[0] for step in catalog.steps(limit=None) for folder in step.folders}

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from rollview.catalog import NOT_KEPT, Catalog, Process, Snapshot, Step, this_process
+from rollview.catalog import NOT_KEPT, Catalog, Process, Snapshot, Step, StoredParts, this_process
 from rollview.catalog.process import is_dead
 from rollview.core import marks
 from rollview.core.faults import reach
@@ -129,17 +129,21 @@ def _is_pinned(snapshot: Snapshot, root: Path, path: str) -> bool:
     if found is None:
         return True
     if found["place"] is None:
-        return any(relation.folder == found["home"] for relation in snapshot.relations.values())
+        return any(stored.folder == found["home"] for stored in _stored(snapshot))
     return any(found["place"] in _places(root / part, version) for part, version in _parts(snapshot, path))
 
 
 def _parts(snapshot: Snapshot, path: str) -> Iterator[tuple[str, int]]:
     """The part that a staging folder is in, with its pinned version; nothing if there is none."""
     home, _, place = path.partition("/")
-    for relation in snapshot.relations.values():
-        for part, pin in relation.pins.items() if relation.folder == home else ():
+    for stored in _stored(snapshot):
+        for part, pin in stored.pins.items() if stored.folder == home else ():
             if place.partition("/")[0] == part.value:
                 yield f"{home}/{part.value}", pin.version
+
+
+def _stored(snapshot: Snapshot) -> Iterator[StoredParts]:
+    return (one for relation in snapshot.relations.values() for one in relation.parts)
 
 
 def _places(folder: Path, version: int) -> set[str]:

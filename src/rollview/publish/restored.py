@@ -89,6 +89,7 @@ def _show_pinned(catalog: Catalog, root: Path) -> None:
 
 
 def _pinned(relation: Relation, root: Path) -> Iterator[tuple[DeltaFolder, int]]:
-    for part, pin in relation.pins.items():
-        if pin.is_kept:
-            yield DeltaFolder(root / relation.folder / part, Schema(())), pin.version
+    for stored in relation.parts:
+        for part, pin in stored.pins.items():
+            if pin.is_kept:
+                yield DeltaFolder(root / stored.folder / part, Schema(())), pin.version

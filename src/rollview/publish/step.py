@@ -288,7 +288,9 @@ def drop(writer: CatalogWriter, relation: Relation) -> None:
     """A relation leaves the catalog. Its files stay for those who still read them; maintenance removes them."""
     writer.drop_relation(relation.name)
     csn = writer.snapshot().moment.csn
-    step = writer.begin_step(relation.name, "drop", Interval(csn, csn), this_owner(), (relation.folder,))
+    step = writer.begin_step(
+        relation.name, "drop", Interval(csn, csn), this_owner(), [one.folder for one in relation.parts]
+    )
     writer.finish_step(step, "done")
 
 

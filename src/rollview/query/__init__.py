@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rollview.query.definitions import view_log
     from rollview.query.explain import explain_view
     from rollview.query.history import check_history
     from rollview.query.reading import delta, read, verify_view
@@ -28,6 +29,7 @@ __all__ = [
     "schema_log",
     "sources",
     "verify_view",
+    "view_log",
     "warehouse_status",
 ]
 __getattr__ = lazy_names(
@@ -35,6 +37,7 @@ __getattr__ = lazy_names(
     {
         "check_history": "rollview.query.history",
         "explain_view": "rollview.query.explain",
+        "view_log": "rollview.query.definitions",
         **dict.fromkeys(("delta", "read", "verify_view"), "rollview.query.reading"),
         **dict.fromkeys(("schema_at", "schema_log"), "rollview.query.schemas"),
         **dict.fromkeys(("held", "quarantine", "readings", "sources", "warehouse_status"), "rollview.query.status"),

@@ -24,6 +24,7 @@ from rollview.query.verify import verify
 from rollview.relations.plans import check_reachable, covered
 from rollview.relations.points import Point, resolve
 from rollview.relations.reader import Reader
+from rollview.relations.versions import redefined
 from rollview.results import HistoryJudged, JudgedVersion, Verification
 
 Tell = Callable[[str], None]
@@ -97,7 +98,10 @@ def _interval(
 
 
 def _tables(snapshot: Snapshot, view: Relation) -> Iterator[Relation]:
-    return (snapshot.get(table) for table in sorted(snapshot.tables_below(view)))
+    """Those of every definition that the view, or one below it, has had."""
+    then = [snapshot, *(snapshot.at(csn - 1) for csn in redefined(snapshot, view))]
+    below = {table for one in then for table in one.tables_below(one.get(view.name))}
+    return (snapshot.get(table) for table in sorted(below))
 
 
 def _states(place: Workplace, reader: Reader, view: Relation, interval: Interval) -> list[Csn]:

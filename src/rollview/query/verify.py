@@ -31,7 +31,7 @@ _TOLERANCE = 1e-9
 
 def verify(reader: Reader, name: str, at: Csn) -> Verification:
     relation = reader.snapshot.get(name)
-    schema = relation.schema
+    schema = relation.at(at).schema
     stored, expected = reader.rows(name, at), as_stored(reader.recompute(name, at), schema)
     with spark_failures(f"recompute '{relation.name}' at csn {at}"):
         rows = stored.count()

@@ -7,5 +7,8 @@ from rollview.core.interval import Csn
 
 
 def high_water_mark(snapshot: Snapshot, relation: Relation) -> Csn:
-    """The csn up to which the relation's changes are all there."""
-    return snapshot.moment.csn if relation.kind is RelationKind.TABLE else relation.pins[Part.DELTA].through
+    """The csn up to which the relation's changes are all there, as far as its definition goes."""
+    if relation.kind is RelationKind.TABLE:
+        return snapshot.moment.csn
+    through = relation.pins[Part.DELTA].through
+    return through if relation.until is None else min(through, relation.until - 1)

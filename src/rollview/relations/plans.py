@@ -107,7 +107,11 @@ def known_as(relation: Relation) -> Known:
 
 
 def _known_to(view: Relation, relation: Relation) -> Known:
-    """A column that a source gained later is not there for a view; for one that is stopped, the lost ones are."""
+    """A column that a table or view gained later is not there for a view; for one that is stopped, the lost ones
+    are."""
+    if relation.versions:
+        then, known = relation.at(view.created).schema, known_as(relation)
+        return replace(known, schema=Schema(tuple(column for column in then if column in relation.schema.columns)))
     if not relation.layouts:
         return known_as(relation)
     if view.state is ViewState.SCHEMA_CHANGED:
@@ -123,7 +127,7 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
         pin = relation.pins.get(Part.DELTA)
         first = pin.after if pin is not None else relation.pins[Part.STATE].through
         return Interval(max(first, relation.readable_from), snapshot.moment.csn)
-    return told_over(snapshot, relation)
+    return told_over(snapshot.newest, relation.newest)
 
 
 def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling: bool = False) -> None:
@@ -140,7 +144,7 @@ def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling:
             oldest=reach.after,
             newest=reach.through,
         )
-    for stretch in coarse_of(snapshot, relation):
+    for stretch in coarse_of(snapshot.at(at), relation.at(at)):
         if stretch.strictly_inside(at):
             raise OutOfReach(
                 f"{wish}: its changes over {stretch} are stored as one.",

@@ -29,6 +29,7 @@ from rollview.engine.meter import Meter
 from rollview.errors import OutOfReach
 from rollview.relations.plans import check_reachable, covered, plan_of
 from rollview.relations.shared import changes_from
+from rollview.relations.versions import began_anew, carried, check_defined
 from rollview.store import timed
 from rollview.store.folder import DeltaFolder, frame
 from rollview.store.multiset import expand, net, separate, signed
@@ -94,14 +95,26 @@ class Reader:
         hidden = self.plan(name).hidden if relation.kind is RelationKind.VIEW else None
         return stored_as(self.root, relation, hidden)
 
+    def as_of(self, csn: Csn) -> Reader:
+        """The same with views as they are defined at a csn."""
+        then = self.snapshot.at(csn)
+        return self if then is self.snapshot else Reader(self.spark, self.root, then, self.meter)
+
     def rows(self, name: str, at: Csn) -> DataFrame:
-        """The plain rows at a csn."""
+        """The plain rows at a csn, in the columns of that csn."""
+        check_reachable(self.snapshot, self.snapshot.get(name), at)
+        return self.as_of(at)._rows(name, at)
+
+    def _rows(self, name: str, at: Csn) -> DataFrame:
         relation = self.snapshot.get(name)
+<<<<<<< HEAD
         asked = self._asked(name, at)
         if asked is not None:
             schema = relation.schema
             return expand(net(asked.signed(self.spark, schema), schema, apart=True), schema)
         check_reachable(self.snapshot, relation, at)
+=======
+>>>>>>> main
         if relation.kind is RelationKind.TABLE:
             return timed.rows(self.spark, stored_as(self.root, relation), at, _row_key(relation))
         extent, told_by = relation.pins[Part.EXTENT], changes_from(self.snapshot, relation)
@@ -120,8 +133,11 @@ class Reader:
 
     def few_rows(self, name: str, at: Csn, most: int) -> pa.Table | None:
         """A view's rows in this process, where they are stored as such and at most ``most`` have to be read."""
+        check_reachable(self.snapshot, self.snapshot.get(name), at)
+        return self.as_of(at)._few_rows(name, at, most)
+
+    def _few_rows(self, name: str, at: Csn, most: int) -> pa.Table | None:
         relation = self.snapshot.get(name)
-        check_reachable(self.snapshot, relation, at)
         stored, told_by = stored_as(self.root, relation), changes_from(self.snapshot, relation)
         if told_by is not relation and stored.snapshot_csn != at:
             return self.few_rows(told_by.name, at, most)
@@ -139,8 +155,27 @@ class Reader:
         return timed.rows(self.spark, stored, at, summary.keys)
 
     def changes(self, name: str, interval: Interval) -> DataFrame:
-        """Visible changes with ``_count`` and ``_csn``."""
-        name = changes_from(self.snapshot, self.snapshot.get(name)).name
+        """Visible changes with ``_count`` and ``_csn``, in the columns of the interval's end."""
+        return self.as_of(interval.through)._changes(name, interval)
+
+    def _changes(self, name: str, interval: Interval) -> DataFrame:
+        since = began_anew(self.snapshot.get(name))
+        if since is None or since <= interval.after:
+            return self._told_changes(name, interval)
+        view = self.snapshot.get(name)
+        bridge = stored_as(self.root, view)
+        come = bridge.folder(Part.BRIDGE).read(self.spark, bridge.files(Part.BRIDGE))
+        if since < interval.through:
+            come = come.unionAll(self._told_changes(name, Interval(since, interval.through)))
+        if interval.after == since - 1:
+            return come
+        before = self.changes(name, Interval(interval.after, since - 1))
+        return carried(before, view, COUNT, CSN).unionAll(come)
+
+    def _told_changes(self, name: str, interval: Interval) -> DataFrame:
+        told_by = changes_from(self.snapshot, self.snapshot.get(name))
+        if told_by is not self.snapshot.get(name):
+            return self._changes(told_by.name, interval)
         stored = timed.changes(self.spark, self.stored(name), interval)
         if self.snapshot.get(name).kind is RelationKind.TABLE or self.plan(name).summary is None:
             return stored
@@ -155,12 +190,17 @@ class Reader:
             return asked.signed(self.spark, relation.schema)
         if relation.kind is RelationKind.TABLE:
             return timed.signed_state(self.spark, stored_as(self.root, relation), at)
-        return signed(self.rows(name, at))
+        return signed(self._rows_like_now(name, at))
+
+    def _rows_like_now(self, name: str, at: Csn) -> DataFrame:
+        """A view's rows at a csn in the columns of this reader's definition of it."""
+        view, then = self.snapshot.get(name), self.snapshot.at(at).get(name)
+        return self.rows(name, at) if then.folder == view.folder else carried(self.rows(name, at), view)
 
     def unit_changes(self, name: str, interval: Interval) -> DataFrame:
         """Visible changes, every copy a row of its own: ``_count`` is +1 or -1."""
         changes = self.changes(name, interval)
-        relation = self.snapshot.get(name)
+        relation = self.snapshot.at(interval.through).get(name)
         if relation.kind is RelationKind.TABLE:
             return changes
         return separate(changes, relation.schema, sf.col(CSN))
@@ -233,7 +273,8 @@ class Reader:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.TABLE:
             return self.rows(name, at)
-        return self.evaluate(name, lambda lower: self.recompute(lower, at))
+        check_defined(relation, at)
+        return self.as_of(at).evaluate(name, lambda lower: self.recompute(lower, at))
 
     def evaluate(self, name: str, read: Callable[[str], DataFrame]) -> DataFrame:
         """A view's definition over what ``read`` gives for each relation below it."""

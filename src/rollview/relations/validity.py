@@ -15,6 +15,7 @@ from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.relations.points import published
 from rollview.relations.shared import coarse_of, told_over
+from rollview.relations.versions import redefined
 from rollview.results import ValidTime
 
 Moves = Callable[[Interval], list[tuple[Csn, Csn]]]
@@ -34,6 +35,9 @@ class Validity:
         at = published(self.snapshot, self.relation)
         first, following = self._first(at), self._following(at)
         through = self.snapshot.moment.csn if following is None else following - 1
+        changed = redefined(self.snapshot, self.relation)
+        first = max([first, *(csn for csn in changed if csn <= at)])
+        through = min([through, *(csn - 1 for csn in changed if csn > at)])
         since = max((one.time for one in self.catalog.last_changes(self._tables, first)), default=None)
         until = self._until(through)
         if since is not None and until is not None and until < since:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from rollview.core.interval import Csn, Interval
@@ -28,6 +29,26 @@ class ViewSet(Result):
     name: str
     properties: Mapping[str, str]
     policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition(Result):
+    """A definition that a view has from csn ``csn`` on. ``pending``: the view has no rows of it yet."""
+
+    csn: Csn
+    recorded: datetime
+    why: str
+    query: str
+    columns: tuple[str, ...]
+    pending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ViewLog(Result):
+    """The definitions of a view, the oldest first."""
+
+    name: str
+    definitions: tuple[ViewDefinition, ...]
 
 
 @dataclass(frozen=True, slots=True)

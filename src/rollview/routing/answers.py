@@ -45,7 +45,7 @@ def ask(
     """The rows of a query at one csn, and how they were found. The rows are read when they are fetched."""
     tree = _query(query)
     found = _route(place, tree, as_of, max_staleness, rewrite)
-    reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
+    reader = ResidualReader(place.spark, place.data, place.snapshot().at(found.csn), place.catalog.changes)
     again = frozenset(one.relation for one in found.readings if one.way is WayToRead.RECOMPUTED)
 
     def read(name: str) -> DataFrame:

@@ -15,6 +15,7 @@ from rollview.errors import OutOfReach
 from rollview.propagate.moved import ChangesOf
 from rollview.relations.plans import check_reachable, high_water_mark, plan_of
 from rollview.relations.reader import stored_as
+from rollview.relations.versions import check_defined
 from rollview.store.timed import delta_files
 
 JOB_SECONDS = 0.06
@@ -53,6 +54,7 @@ class Costs:
         """The cheapest way. Raises ``OutOfReach``."""
         relation = self.snapshot.get(name)
         mark = high_water_mark(self.snapshot, relation)
+        check_defined(relation, at)
         if relation.kind is RelationKind.TABLE or at <= mark:
             check_reachable(self.snapshot, relation, at)
             return self._stored(relation, at)

@@ -57,7 +57,7 @@ class Wish:
 
 
 def route(place: Workplace, query: exp.Query, wish: Wish) -> Route:
-    snapshot = place.snapshot()
+    snapshot = place.snapshot() if wish.at is None else place.snapshot().at(wish.at)
     named = tuple(dict.fromkeys(table.name for table in references.free_tables(query, outside=True)))
     names = tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
     csns = _csns(place.catalog, snapshot, wish, names)
@@ -70,7 +70,10 @@ def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]
     newest = snapshot.moment.csn
     if wish.at is not None:
         return (wish.at,)
-    oldest = oldest_allowed(catalog, snapshot, wish.bound, names)
+    # Views are taken as they are defined now, so the answer is not from before that.
+    versions = (version for one in snapshot.relations.values() for version in one.versions)
+    defined = max((version.csn for version in versions if not version.pending), default=0)
+    oldest = max(defined, oldest_allowed(catalog, snapshot, wish.bound, names))
     marks = {
         relation.pins[part].through
         for relation in snapshot.relations.values()

@@ -25,6 +25,7 @@ from rollview.publish.workplace import Workplace
 from rollview.relations.ahead import Ahead
 from rollview.relations.policies import is_stopped
 from rollview.relations.reader import Reader
+from rollview.relations.versions import before_next_step
 from rollview.schedule.refresh import past_steps
 
 
@@ -81,11 +82,11 @@ class Bringing:
             partial(_changes, self.place.catalog, self.upcoming),
             partial(past_steps, self.place.catalog, name),
         )
-        csn = self.snapshot.moment.csn
-        return plan_propagate(self.snapshot, self.place.data, name, csn, changes, past, applied_next=applied)
+        csn, snapshot = self.snapshot.moment.csn, before_next_step(self.snapshot, name)
+        return plan_propagate(snapshot, self.place.data, name, csn, changes, past, applied_next=applied)
 
     def _propagate(self, step: PropagateStep, meter: Meter) -> Ahead | None:
-        reader = self._reader(meter, small=step.shuffles_little)
+        reader = self._reader(meter, small=step.shuffles_little).as_of(step.interval.after + 1)
         done, opened = log_propagate(reader, self.place.catalog, self.lease, step, meter)
         self._add(opened)
         return done.ahead

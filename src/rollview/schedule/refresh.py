@@ -39,7 +39,12 @@ from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.publish.step import OpenStep
 from rollview.relations.ahead import Ahead
 from rollview.relations.policies import Policies
+<<<<<<< HEAD
 from rollview.relations.reader import Reader, StandIn
+=======
+from rollview.relations.reader import Reader
+from rollview.relations.versions import before_next_step
+>>>>>>> main
 from rollview.results import ExplainedTerm, Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
 
@@ -207,7 +212,8 @@ def _snapshot(work: Refresh, lease: Lease, name: str, csn: Csn, *, asked: bool, 
 
 def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode | None, applied_next: bool) -> bool:
     """Whether another step follows."""
-    snapshot, meter = work.catalog.snapshot(), work.meters.setdefault(name, Meter())
+    snapshot = before_next_step(work.catalog.snapshot(), name)
+    meter = work.meters.setdefault(name, Meter())
     if any(lower in work.failures for lower in snapshot.get(name).depends_on):
         return False
     changes, past = work.catalog.changes, partial(past_steps, work.catalog, name)

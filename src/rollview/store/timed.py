@@ -111,8 +111,9 @@ class Stored:
         return self.pins[self.snapshot_part].through
 
     def folder(self, part: str) -> DeltaFolder:
-        schema = self.schema if part in ("state", "extent") else self.columns
-        return DeltaFolder(self.root / part, Schema(schema.columns + SIGNED) if part == "delta" else schema)
+        schema = self.schema if part in ("state", "extent", "bridge") else self.columns
+        signed_part = part in ("delta", "bridge")
+        return DeltaFolder(self.root / part, Schema(schema.columns + SIGNED) if signed_part else schema)
 
     def files(self, part: str) -> tuple[DataFile, ...]:
         if part in self.pins and self.pins[part].version == NOT_KEPT:

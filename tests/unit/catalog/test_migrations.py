@@ -128,4 +128,4 @@ def test_a_snapshot_takes_few_queries(catalog: Catalog, reopened: Callable[..., 
         opened._database.engine, "after_cursor_execute", lambda c, u, statement, *_: asked.append(statement)
     )
     opened.snapshot()
-    assert len([statement for statement in asked if statement.startswith("SELECT")]) <= 5
+    assert len([statement for statement in asked if statement.startswith("SELECT")]) <= 6

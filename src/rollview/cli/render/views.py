@@ -7,7 +7,7 @@ from typing import Any
 from rollview import results
 from rollview.cli import answers
 from rollview.cli.render.dispatch import render, renders
-from rollview.cli.render.words import rows_of, size_of, values
+from rollview.cli.render.words import rows_of, size_of, time_of, values
 from rollview.cli.text import TextOutput
 from rollview.core.states import ViewMode
 
@@ -114,6 +114,14 @@ def _(answer: results.Verification, to: TextOutput) -> None:
 def _(answer: results.ViewSet, to: TextOutput) -> None:
     to.say(f"View '{answer.name}' is {answer.policy}.")
     to.table(("property", "value"), list(answer.properties.items()))
+
+
+@renders(results.ViewLog)
+def _(answer: results.ViewLog, to: TextOutput) -> None:
+    for one in answer.definitions:
+        waiting = ", no rows of it yet" if one.pending else ""
+        to.say(f"from csn {one.csn}: {one.why}, {time_of(one.recorded)}{waiting}")
+        to.say(f"{one.query}\n")
 
 
 def _how(mode: ViewMode) -> str:

@@ -1,0 +1,116 @@
+"""The definitions that views have had, each from a csn on.
+
+Law: of a view's versions the one with the greatest csn that is not above t holds at csn t; the first holds below its
+own csn too. A version is ``pending`` until the view has rows of it; until then the view has rows below its csn only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from rollview.catalog import tables as t
+from rollview.catalog.values import Definition, DefinitionVersion, Part, Pin, Relation, StoredParts
+from rollview.core.interval import Csn, Interval
+from rollview.core.schema import Schema
+
+_SEVERAL = sa.select(t.definition.c.relation_id).group_by(t.definition.c.relation_id).having(sa.func.count() > 1)
+_OF_SEVERAL = (
+    sa.select(t.definition)
+    .where(t.definition.c.relation_id.in_(_SEVERAL))
+    .order_by(t.definition.c.relation_id, t.definition.c.csn)
+)
+
+
+def read_versions(connection: sa.Connection, names: Mapping[int, str]) -> Mapping[int, tuple[DefinitionVersion, ...]]:
+    """The versions of views that have several, by the view's id. ``names``: of the relations, by id."""
+    found: dict[int, list[DefinitionVersion]] = defaultdict(list)
+    for row in connection.execute(_OF_SEVERAL):
+        found[row.relation_id].append(_version(row, names))
+    return {relation_id: tuple(versions) for relation_id, versions in found.items()}
+
+
+def read_log(connection: sa.Connection, view: Relation, names: Mapping[int, str]) -> tuple[DefinitionVersion, ...]:
+    """All versions of one view, the oldest first."""
+    query = sa.select(t.definition).where(t.definition.c.relation_id == view.id).order_by(t.definition.c.csn)
+    return tuple(_version(row, names) for row in connection.execute(query))
+
+
+class DefinitionWriter:
+    def __init__(self, connection: sa.Connection, now: Callable[[], datetime]) -> None:
+        self._connection = connection
+        self._now = now
+
+    def put(
+        self,
+        relation_id: int,
+        csn: Csn,
+        definition: Definition,
+        schema: Schema,
+        reads: Sequence[int],
+        why: str,
+        *,
+        anew: bool = False,
+        pending: bool = False,
+    ) -> None:
+        """A version from a csn on, in the place of one that began there. ``anew``: its rows are not those of before."""
+        self._connection.execute(t.definition.delete().where(*self._one(relation_id, csn)))
+        told = {"definition": asdict(definition), "columns": schema.to_json(), "reads": list(reads), "why": why}
+        about = {"relation_id": relation_id, "csn": csn, "recorded": self._now(), "anew": anew, "pending": pending}
+        self._connection.execute(t.definition.insert().values(**told, **about))
+
+    def change(self, relation_id: int, definition: Definition, schema: Schema) -> None:
+        """What the newest version with rows says, where no row of the view changes by it."""
+        newest = sa.select(sa.func.max(t.definition.c.csn)).where(
+            t.definition.c.relation_id == relation_id, t.definition.c.pending.is_(False)
+        )
+        csn = self._connection.execute(newest).scalar()
+        if csn is not None:
+            values = {"definition": asdict(definition), "columns": schema.to_json()}
+            self._connection.execute(t.definition.update().where(*self._one(relation_id, csn)).values(**values))
+
+    def forget(self, relation_id: int, before: Csn | None = None) -> None:
+        """All versions of a view, or those that begin before a csn."""
+        condition = t.definition.c.relation_id == relation_id
+        if before is not None:
+            condition &= t.definition.c.csn < before
+        self._connection.execute(t.definition.delete().where(condition))
+
+    @staticmethod
+    def _one(relation_id: int, csn: Csn) -> tuple[sa.ColumnElement[bool], ...]:
+        return t.definition.c.relation_id == relation_id, t.definition.c.csn == csn
+
+
+def definition_of(data: dict[str, Any] | None) -> Definition | None:
+    return None if data is None else Definition(**{**data, "columns": tuple(data["columns"])})
+
+
+def _version(row: sa.Row[Any], names: Mapping[int, str]) -> DefinitionVersion:
+    definition = definition_of(row.definition)
+    assert definition is not None
+    return DefinitionVersion(
+        csn=row.csn,
+        definition=definition,
+        schema=Schema.from_json(row.columns),
+        depends_on=tuple(names[read] for read in row.reads if read in names),
+        why=row.why,
+        recorded=row.recorded,
+        anew=row.anew,
+        pending=row.pending,
+        stored=None if row.stored is None else _stored(row.stored),
+    )
+
+
+def _stored(data: dict[str, Any]) -> StoredParts:
+    pins = {Part(part): Pin(Part(part), *numbers) for part, *numbers in data["pins"]}
+    return StoredParts(data["folder"], pins, tuple(Interval(*stretch) for stretch in data["coarse"]))
+
+
+def stored_json(parts: StoredParts) -> dict[str, Any]:
+    pins = [[pin.part.value, pin.version, pin.after, pin.through, pin.rows] for pin in parts.pins.values()]
+    return {"folder": parts.folder, "pins": pins, "coarse": [[one.after, one.through] for one in parts.coarse]}
