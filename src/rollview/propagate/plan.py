@@ -172,14 +172,9 @@ def plan_propagate(
 
 
 @dataclass(frozen=True, slots=True)
-<<<<<<< HEAD
 class _ViewToMove:
-    """A view that is to go from ``after`` to ``through``. ``read``: what it reads of ``below``, and moves it."""
-=======
-class _Asked:
     """A view that is to go from ``after`` to ``through``. ``read``: what it reads of ``below``, and moves it.
     ``is_cut``: it could go further, but for a definition that begins or ends there."""
->>>>>>> main
 
     relation: Relation
     plan: ViewPlan
@@ -188,12 +183,9 @@ class _Asked:
     read: tuple[Relation, ...]
     after: Csn
     through: Csn
-<<<<<<< HEAD
     states: frozenset[str]
     """Relations of which it may read rows that did not change."""
-=======
     is_cut: bool = False
->>>>>>> main
 
     @property
     def merges(self) -> bool:
@@ -216,11 +208,8 @@ def _view_to_move(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode 
     plan, wanted = plan_of(snapshot, relation), mode_of(relation, mode)
     check_strict(name, plan, wanted)
     read = tuple(lower for lower in below if lower.name in plan.moved_by)
-<<<<<<< HEAD
-    return _ViewToMove(relation, plan, wanted, below, read, after, through, reads_rows_of(snapshot, relation))
-=======
-    return _Asked(relation, plan, wanted, below, read, after, through, is_cut)
->>>>>>> main
+    states = reads_rows_of(snapshot, relation)
+    return _ViewToMove(relation, plan, wanted, below, read, after, through, states, is_cut)
 
 
 def _next_step(snapshot: Snapshot, asked: _ViewToMove, changes_of: ChangesOf, past: PastSteps) -> StepBound:

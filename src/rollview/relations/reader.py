@@ -98,23 +98,19 @@ class Reader:
     def as_of(self, csn: Csn) -> Reader:
         """The same with views as they are defined at a csn."""
         then = self.snapshot.at(csn)
-        return self if then is self.snapshot else Reader(self.spark, self.root, then, self.meter)
+        return self if then is self.snapshot else Reader(self.spark, self.root, then, self.meter, self.stand_ins)
 
     def rows(self, name: str, at: Csn) -> DataFrame:
         """The plain rows at a csn, in the columns of that csn."""
+        asked = self._asked(name, at)
+        if asked is not None:
+            schema = self.snapshot.get(name).schema
+            return expand(net(asked.signed(self.spark, schema), schema, apart=True), schema)
         check_reachable(self.snapshot, self.snapshot.get(name), at)
         return self.as_of(at)._rows(name, at)
 
     def _rows(self, name: str, at: Csn) -> DataFrame:
         relation = self.snapshot.get(name)
-<<<<<<< HEAD
-        asked = self._asked(name, at)
-        if asked is not None:
-            schema = relation.schema
-            return expand(net(asked.signed(self.spark, schema), schema, apart=True), schema)
-        check_reachable(self.snapshot, relation, at)
-=======
->>>>>>> main
         if relation.kind is RelationKind.TABLE:
             return timed.rows(self.spark, stored_as(self.root, relation), at, _row_key(relation))
         extent, told_by = relation.pins[Part.EXTENT], changes_from(self.snapshot, relation)

@@ -39,12 +39,8 @@ from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.publish.step import OpenStep
 from rollview.relations.ahead import Ahead
 from rollview.relations.policies import Policies
-<<<<<<< HEAD
 from rollview.relations.reader import Reader, StandIn
-=======
-from rollview.relations.reader import Reader
 from rollview.relations.versions import before_next_step
->>>>>>> main
 from rollview.results import ExplainedTerm, Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
 
