@@ -81,7 +81,7 @@ def test_views_that_ask_are_exact_at_every_csn(shop: tuple[Database, ...], wareh
     truth = Truth(warehouse, shop, ALL)
     assert {name for name in ALL if not warehouse.snapshot().get(name).is_kept} == asked
     warehouse.create_view(JOINED)
-    with writers(shop, seed, times(30, 300)):
+    with writers(shop, seed, times(15, 150)):
         warehouse.create_view(GROUPED)
         for place in range(times(3, 12)):
             truth.capture()
