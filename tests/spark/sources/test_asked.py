@@ -81,9 +81,10 @@ def test_views_that_ask_are_exact_at_every_csn(shop: tuple[Database, ...], wareh
     truth = Truth(warehouse, shop, ALL)
     assert {name for name in ALL if not warehouse.snapshot().get(name).is_kept} == asked
     warehouse.create_view(JOINED)
-    with writers(shop, seed, times(15, 150)):
-        warehouse.create_view(GROUPED)
-        for place in range(times(3, 12)):
+    for place in range(times(3, 12)):
+        with writers(shop, seed + place, times(6, 30)):
+            if place == 0:
+                warehouse.create_view(GROUPED)
             truth.capture()
             warehouse.refresh(["joined"] if place == 1 else ())
             if place == 2:
@@ -93,7 +94,7 @@ def test_views_that_ask_are_exact_at_every_csn(shop: tuple[Database, ...], wareh
     truth.capture()
     transaction(chance.choice(shop), chance)
     warehouse.refresh()
-    assert truth.check(*VIEWS) >= 4
+    assert truth.check(*VIEWS) >= 3
     assert {name for name in ALL if not warehouse.snapshot().get(name).is_kept} == asked
 
 
@@ -184,8 +185,9 @@ def test_what_cannot_be_kept_by_asking_is_refused(
 def test_a_view_of_one_table_needs_no_rows_and_so_asks_for_none(tmp_path: Path, warehouse: Warehouse) -> None:
     with sqlite_shop(tmp_path, ALL) as database:
         database.execute("INSERT INTO orders VALUES (1, 1, 5)")
-        warehouse.add_source("shop", database.settings(frozenset({"orders"})))
-        warehouse.create_view("CREATE MATERIALIZED VIEW large AS SELECT id FROM orders WHERE amount > 3")
+        large = "CREATE MATERIALIZED VIEW large AS SELECT id FROM orders WHERE amount > 3"
+        warehouse.add_source("shop", database.settings(frozenset({"orders"})), declared=[large])
+        warehouse.create_view(large)
         database.execute("INSERT INTO orders VALUES (2, 1, 6)")
         warehouse.capture()
         warehouse.refresh()
@@ -226,7 +228,7 @@ def test_a_hundred_times_larger_table_is_asked_for_the_same(tmp_path: Path, ware
         small, large = (
             tuple(now - then for now, then in zip(*pair, strict=True)) for pair in zip(asked(), before, strict=True)
         )
-        assert small[:2] == large[:2] == (2, 4)
+        assert small[:2] == large[:2] == (2, 3)
         assert 0 < large[2] <= 1.2 * small[2]
         for size, database in shops.items():
             assert warehouse.verify(f"v{size}", ask_sources=True).equal
