@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,10 +10,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import IO, Any
+from typing import Any
 
 import psycopg
 
@@ -21,7 +21,6 @@ from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.postgres_harness import PostgresHarness
 
-PER_SECOND = 300
 ACCOUNTS, OWNERS, EACH = 200, 7, 1000
 TOTAL = ACCOUNTS * EACH
 
@@ -38,8 +37,8 @@ VIEWS = {
 class BusyBank:
     """Each commit moves money between two accounts; now and then an account changes hands, or an owner the name."""
 
-    def __init__(self, pg: PostgresHarness) -> None:
-        self.pg, self.commits, self.failures = pg, 0, list[Exception]()
+    def __init__(self, pg: PostgresHarness, per_second: float) -> None:
+        self.pg, self.per_second, self.commits, self.failures = pg, per_second, 0, list[Exception]()
         pg.connection.execute(
             "CREATE TABLE accounts (id INT PRIMARY KEY, owner INT, balance BIGINT);"
             "CREATE TABLE owners (id INT PRIMARY KEY, name TEXT);"
@@ -51,11 +50,15 @@ class BusyBank:
         )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._write)
+        self._chance = Random(11)
 
     def settings(self, address: str) -> SourceSettings:
         return SourceSettings("postgres", address, tuple(TableSettings(name, name) for name in ("accounts", "owners")))
 
-    def begin(self) -> None:
+    def begin(self, at_once: int) -> None:
+        """So many commits as quickly as they go, and then so many per second."""
+        with psycopg.connect(self.pg.url, autocommit=True) as connection:
+            self._change_often(connection, at_once)
         self._thread.start()
 
     def end(self) -> None:
@@ -68,17 +71,21 @@ class BusyBank:
         return Counter(self.pg.connection.execute(VIEWS[view].encode()).fetchall())
 
     def _write(self) -> None:
-        chance, began = Random(11), time.monotonic()
+        began, before = time.monotonic(), self.commits
         try:
             with psycopg.connect(self.pg.url, autocommit=True) as connection:
                 while not self._stop.is_set():
-                    self._change(connection, chance)
-                    self.commits += 1
-                    ahead = self.commits / PER_SECOND - (time.monotonic() - began)
+                    self._change_often(connection, 1)
+                    ahead = (self.commits - before) / self.per_second - (time.monotonic() - began)
                     if ahead > 0:
                         self._stop.wait(ahead)
         except Exception as error:
             self.failures.append(error)
+
+    def _change_often(self, connection: psycopg.Connection[Any], times: int) -> None:
+        for _ in range(times):
+            self._change(connection, self._chance)
+            self.commits += 1
 
     def _change(self, connection: psycopg.Connection[Any], chance: Random) -> None:
         one, two = chance.sample(range(ACCOUNTS), 2)
@@ -93,23 +100,28 @@ class BusyBank:
             connection.execute(moved, (one, money, -money, one, two))
 
 
-@dataclass(slots=True)
 class Daemon:
     """``rollview run`` in a project's folder; a kill takes its Java with it."""
 
-    folder: Path
-    log: IO[bytes]
-    process: subprocess.Popen[bytes] = field(init=False)
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / f"run-{time.monotonic_ns()}.log"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "rollview.cli.main", "run", "--output", "json"],
+                env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
-    def __post_init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "rollview.cli.main", "run", "--output", "json"],
-            env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-            cwd=self.folder,
-            stdout=self.log,
-            stderr=self.log,
-            start_new_session=True,
-        )
+    def said(self) -> str:
+        return self._log.read_text()
+
+    def turns(self) -> list[str]:
+        """The views that were refreshed, in order. A kill may cut the last line."""
+        lines = [json.loads(line) for line in self.said().splitlines() if line.startswith("{") and line.endswith("}")]
+        return [view["name"] for line in lines for view in line.get("views", ())]
 
     def kill(self) -> None:
         if self.process.poll() is None:
@@ -135,5 +147,4 @@ class Daemon:
 
 
 def marks(warehouse: Warehouse) -> dict[str, int]:
-    snapshot = warehouse.snapshot()
-    return {name: snapshot.get(name).pins[Part.DELTA].through for name in VIEWS}
+    return {view.name: view.pins[Part.DELTA].through for view in warehouse.snapshot().views()}

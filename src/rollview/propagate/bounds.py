@@ -5,7 +5,7 @@ is done survives whatever happens next. A step ends at a commit, takes at least 
 steps end.
 
 The number of commits follows the view's own history: what its last steps took is told apart into what every step takes
-and what each commit adds. Steps that never ended are halved.
+and what each commit adds; what a step takes anyway is at most half of it. Steps that never ended are halved.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import linear_regression
 
 from rollview.algebra.operator import Upkeep
 from rollview.algebra.view import ViewPlan
@@ -25,6 +26,8 @@ MOST_ROWS = 2_000_000
 FIRST_COMMITS = 20_000
 FIRST_COMMITS_KEYED = 2_000
 FEWEST_COMMITS = 50
+_TOLD_BY = 6
+"""So many of the last steps tell what a step takes, so that one that met a busy machine does not decide alone."""
 _WIDER = 4
 
 ChangesIn = Callable[[Interval], Sequence[ChangeCount]]
@@ -64,12 +67,12 @@ def _allowed(seen: Sequence[tuple[int, float]], first: int) -> int:
     if seconds <= TARGET_SECONDS:
         was_slow = any(more > commits and took > TARGET_SECONDS for more, took in seen)
         return 2 * commits if was_slow else max(first, 2 * commits)
-    other = next((one for one in seen[1:] if one[0] != commits), None)
-    if other is None:
+    last = seen[:_TOLD_BY]
+    if len({commits for commits, _ in last}) == 1:
         return commits // 2
-    each = (seconds - other[1]) / (commits - other[0])
-    # Shorter steps do not help where it is the beginning of a step that takes long.
-    left = max(TARGET_SECONDS - (seconds - each * commits), TARGET_SECONDS / 2)
+    each, begin = linear_regression(*zip(*last, strict=True))
+    # Shorter steps do not help where it is the beginning of a step that takes long: it is at most half of one.
+    left = max(TARGET_SECONDS - max(begin, 0.0), begin)
     return min(2 * commits, int(left / each)) if each > 0 else 2 * commits
 
 

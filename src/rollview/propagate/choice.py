@@ -85,7 +85,7 @@ def choose_without(
     if unkept and mode is RefreshMode.RECOMPUTE:
         raise UsageError(
             f"View '{name}' cannot be recomputed: no rows of table '{unkept[0].name}' are kept here.",
-            hint="Refresh it by what changes, or create it anew with CREATE OR REPLACE MATERIALIZED VIEW.",
+            hint=f"To have them here as they are now, run: rollview source resnapshot {unkept[0].source}",
         )
     if absent:
         return Choice(plan.mode, f"{DELTAS_ONLY}: no rows of {_listed(t.name for t in absent)} are kept")

@@ -1,8 +1,9 @@
 """Queries that stay: analysed by Spark once, then run again over other files.
 
 Law: two runs of a prepared query are the same text over inputs of the same shape. What differs between them are whole
-files: each input that moves has a folder, filled before every run with links, or with one file of the timed rows of a
-small table. Where an input is not told by whole files there is no prepared query, and the ordinary way is taken.
+files: each input that moves has a folder, filled before every run with links, or with one file where rows have to be
+cut out of theirs: the timed rows of a small table, and the changes of an interval that ends inside a file. Where these
+are too many there is no prepared query, and the ordinary way is taken.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from rollview.core.interval import Interval
 from rollview.core.phases import phase
 from rollview.engine.abilities import sees_local_links
 from rollview.engine.analysed import Analysed, file_index
-from rollview.relations.reader import Reader, prepared
+from rollview.relations.reader import MOST_FILES, Reader, prepared
 from rollview.store import timed
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MOST_KEPT = 64
+_MOST_CUT = 200_000
+"""So many rows are read at most where an interval ends inside a file."""
 
 _kept: WeakKeyDictionary[SparkSession, OrderedDict[object, Standing]] = WeakKeyDictionary()
 _lock = Lock()
@@ -100,7 +103,7 @@ class _Input:
     @property
     def moves(self) -> bool:
         """Not so if it is the stored rows of a version alone."""
-        return bool(self.files) or not self.snapshot
+        return bool(self.files) or self.rows is not None or not self.snapshot
 
     @property
     def shape(self) -> object:
@@ -168,7 +171,7 @@ def _analysed(spark: SparkSession, propagation: Propagation, inputs: tuple[_Inpu
 def _inputs(
     reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
 ) -> tuple[_Input, ...] | None:
-    """In one order always; None if one of them is not told by whole files."""
+    """In one order always; None if one of them has to be read the ordinary way."""
     found = [_input(reader, name, what, interval) for name, what in sorted(propagation.inputs)]
     if groups_of is not None:
         found.append(_groups(reader.stored(groups_of), interval))
@@ -184,21 +187,23 @@ def _input(reader: Reader, name: str, what: InputForm, interval: Interval) -> _I
         rows = reader.few_timed_rows(name, interval)
         return _Input(f"{name}@timed", stored, "delta", (), rows=rows) if rows is not None else None
     if what == "delta":
-        files = timed.delta_files(stored, interval)
-        return _Input(f"{name}@delta", stored, "delta", files) if _inside(files, interval) else None
+        return _changes(f"{name}@delta", stored, interval)
     if name in reader.stand_ins:
         return None
     way = timed.way_to(stored, interval.after)
-    files = timed.delta_files(stored, way.interval)
-    if not _inside(files, way.interval):
-        return None
-    return _Input(f"{name}@old", stored, "delta", files, snapshot=True, back=way.back)
+    return _changes(f"{name}@old", stored, way.interval, snapshot=True, back=way.back)
+
+
+def _changes(
+    name: str, stored: Stored, interval: Interval, *, snapshot: bool = False, back: bool = False
+) -> _Input | None:
+    files = timed.delta_files(stored, interval)
+    if all(timed.is_inside(file, interval) for file in files):
+        return _Input(name, stored, "delta", files, snapshot, back)
+    rows = timed.few_changes(stored, interval, _MOST_CUT, MOST_FILES)
+    return _Input(name, stored, "delta", (), snapshot, back, rows) if rows is not None else None
 
 
 def _groups(stored: Stored, interval: Interval) -> _Input | None:
     files = stored.files("groups")
     return _Input(GROUPS, stored, "groups", files) if files and stored.snapshot_csn == interval.after else None
-
-
-def _inside(files: tuple[DataFile, ...], interval: Interval) -> bool:
-    return all(timed.is_inside(file, interval) for file in files)

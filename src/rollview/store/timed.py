@@ -39,6 +39,7 @@ __all__ = [
     "changes",
     "csns_of",
     "delta_files",
+    "few_changes",
     "few_rows",
     "few_timed_rows",
     "loaded_changes",
@@ -255,6 +256,14 @@ def loaded_changes(stored: Stored, interval: Interval) -> pa.Table:
     """The same as ``changes``, in this process."""
     _check_covered(stored, interval)
     return _loaded(stored, interval, delta_files(stored, interval))
+
+
+def few_changes(stored: Stored, interval: Interval, most: int, most_files: int) -> pa.Table | None:
+    """In this process: the changes of the interval. None where more rows would be read, and as above."""
+    files = delta_files(stored, interval)
+    if sum(file.rows for file in files) > most or len(files) > most_files or any(file.linked for file in files):
+        return None
+    return _loaded(stored, interval, files)
 
 
 def _loaded_way(stored: Stored, way: Way, files: tuple[DataFile, ...]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Standing queries: analysed once, exact over every later interval, left aside where files are shared by intervals."""
+"""Standing queries: analysed once, exact over every later interval, also where files are shared by intervals."""
 
 from __future__ import annotations
 
@@ -79,17 +79,37 @@ def test_another_motion_of_many_rows_is_another_query(warehouse: Warehouse, anal
     assert len(analysed) > 2 * len(VIEWS)
 
 
-def test_files_that_hold_more_than_the_interval_are_read_the_ordinary_way(
-    warehouse: Warehouse, analysed: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def shared_files(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> range:
+    """A file of changes that belong to several csns; the intervals to these end inside it."""
     warehouse.sql(MANY_ROWS)
     warehouse.refresh()
-    analysed.clear()
     monkeypatch.setattr(merge, "MANY", 2)
     first = warehouse.snapshot().moment.csn
-    for number in range(4):
-        warehouse.sql(f"INSERT INTO r VALUES ({number}, 1)")
-    for csn in range(first + 1, first + 4):
+    for number in range(6):
+        warehouse.sql(f"INSERT INTO r VALUES ({number}, 1)", "DELETE FROM r WHERE k = 1")
+    return range(first + 1, first + 6)
+
+
+def test_intervals_that_end_inside_a_file_need_no_query_of_their_own(
+    warehouse: Warehouse, analysed: list[object], shared_files: range
+) -> None:
+    analysed.clear()
+    counts = []
+    for csn in shared_files:
+        warehouse.refresh(to=csn)
+        assert_verified(warehouse)
+        counts.append(len(analysed))
+    assert counts[0] > 0
+    assert counts[-1] == counts[2]
+
+
+def test_of_files_that_hold_much_more_than_the_interval_no_rows_are_cut_out(
+    warehouse: Warehouse, analysed: list[object], shared_files: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysed.clear()
+    monkeypatch.setattr(standing, "_MOST_CUT", 0)
+    for csn in shared_files:
         warehouse.refresh(to=csn)
         assert_verified(warehouse)
     assert not analysed

@@ -118,4 +118,13 @@ def test_a_step_without_counted_commits_tells_nothing() -> None:
 def test_steps_of_the_same_length_do_not_tell_what_each_commit_adds() -> None:
     past = [tried(8000, TARGET_SECONDS + 4), tried(8000, TARGET_SECONDS + 1)]
     assert step_limit(KEYED, past).commits == 4000
-    assert step_limit(KEYED, [*past, tried(4000, TARGET_SECONDS + 1)]).commits == 3333
+    assert step_limit(KEYED, [*past, tried(2000, TARGET_SECONDS + 1)]).commits == 16_000
+
+
+def test_on_a_busy_machine_steps_are_so_long_that_half_of_them_is_progress() -> None:
+    """Twenty seconds before the first commit, and ten milliseconds for each; every other step is delayed."""
+    past = [tried(2000, 40.0)]
+    for number in range(12):
+        commits = step_limit(KEYED, past).commits
+        past.insert(0, tried(commits, 20 + commits / 100 + 3 * (number % 2)))
+    assert all(1000 <= int(step.profile["commits"]) <= 4000 for step in past[:-2])
