@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import PostgresServer, postgres_server
-from tests.sizes import times
+from tests.sizes import FULL, times
 from tests.spark.sources.shop_at_sources import (
     GROUPED,
     JOINED,
@@ -45,7 +45,11 @@ pytestmark = pytest.mark.spark
 ALL = tuple(TABLES)
 
 
-KINDS = ["sqlite", *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb"))]
+KINDS = [
+    *(["sqlite"] if FULL else []),
+    *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb")),
+]
+"""The last is SQLite with MariaDB."""
 
 
 @pytest.fixture(params=KINDS)
