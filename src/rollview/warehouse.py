@@ -388,6 +388,10 @@ class Warehouse:
         """How a view is maintained, operator by operator, and the query that propagates."""
         return query.explain_view(self.snapshot(), name, self.catalog.sources())
 
+    def explain_replace(self, name: str, *texts: str) -> results.ReplacementPlan:
+        """How the view would get its new rows by ``CREATE OR REPLACE MATERIALIZED VIEW``, which is among the texts."""
+        return sql.explain_replace(self._place, name, texts)
+
     def verify(self, name: str, at: Point | None = None, *, ask_sources: bool = False) -> results.Verification:
         """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach.
 

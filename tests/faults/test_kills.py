@@ -31,6 +31,8 @@ from rollview.core.faults import STEPS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rollview.warehouse import Warehouse
+
 PUBLISHED = {"commit.published", "fold.computed", "fold.logged", "fold.published"}
 """Steps after which the transaction is in the ledger."""
 
@@ -52,8 +54,10 @@ def kills() -> Iterator[Kill]:
     for step in ("computed", "logged", "published"):
         yield Kill("fold", f"fold.{step}")
         yield Kill("create view", f"create.{step}")
-        yield Kill("replace view", f"create.{step}")
         yield Kill("create table as", f"create.{step}")
+    for step in ("redefine.committed", *(f"adapt.{step}" for step in ("begun", "computed", "first_logged", "logged"))):
+        yield Kill("replace view", step)
+    yield Kill("replace view", "adapt.published")
     for operation in ("drop view", "drop table"):
         yield Kill(operation, "drop.published")
     for step in ("first_logged", "logged", "published"):
@@ -165,7 +169,7 @@ def look_between(shop: Shop, kill: Kill) -> None:
     step = kill.step.partition(":")[0]
     if step in PUBLISHED:
         shop.committed(shop.count)
-    if kill == Kill("create table as", "create.published"):
+    if kill.operation == "replace view" or kill == Kill("create table as", "create.published"):
         shop.states.append(shop.states[-1])
     with shop.place.open(None) as warehouse:
         status = warehouse.status()
@@ -177,7 +181,7 @@ def look_between(shop: Shop, kill: Kill) -> None:
         if kill.operation == "refresh":
             assert csns == ({shop.csn} if step == "publish.published" else {shop.csn - 1})
         running = warehouse.catalog.steps(status="running")
-        assert bool(running) == (not step.endswith("published"))
+        assert bool(running) == (not step.endswith(("published", "redefine.committed")))
 
 
 def go_on(shop: Shop, kill: Kill) -> set[str]:
@@ -207,8 +211,10 @@ def go_on(shop: Shop, kill: Kill) -> set[str]:
 def go_on_creating(shop: Shop, kill: Kill) -> None:
     with shop.opened() as warehouse:
         made = warehouse.snapshot().find("made")
-        if not kill.step.endswith("published"):
-            assert (made is not None) == (kill.operation == "replace view")
+        if kill.operation == "replace view":
+            check_redefinition(warehouse, kill)
+        elif not kill.step.endswith("published"):
+            assert made is None
             warehouse.sql(CREATIONS[kill.operation])
             shop.states += [shop.states[-1]] * (kill.operation == "create table as")
         assert warehouse.snapshot().get("made").schema.names == EXPECTED_COLUMNS[kill.operation]
@@ -217,6 +223,18 @@ def go_on_creating(shop: Shop, kill: Kill) -> None:
             warehouse.drop_view("made")
         else:
             warehouse.drop_table("made")
+
+
+def check_redefinition(warehouse: Warehouse, kill: Kill) -> None:
+    """Before its rows are there the view is as it was; whoever refreshes it brings it over the csn."""
+    made = warehouse.snapshot().get("made")
+    at = warehouse.snapshot().moment.csn
+    assert made.schema.names == (("page", "n") if kill.step == "adapt.published" else ("id",))
+    assert warehouse.verify("made", at=made.pins[Part.DELTA].through).equal
+    warehouse.refresh(("made",))
+    assert warehouse.verify("made", at=at).equal
+    assert warehouse.verify("made", at=at - 1).equal
+    assert len(warehouse.read("made", as_of=at - 1).columns) == 1
 
 
 EXPECTED_COLUMNS = {

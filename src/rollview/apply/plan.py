@@ -8,9 +8,11 @@ from pathlib import Path
 
 from rollview.catalog import Part, Pin, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
+from rollview.errors import OutOfReach
 from rollview.relations.plans import check_reachable, plan_of
-from rollview.relations.reader import stored_as
+from rollview.relations.reader import changed_rows, stored_as
 from rollview.relations.shared import changes_from
+from rollview.relations.versions import began_anew
 from rollview.store.timed import Stored, delta_files
 
 REWRITE_ROWS = 500_000
@@ -41,7 +43,20 @@ def plan_apply(snapshot: Snapshot, root: Path, names: Sequence[str], target: Csn
     relations = [snapshot.get(name) for name in names]
     for relation in relations:
         check_reachable(snapshot, relation, target, rolling=True)
+        _check_definition(relation, target)
     return tuple(_step(snapshot, root, relation, target) for relation in relations if _csn(relation) != target)
+
+
+def _check_definition(relation: Relation, target: Csn) -> None:
+    since = began_anew(relation)
+    if since is not None and target < since:
+        raise OutOfReach(
+            f"Cannot roll view '{relation.name}' to csn {target}: it has another definition since csn {since}.",
+            hint=f"Read it as it was: rollview view read {relation.name} --as-of {target}",
+            name=relation.name,
+            csn=target,
+            oldest=since,
+        )
 
 
 def _csn(relation: Relation) -> Csn:
@@ -52,7 +67,7 @@ def _step(snapshot: Snapshot, root: Path, relation: Relation, target: Csn) -> Ap
     told_by = changes_from(snapshot, relation)
     stored = stored_as(root, told_by, plan_of(snapshot, told_by).hidden)
     between = Interval(min(_csn(relation), target), max(_csn(relation), target))
-    changes = sum(file.rows for file in delta_files(stored, between))
+    changes = changed_rows(snapshot, root, told_by, between)
     extent = relation.pins[Part.EXTENT]
     return ApplyStep(
         relation.name,

@@ -74,6 +74,26 @@ class DefinitionWriter:
             values = {"definition": asdict(definition), "columns": schema.to_json()}
             self._connection.execute(t.definition.update().where(*self._one(relation_id, csn)).values(**values))
 
+    def take(self, relation_id: int, csn: Csn, before: StoredParts) -> None:
+        """The version of that csn, and later ones of the same rows, are no longer pending; the parts of those before
+        are ``before``."""
+        of_view = t.definition.c.relation_id == relation_id
+        older = of_view & (t.definition.c.csn < csn) & t.definition.c.stored.is_(None)
+        self._connection.execute(t.definition.update().where(older).values(stored=stored_json(before)))
+        next_anew = sa.select(sa.func.min(t.definition.c.csn)).where(
+            of_view, t.definition.c.csn > csn, t.definition.c.anew.is_(True)
+        )
+        end = self._connection.execute(next_anew).scalar()
+        taken = of_view & (t.definition.c.csn >= csn)
+        if end is not None:
+            taken &= t.definition.c.csn < end
+        self._connection.execute(t.definition.update().where(taken).values(pending=False))
+
+    def withdraw(self, relation_id: int) -> None:
+        """Versions of which the view has no rows."""
+        condition = (t.definition.c.relation_id == relation_id) & t.definition.c.pending.is_(True)
+        self._connection.execute(t.definition.delete().where(condition))
+
     def forget(self, relation_id: int, before: Csn | None = None) -> None:
         """All versions of a view, or those that begin before a csn."""
         condition = t.definition.c.relation_id == relation_id

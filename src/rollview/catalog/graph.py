@@ -21,15 +21,32 @@ def reads_of(snapshot: Snapshot, name: str, depends_on: Sequence[str]) -> tuple[
 
 
 def users_of(snapshot: Snapshot, relation: Relation) -> tuple[str, ...]:
-    """Views that read the relation by any of their definitions, and tables whose foreign keys refer to it."""
+    """Views that read the relation, and tables whose foreign keys refer to it."""
     referring = (
         other.name
         for other in snapshot.tables()
         if other.id != relation.id
         and any(folded(key.table) == folded(relation.name) for key in other.constraints.foreign_keys)
     )
-    readers = [view.name for view in snapshot.relations.values() if relation.name in view.depends_ever]
-    return (*readers, *referring)
+    return tuple(reader.name for reader in snapshot.readers(relation.name)) + tuple(referring)
+
+
+def check_not_read_before(snapshot: Snapshot, relation: Relation) -> None:
+    """Refuse where a view can be read at csns at which it was defined by the relation."""
+    for view in snapshot.relations.values():
+        ends = [
+            after.csn
+            for before, after in zip(view.versions, view.versions[1:], strict=False)
+            if relation.name in before.depends_on
+        ]
+        if ends:
+            raise errors.UsageError(
+                f"Cannot drop {relation.kind} '{relation.name}': view '{view.name}' reads it by the definition that it "
+                f"had before csn {max(ends)}.",
+                hint=f"Give that up: rollview maintain --select {view.name} --prune-before {max(ends)}",
+                view=view.name,
+                csn=max(ends),
+            )
 
 
 def _way(snapshot: Snapshot, start: str, target: str) -> tuple[str, ...] | None:

@@ -76,8 +76,10 @@ def read_missed(
 def _changes_at(
     connection: sa.Connection, names: Collection[str], which: sa.Function[Csn], when: sa.ColumnElement[bool]
 ) -> tuple[Moment, ...]:
-    ids = sa.select(t.relation.c.id).where(t.relation.c.folded.in_([folded(name) for name in names]))
-    chosen = sa.select(which).where(t.change.c.relation_id.in_(ids), when).group_by(t.change.c.relation_id)
+    # One look into the index for each relation; grouped, all changes of all of them would be read.
+    own = sa.select(which).where(t.change.c.relation_id == t.relation.c.id, when).correlate(t.relation)
+    named = t.relation.c.folded.in_([folded(name) for name in names])
+    chosen = sa.select(own.scalar_subquery()).where(named)
     committed = sa.func.coalesce(t.ledger.c.effective, t.ledger.c.ledger_time, type_=t.Instant)
     query = sa.select(t.ledger.c.csn, committed.label("time")).where(t.ledger.c.csn.in_(chosen))
     return tuple(Moment(row.csn, row.time) for row in connection.execute(query))

@@ -25,6 +25,7 @@ StepKind = Literal[
     "fold",
     "commit",
     "create",
+    "adapt",
     "drop",
     "recompute",
     "merge",
@@ -169,6 +170,12 @@ class Relation:
     def readable_from(self) -> Csn:
         """The csn of the last full copy: rows before it cannot be read."""
         return max(self.replaced, default=0)
+
+    @property
+    def depends_next(self) -> tuple[str, ...]:
+        """What it reads, and what the definition reads that it is to get."""
+        pending = self.pending
+        return self.depends_on if pending is None else tuple(dict.fromkeys((*self.depends_on, *pending.depends_on)))
 
     @property
     def depends_ever(self) -> tuple[str, ...]:
@@ -498,11 +505,11 @@ class Snapshot:
     def readers(self, name: str) -> tuple[Relation, ...]:
         """The views whose definitions name this relation."""
         own = self.get(name).name
-        return tuple(r for r in self.relations.values() if own in r.depends_on)
+        return tuple(r for r in self.relations.values() if own in r.depends_next)
 
     def below(self, name: str) -> tuple[Relation, ...]:
         """All that a relation reads, at any depth; each once."""
-        return _reached(self.get(name), lambda relation: [self.get(read) for read in relation.depends_on])
+        return _reached(self.get(name), lambda relation: [self.get(read) for read in relation.depends_next])
 
     def above(self, name: str) -> tuple[Relation, ...]:
         """The views that read a relation, at any depth; each once."""

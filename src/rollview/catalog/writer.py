@@ -29,12 +29,14 @@ from rollview.catalog.values import (
     Identity,
     Moment,
     NewUnit,
+    Part,
     Pin,
     Relation,
     RelationKind,
     Snapshot,
     StepKind,
     StepStatus,
+    StoredParts,
     UnitPart,
     folded,
 )
@@ -180,11 +182,11 @@ class CatalogWriter:
         self, name: str, csn: Csn, definition: Definition, schema: Schema, depends_on: Sequence[str], why: str
     ) -> None:
         """From a csn on the view has this definition, and below it the one that it had: for a text that says the same
-        of tables that look different from there on. The view's rows and changes go on as they are stored, so its
-        columns must be those that it has. Idempotent."""
+        of tables that look different from there on, or gives columns other names. The view's rows and changes go on as
+        they are stored, so its columns must be those that it has, at most called otherwise. Idempotent."""
         snapshot = self.snapshot()
         view = snapshot.view(name)
-        if schema != view.schema:
+        if _stored_columns(schema) != _stored_columns(view.schema):
             raise errors.UsageError(f"View '{view.name}' would get other columns at csn {csn} without new rows.")
         newest = max((version.csn for version in view.versions), default=0)
         if csn < newest:
@@ -194,6 +196,45 @@ class CatalogWriter:
         self._definitions.put(view.id, csn, definition, schema, reads, why, pending=waits)
         if not waits:
             self._give(view, definition, schema, reads)
+            schemas.record(self._connection, view.id, view.name, schema, csn, why)
+
+    def redefine_from(
+        self, name: str, csn: Csn, definition: Definition, schema: Schema, depends_on: Sequence[str], why: str
+    ) -> None:
+        """From a csn on the view is to have this definition. It has no rows of it until ``take_definition``, and cannot
+        be read from there on; below, nothing changes. One that it was to have from that csn on is replaced."""
+        snapshot = self.snapshot()
+        view = snapshot.view(name)
+        reads = graph.reads_of(snapshot, view.name, depends_on)
+        self._definitions.put(view.id, csn, definition, schema, reads, why, anew=True, pending=True)
+
+    def withdraw_definition(self, name: str) -> None:
+        """The view is not to have the definition of which it has no rows."""
+        self._definitions.withdraw(self.snapshot().view(name).id)
+
+    def take_definition(self, name: str, csn: Csn, folder: str) -> None:
+        """The view has its next definition, which begins at that csn, and new parts in another folder, to be pinned in
+        this transaction. Where its rows are by the one before is remembered with that."""
+        view = self.snapshot().view(name)
+        self._definitions.take(view.id, csn, StoredParts(view.folder, view.pins, view.coarse))
+        newest = [one for one in self.snapshot().get(name).versions if not one.pending][-1]
+        self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == view.id))
+        self._give(view, newest.definition, newest.schema, self._read_ids(newest.depends_on))
+        self._update(view, folder=folder, created=csn, coarse=[], problem=None, state=None)
+        schemas.record(self._connection, view.id, view.name, newest.schema, csn, "defined anew")
+
+    def forget_definitions(self, name: str, after: Csn) -> None:
+        """The view cannot be read before a csn any more: definitions that ended there go, with their parts."""
+        view = self.snapshot().get(name)
+        bridge = view.pins.get(Part.BRIDGE)
+        if bridge is not None and bridge.through < after:
+            self._definitions.forget(view.id, before=bridge.through)
+            gone = (t.pin.c.relation_id == view.id) & (t.pin.c.part == str(Part.BRIDGE))
+            self._connection.execute(t.pin.delete().where(gone))
+
+    def _read_ids(self, names: Sequence[str]) -> tuple[int, ...]:
+        ids = self._ids(names)
+        return tuple(ids[folded(name)] for name in names)
 
     def _give(self, view: Relation, definition: Definition, schema: Schema, reads: tuple[int, ...]) -> None:
         self._update(view, columns=schema.to_json(), definition=_definition_json(definition))
@@ -207,6 +248,7 @@ class CatalogWriter:
         users = graph.users_of(snapshot, relation) + self.subscribers.of(relation)
         if users:
             raise errors.InUse(str(relation.kind), relation.name, users)
+        graph.check_not_read_before(snapshot, relation)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == relation.id))
         self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == relation.id))
         for table in (t.source_table, t.layout, t.quarantine, t.definition):
@@ -360,6 +402,10 @@ class CatalogWriter:
     def _find_id(self, name: str) -> int | None:
         query = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(name))
         return self._connection.execute(query).scalar()
+
+
+def _stored_columns(schema: Schema) -> set[tuple[str, str]]:
+    return {(column.stored, column.type) for column in schema}
 
 
 def _ledger_row(unit: NewUnit, moment: Moment) -> dict[str, Any]:

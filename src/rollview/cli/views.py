@@ -162,10 +162,27 @@ def delta(
 
 
 @command(app, "explain")
-def explain(run: Invocation, name: Name) -> None:
-    """Show how each operator of a view is maintained, and the propagation SQL. Starts no Spark."""
+def explain(
+    run: Invocation,
+    name: Name,
+    replace: Annotated[
+        Path | None, typer.Option("--replace", help="A file with another definition: tell what replacing would do.")
+    ] = None,
+) -> None:
+    """Show how each operator of a view is maintained, and the propagation SQL. Starts no Spark.
+
+    With --replace: how the view would get the rows of another definition, and what would be read for that.
+
+    Example: rollview view explain revenue_by_state --replace views/revenue_by_state.sql
+    """
     with run.warehouse() as warehouse:
-        run.output.show(warehouse.explain(name))
+        if replace is None:
+            run.output.show(warehouse.explain(name))
+            return
+        texts = _definitions(replace, replace=True)
+        with run.working(f"Comparing definitions of {name}"):
+            plan = warehouse.explain_replace(name, *texts)
+        run.output.show(plan)
 
 
 @command(app, "verify")

@@ -66,6 +66,10 @@ class Schema:
         """The named columns that are here, in the order of the names."""
         return Schema(tuple(column for name in wanted if (column := self.find(name)) is not None))
 
+    def looks_like(self, other: Schema) -> bool:
+        """Whether the columns are called the same, of the same types and in the same order, however they are stored."""
+        return [(one.name, one.type) for one in self] == [(one.name, one.type) for one in other]
+
     def stored(self, name: str) -> str:
         """What the column is called in files."""
         column = self.find(name)

@@ -19,6 +19,7 @@ from rollview.maintain.settings import Keep, ShorteningLimit, asked_compress, as
 from rollview.publish.fold import pays as fold_pays
 from rollview.publish.merge import groups_of
 from rollview.publish.rewrite import Files, stored
+from rollview.relations.versions import began_anew
 from rollview.store.datafile import DataFile
 from rollview.store.timed import Stored, delta_files
 
@@ -67,7 +68,8 @@ def plan_relation(snapshot: Snapshot, catalog: Catalog, root: Path, name: str, k
         limit = ShorteningLimit(need.csn, "its rows stay at the source", named=False)
     prune = _shorten(relation, need, Action.PRUNE, limit)
     compress = _shorten(relation, need, Action.COMPRESS, asked_compress(snapshot, catalog, relation, keep))
-    tasks: list[Task] = [task for task in (prune.hold, compress.hold) if task is not None]
+    former = _plan_former(relation, need, asked_prune(snapshot, catalog, relation, keep))
+    tasks: list[Task] = [task for task in (prune.hold, compress.hold, former) if task is not None]
     pruned = _plan_prune(relation, held, prune)
     begin = max(_compressed(catalog, relation), pruned.interval.through if pruned else 0, relation.readable_from)
     compressed = _plan_compress(relation, held, compress, begin)
@@ -102,6 +104,15 @@ def _shorten(relation: Relation, need: NeededCsn, action: Action, asked: Shorten
         why = f"{action.value} to csn {asked.csn} ({asked.why}) stops at {need.csn}: {need.why}"
         hold = Task(relation.name, Part.DELTA, Action.HOLD, left, why)
     return _Shorten(csn, asked.why, asked.named, hold)
+
+
+def _plan_former(relation: Relation, need: NeededCsn, asked: ShorteningLimit | None) -> Task | None:
+    """What a view has stored by definitions that ended at the csn, or before it."""
+    since = began_anew(relation)
+    if since is None or asked is None or min(asked.csn, need.csn) < since or len(relation.parts) == 1:
+        return None
+    first = min(parts.pins[Part.DELTA].after for parts in relation.parts)
+    return Task(relation.name, Part.BRIDGE, Action.PRUNE, Interval(first, since), f"{asked.why}; earlier definitions")
 
 
 def _plan_prune(relation: Relation, held: Stored, to: _Shorten) -> Task | None:

@@ -27,7 +27,8 @@ def readers_of_changes(snapshot: Snapshot, table: Relation, asked: frozenset[str
 
 def _reads_changes(snapshot: Snapshot, view: Relation, table: Relation, asked: frozenset[str]) -> bool:
     """A view that is stopped may go on otherwise than it was. One that asks needs nothing else to be here."""
-    if view.state is not None or view.problem is not None or table.name in needs_rows_of(snapshot, view, asked):
+    waits = view.state is not None or view.problem is not None or view.pending is not None
+    if waits or table.name in needs_rows_of(snapshot, view, asked):
         return False
     mark = view.pins[Part.DELTA].through
     if table.name in asked or table.name in reads_rows_of(snapshot, view):

@@ -22,6 +22,7 @@ from rollview.maintain.shorten import run_compress, run_prune
 from rollview.maintain.sweep import Sweep, plan_sweep, run_sweep
 from rollview.publish.merge import GetSpark, merge
 from rollview.publish.rewrite import Rewritten, stored
+from rollview.publish.step import published
 from rollview.results import Maintained, MaintenanceDone, Progress
 
 GRACE = timedelta(hours=1)
@@ -143,6 +144,10 @@ def _leased(work: Maintenance, lease: Lease, snapshot: Snapshot, task: Task) -> 
         return run_release(work.catalog, lease, work.root, relation, task.files)
     if task.action is Action.FOLD:
         return run_fold_groups(work.catalog, lease, work.root, snapshot, task, work.spark)
+    if task.part is Part.BRIDGE:
+        with published(work.catalog, lease) as publishing:
+            publishing.writer.forget_definitions(relation.name, task.interval.through + 1)
+        return Rewritten((), ())
     if task.action is Action.MERGE:
         return merge(work.root, work.catalog, lease, relation.name, task.part, work.spark) or Rewritten((), ())
     run = run_prune if task.action is Action.PRUNE else run_compress

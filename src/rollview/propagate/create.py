@@ -6,6 +6,7 @@ first delta.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
-from rollview.errors import AlreadyExists, InUse, Retryable, SqlError
+from rollview.errors import AlreadyExists, Retryable, SqlError
 from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
 from rollview.propagate.copies import is_copy
 from rollview.propagate.reading import misread, unseen
@@ -27,6 +28,7 @@ from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, record
 from rollview.relations.plans import DETAIL, REFRESH_MODE, covered, high_water_mark, known_as
 from rollview.relations.reader import Reader, prepare_author
 from rollview.relations.shared import SHARES
+from rollview.relations.versions import check_defined
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, empty
 from rollview.store.multiset import signed
@@ -67,7 +69,7 @@ class ViewToCreate:
 def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> ViewToCreate:
     """Refuses what is wrong in the text; changes nothing."""
     existing = snapshot.find(declared.name)
-    _check_name_is_free(snapshot, declared, existing)
+    _check_name_is_free(declared, existing)
     known = {name.lower(): known_as(relation) for name, relation in snapshot.relations.items()}
     if existing is not None:
         known.pop(existing.name.lower(), None)
@@ -76,12 +78,14 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     author = _authors(spark, declared, made, tables)
     schema = _schema(made, author)
     facts = {**(misread(made, author, tables) or _facts(spark, made)), **made.facts}
-    if _shares(snapshot, declared, made, schema, facts):
+    if existing is None and _shares(snapshot, declared, made, schema, facts):
         facts = {**facts, SHARES: True}
     made_plan = plan(made, facts)
     wanted = refresh_mode(declared.properties.get(REFRESH_MODE, RefreshMode.AUTO))
     check_strict(declared.name, made_plan, wanted)
     reads = [snapshot.get(relation.name) for relation in made.resolved.reads]
+    for lower in reads:
+        check_defined(lower, sys.maxsize)
     at = min([snapshot.moment.csn, *(high_water_mark(snapshot, relation) for relation in reads)])
     return ViewToCreate(declared, made_plan, schema, facts, at, existing is not None)
 
@@ -99,7 +103,7 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
     stored = Stored(name, view.schema, reader.root / home, {}, view.plan.hidden)
     with recorded(catalog, lease, reader.root, name, "create", at, (home,)) as step:
         logged = _log_first_parts(reader, view, stored, meter, step)
-        profile = {"mode": view.plan.mode.value, "read_rows": _read_rows(reader, view), **meter.of(LABEL).to_json()}
+        profile = {"mode": view.plan.mode.value, "read_rows": read_rows(reader, view), **meter.of(LABEL).to_json()}
         with step.publish(lease, profile) as publishing:
             _check_still_told(publishing.writer.snapshot(), view)
             _add(publishing.writer, view, home)
@@ -111,30 +115,38 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
 def _log_first_parts(
     reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter, step: RunningStep
 ) -> tuple[LoggedVersion, ...]:
-    """The extent's first. A summary's rows are read off its groups, so that what it reads is read once."""
-    parts: dict[Part, tuple[DataFile, ...]] = {}
-    if view.plan.summary is None:
-        rows = reader.run_at(view.plan.recomputation(), view.at)
-    else:
-        groups = _staged(reader, view, stored.folder("groups"), reader.run_at(view.plan.first_groups(), view.at), meter)
-        parts[Part.GROUPS] = groups
-        held = stored.folder("groups").read(reader.spark, groups)
-        rows = run_query(reader.spark, view.plan.visible(_FIRST_GROUPS), {_FIRST_GROUPS: held})
-    parts = {Part.EXTENT: _staged(reader, view, stored.folder("extent"), rows, meter), **parts, Part.DELTA: ()}
+    parts = computed_parts(reader, view, stored, meter)
     step.computed()
     name = view.declared.name
     new = [NewVersion(name, part, stored.folder(part), None, files) for part, files in parts.items()]
     return step.log(new, {"csn": str(view.at)})
 
 
+def computed_parts(
+    reader: Reader, view: ViewToCreate, stored: Stored, meter: Meter, told: DataFrame | None = None
+) -> dict[Part, tuple[DataFile, ...]]:
+    """The extent's first. A summary's rows are read off its groups, so that what it reads is read once. ``told``: its
+    rows, or a summary's groups, where they need not be computed from what it reads."""
+    parts: dict[Part, tuple[DataFile, ...]] = {}
+    if view.plan.summary is None:
+        rows = told if told is not None else reader.run_at(view.plan.recomputation(), view.at)
+    else:
+        first = told if told is not None else reader.run_at(view.plan.first_groups(), view.at)
+        groups = _staged(reader, view, stored.folder("groups"), first, meter)
+        parts[Part.GROUPS] = groups
+        held = stored.folder("groups").read(reader.spark, groups)
+        rows = run_query(reader.spark, view.plan.visible(_FIRST_GROUPS), {_FIRST_GROUPS: held})
+    return {Part.EXTENT: _staged(reader, view, stored.folder("extent"), rows, meter), **parts, Part.DELTA: ()}
+
+
 def _staged(
     reader: Reader, view: ViewToCreate, folder: DeltaFolder, data: DataFrame, meter: Meter
 ) -> tuple[DataFile, ...]:
-    expected = min(10 * BOUND, _read_rows(reader, view))
+    expected = min(10 * BOUND, read_rows(reader, view))
     return stage(folder, data, folder.new_folder(), meter, LABEL, expected=expected)
 
 
-def _read_rows(reader: Reader, view: ViewToCreate) -> int:
+def read_rows(reader: Reader, view: ViewToCreate) -> int:
     """All that is stored of what the view reads. A view is rarely larger."""
     relations = [reader.snapshot.get(name) for name in view.depends_on]
     return sum(pin.rows for relation in relations for pin in relation.pins.values())
@@ -167,16 +179,13 @@ def _add(writer: CatalogWriter, view: ViewToCreate, home: str) -> None:
         writer.add_relation(name, RelationKind.VIEW, *about, since=view.at)
 
 
-def _check_name_is_free(snapshot: Snapshot, declared: Declared, existing: Relation | None) -> None:
+def _check_name_is_free(declared: Declared, existing: Relation | None) -> None:
     if existing is None:
         return
     if existing.kind is RelationKind.TABLE:
         raise AlreadyExists("table", existing.name)
     if not declared.replace:
         raise AlreadyExists("view", existing.name, hint="Write CREATE OR REPLACE MATERIALIZED VIEW to change it.")
-    readers = tuple(relation.name for relation in snapshot.readers(existing.name))
-    if readers:
-        raise InUse("view", existing.name, readers)
 
 
 def _authors(spark: SparkSession, declared: Declared, made: Outline, tables: Mapping[str, DataFrame]) -> DataFrame:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rollview.algebra.script import Motion
-from rollview.catalog import ChangeCount, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.relations.plans import plan_of
-from rollview.relations.reader import stored_as
+from rollview.relations.reader import changed_rows, stored_as
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew
 from rollview.store.timed import csns_of, delta_files
@@ -42,9 +42,10 @@ def moved(snapshot: Snapshot, relation: Relation, root: Path, interval: Interval
 
 def _view_moved(snapshot: Snapshot, relation: Relation, root: Path, interval: Interval) -> Moved:
     told_by = changes_from(snapshot, relation)
-    if began_anew(told_by) == interval.through:
-        rows = told_by.pins[Part.BRIDGE].rows
-        return Moved(Motion(changed=rows > 0), rows, (interval.through, interval.through) if rows else None)
+    since = began_anew(told_by)
+    if since is not None and since > interval.after:
+        rows = changed_rows(snapshot, root, told_by, interval)
+        return Moved(Motion(changed=rows > 0), rows, (interval.after + 1, interval.through) if rows else None)
     files = delta_files(stored_as(root, told_by, plan_of(snapshot, told_by).hidden), interval)
     rows = sum(file.rows for file in files)
     if not rows:

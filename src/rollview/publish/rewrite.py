@@ -81,6 +81,7 @@ def rewrite(
                 publishing.writer.add_coarse(relation.name, work.coarse)
             if work.part is Part.DELTA and work.after > pin.after:
                 publishing.writer.forget_coarse(relation.name, work.after)
+                publishing.writer.forget_definitions(relation.name, work.after)
     return done
 
 

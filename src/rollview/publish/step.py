@@ -80,6 +80,7 @@ class Publishing:
             self.show_pin(one.logged.relation, one.pin)
             if step.restarts and one.logged.part is Part.DELTA:
                 self.writer.forget_coarse(one.logged.relation, one.after)
+                self.writer.forget_definitions(one.logged.relation, one.after)
         for stretch in step.coarse:
             self.writer.add_coarse(step.relation, stretch)
 

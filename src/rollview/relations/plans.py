@@ -111,7 +111,9 @@ def _known_to(view: Relation, relation: Relation) -> Known:
     are."""
     if relation.versions:
         then, known = relation.at(view.created).schema, known_as(relation)
-        return replace(known, schema=Schema(tuple(column for column in then if column in relation.schema.columns)))
+        now = {(column.name, column.type): column for column in relation.schema}
+        there = (now.get((column.name, column.type)) for column in then)
+        return replace(known, schema=Schema(tuple(column for column in there if column is not None)))
     if not relation.layouts:
         return known_as(relation)
     if view.state is ViewState.SCHEMA_CHANGED:

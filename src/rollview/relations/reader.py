@@ -69,6 +69,18 @@ class StandIn:
         return rows.unionAll(few) if self.rows.num_rows else rows
 
 
+def changed_rows(snapshot: Snapshot, root: Path, view: Relation, interval: Interval) -> int:
+    """At most so many rows of a view's own changes lie in the interval, over all of its definitions."""
+    snapshot, view = snapshot.at(interval.through), view.at(interval.through)
+    since = began_anew(view)
+    if since is None or since <= interval.after:
+        files = timed.delta_files(stored_as(root, view, plan_of(snapshot, view).hidden), interval)
+        return sum(file.rows for file in files)
+    before = changed_rows(snapshot, root, view, Interval(interval.after, since - 1))
+    after = changed_rows(snapshot, root, view, Interval(since, interval.through))
+    return before + view.pins[Part.BRIDGE].rows + after
+
+
 class Reader:
     """``stand_ins``: by table, what is read where its own state would be."""
 
@@ -190,8 +202,12 @@ class Reader:
 
     def _rows_like_now(self, name: str, at: Csn) -> DataFrame:
         """A view's rows at a csn in the columns of this reader's definition of it."""
-        view, then = self.snapshot.get(name), self.snapshot.at(at).get(name)
-        return self.rows(name, at) if then.folder == view.folder else carried(self.rows(name, at), view)
+        view = self.snapshot.get(name)
+        since = began_anew(view)
+        if since is not None and at < since:
+            return carried(self.as_of(since - 1)._rows_like_now(name, at), view)
+        check_reachable(self.snapshot, view, at)
+        return self._rows(name, at)
 
     def unit_changes(self, name: str, interval: Interval) -> DataFrame:
         """Visible changes, every copy a row of its own: ``_count`` is +1 or -1."""

@@ -72,8 +72,8 @@ def redefined(snapshot: Snapshot, relation: Relation) -> tuple[Csn, ...]:
 
 def columns_going_on(old: Schema, new: Schema) -> dict[str, str]:
     """Columns of one name and type are one column."""
-    names = {column.name: column for column in old}
-    return {column.name: column.name for column in new if names.get(column.name) == column}
+    known = {(column.name, column.type) for column in old}
+    return {column.name: column.name for column in new if (column.name, column.type) in known}
 
 
 def carried(data: DataFrame, new: Relation, *more: str) -> DataFrame:

@@ -118,6 +118,18 @@ class Rolled(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacementPlan(Result):
+    """What giving a view another definition would do. ``how``: ``unchanged``, ``renamed``, ``stored rows`` or
+    ``recomputed``, and why; ``reads``: the relations that would be read, with their rows."""
+
+    name: str
+    how: str
+    why: str
+    reads: Mapping[str, int]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainedOperator(Result):
     """How one operator of a definition is maintained: linear, keyed or whole."""
 

@@ -25,7 +25,7 @@ from rollview.publish.workplace import Workplace
 from rollview.relations.ahead import Ahead
 from rollview.relations.policies import is_stopped
 from rollview.relations.reader import Reader
-from rollview.relations.versions import before_next_step
+from rollview.relations.versions import before_next_step, check_defined
 from rollview.schedule.refresh import past_steps
 
 
@@ -67,6 +67,7 @@ class Bringing:
         self.snapshot, self.behind[name] = snapshot, error.message
 
     def _propagate_and_apply(self, name: str) -> None:
+        check_defined(self.snapshot.get(name), self.snapshot.moment.csn)
         meter, ahead = Meter(), None
         applied = self.place.policies.of(self.snapshot, self.snapshot.get(name)) is Policy.IMMEDIATE
         while (step := self._next(name, applied)) is not None:

@@ -34,6 +34,7 @@ from rollview.errors import (
     SourceStopped,
 )
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
+from rollview.propagate.adapt import plan_adapt, run_adapt
 from rollview.propagate.asked import stand_ins
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.publish.step import OpenStep
@@ -192,7 +193,11 @@ def _snapshot(work: Refresh, lease: Lease, name: str, csn: Csn, *, asked: bool, 
     snapshot = work.catalog.snapshot()
     if not asked:
         return
-    if snapshot.readers(name) or any(one.view == name for one in work.catalog.subscribers()):
+    if (
+        snapshot.get(name).pending
+        or snapshot.readers(name)
+        or any(one.view == name for one in work.catalog.subscribers())
+    ):
         _propagate(work, lease, name, csn, mode=RefreshMode.RECOMPUTE, applied_next=apply)
         return
     at = plan_recompute(snapshot, name, csn) if apply else None
@@ -210,8 +215,13 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
     """Whether another step follows."""
     snapshot = before_next_step(work.catalog.snapshot(), name)
     meter = work.meters.setdefault(name, Meter())
-    if any(lower in work.failures for lower in snapshot.get(name).depends_on):
+    if any(lower in work.failures for lower in snapshot.get(name).depends_next):
         return False
+    adapt = plan_adapt(work.catalog.snapshot(), name, csn)
+    if adapt is not None:
+        run_adapt(work.reader(work.catalog.snapshot(), meter), work.catalog, lease, adapt, meter)
+        work.began.setdefault(name, adapt.at - 1)
+        return True
     changes, past = work.catalog.changes, partial(past_steps, work.catalog, name)
     step = plan_propagate(snapshot, work.root, name, csn, changes, past, mode=mode, applied_next=applied_next)
     if step is None:

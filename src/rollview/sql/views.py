@@ -5,29 +5,32 @@ Law: a view begins at one csn, after its tables have what it needs; one that oth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from sqlglot import exp
 
-from rollview.algebra.definition import declare, refuse_unknown
+from rollview.algebra.definition import Declared, declare, refuse_unknown
 from rollview.algebra.unsafe import refuse_unsafe
 from rollview.capture.asking import SourceLookup
 from rollview.capture.requests import asked_tables, cover
-from rollview.catalog import Definition, Relation, Snapshot
+from rollview.catalog import Definition, Relation, RelationKind, Snapshot
 from rollview.core.states import Policy
 from rollview.engine.meter import Meter
-from rollview.errors import InUse
+from rollview.errors import InUse, UsageError
+from rollview.evolve.needs import names_any
 from rollview.maintain.settings import check_properties
 from rollview.propagate import RefreshMode, check_strict, plan_create, refresh_mode, run_create
 from rollview.propagate.asked import ViewToKeep, check_asked, missing, whole_stand_ins
 from rollview.propagate.begin import check_begin
 from rollview.publish.step import drop, dropped
 from rollview.publish.workplace import Workplace
+from rollview.relations.maintenance import RowsFrom, maintenance_of
 from rollview.relations.plans import REFRESH_MODE, plan_of
 from rollview.relations.policies import check_legal, check_reads
-from rollview.results import ViewCreated, ViewSet
+from rollview.results import ReplacementPlan, ViewCreated, ViewSet
+from rollview.sql.redefine import check_unread, explain_redefinition, redefine
 
 
 def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
@@ -37,8 +40,16 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
     check_properties(declared.properties)
     place.recover()
     notes = cover(place.catalog, place.data, declared)
+    existing = place.snapshot().find(declared.name)
+    is_view = existing is not None and existing.kind is RelationKind.VIEW
+    if declared.replace and is_view and not _asks(place, declared):
+        done = redefine(place, declared, notes)
+        if done is not None:
+            return done
     with place.catalog.lease("definitions", f"relation:{declared.name}") as lease:
         reader = place.reader()
+        if existing is not None and declared.replace:
+            check_unread(reader.snapshot, existing)
         view = plan_create(place.spark, reader.snapshot, declared)
         check_begin(reader.snapshot, view)
         about = (declared.name, declared.properties, view.depends_on)
@@ -53,6 +64,24 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
     if policy.in_commits:
         place.following.catch_up(declared.name, policy)
     return ViewCreated(declared.name, view.at, rows, view.plan.mode.shown, view.replaces, (*notes, *view.notes))
+
+
+def _asks(place: Workplace, declared: Declared) -> bool:
+    """Whether rows of what it reads may have to be asked for: such a view is made anew."""
+    missing = {table.name for table in place.snapshot().tables() if not table.is_kept}
+    own = maintenance_of(declared.properties) is RowsFrom.SOURCE_QUERIES
+    return own or names_any(declared, missing | asked_tables(place.catalog))
+
+
+def explain_replace(place: Workplace, name: str, texts: Sequence[str]) -> ReplacementPlan:
+    """``texts``: among them CREATE [OR REPLACE] MATERIALIZED VIEW of that view."""
+    declared = next((one for one in map(declare, texts) if one.name.lower() == name.lower()), None)
+    if declared is None:
+        hint = "Write CREATE OR REPLACE MATERIALIZED VIEW."
+        raise UsageError(f"View '{name}' is not defined there.", hint=hint)
+    refuse_unsafe(declared.query)
+    check_properties(declared.properties)
+    return explain_redefinition(place, declared)
 
 
 def set_view(place: Workplace, name: str, properties: Mapping[str, str]) -> ViewSet:

@@ -7,9 +7,11 @@ from where its delta begins. In any other the subscriber is out of reach, and ne
 from __future__ import annotations
 
 from rollview.catalog import Catalog, Relation, RelationKind, Snapshot, SubscriberRecord
+from rollview.core.interval import Csn
 from rollview.errors import OutOfReach
 from rollview.relations.plans import covered
-from rollview.relations.shared import coarse_of
+from rollview.relations.shared import changes_from, coarse_of
+from rollview.relations.versions import began_anew
 
 
 def check_history(catalog: Catalog, snapshot: Snapshot, subscriber: SubscriberRecord) -> Relation:
@@ -18,6 +20,9 @@ def check_history(catalog: Catalog, snapshot: Snapshot, subscriber: SubscriberRe
     why = _broken(catalog, view, subscriber)
     if view is None or why is not None:
         raise _ended(subscriber, why or "it is gone")
+    since = told_since(snapshot, view)
+    if subscriber.position < since:
+        raise _ended(subscriber, f"it has another definition since csn {since}")
     reach = covered(snapshot, view)
     if subscriber.position < reach.after:
         raise _ended(subscriber, f"its changes are stored from csn {reach.after} on")
@@ -27,6 +32,11 @@ def check_history(catalog: Catalog, snapshot: Snapshot, subscriber: SubscriberRe
     if inside is not None:
         raise _ended(subscriber, f"its changes over {inside} are stored as one")
     return view
+
+
+def told_since(snapshot: Snapshot, view: Relation) -> Csn:
+    """From here on the changes that the view's present definition tells are handed out."""
+    return began_anew(changes_from(snapshot, view)) or 0
 
 
 def _broken(catalog: Catalog, view: Relation | None, subscriber: SubscriberRecord) -> str | None:

@@ -16,7 +16,7 @@ from rollview.publish.workplace import Workplace
 from rollview.relations.plans import check_reachable, covered, high_water_mark
 from rollview.results import SubscriberState, SubscriberStatus
 from rollview.subscribers.batch import ADDED
-from rollview.subscribers.history import check_history
+from rollview.subscribers.history import check_history, told_since
 from rollview.subscribers.sink import open_sink
 
 From = Csn | Literal["start", "now"]
@@ -92,11 +92,19 @@ def _state(subscriber: SubscriberRecord) -> SubscriberState:
 
 
 def _begin(snapshot: Snapshot, view: Relation, from_: From) -> Csn:
+    since = told_since(snapshot, view)
     if from_ == "start":
-        return covered(snapshot, view).after
+        return max(since, covered(snapshot, view).after)
     if from_ == "now":
         return high_water_mark(snapshot, view)
     check_reachable(snapshot, view, from_)
+    if from_ < since:
+        raise OutOfReach(
+            f"View '{view.name}' has another definition since csn {since}: only later changes are handed out.",
+            hint=f"Begin at csn {since} or later.",
+            csn=from_,
+            oldest=since,
+        )
     return from_
 
 

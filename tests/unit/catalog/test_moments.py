@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from tests.unit.catalog.samples import add_table, add_view, commit_in
 
 from rollview import errors
 from rollview.catalog import Catalog, Change, NewUnit, UnitPart
+from rollview.catalog.moments import read_last_changes, read_next_changes
 
 NOON = datetime(2026, 12, 13, 12, tzinfo=UTC)
 A, B = "bank", "stock"
@@ -118,3 +121,37 @@ def test_what_waits_and_what_was_decided(ledger: Catalog) -> None:
     with ledger.write() as writer:
         writer.sources.unhold(A)
     assert ledger.held() == ()
+
+
+def test_the_changes_around_a_csn_are_looked_up_and_not_read_through(tmp_path: Path) -> None:
+    """The steps of SQLite's machine do not follow the number of changes."""
+    place = f"sqlite:///{tmp_path / 'catalog.db'}"
+    steps = []
+    with Catalog.create(place) as catalog:
+        with catalog.write() as writer:
+            add_table(writer, "t")
+        for _ in range(2):
+            with catalog.write() as writer:
+                for _ in range(300):
+                    commit_in(writer, [Change("t", 1, 0)])
+            steps.append(_steps_of(place, catalog.snapshot().moment.csn // 2))
+    assert steps[1] < 1.2 * steps[0]
+
+
+def _steps_of(place: str, csn: int) -> int:
+    count = 0
+
+    def counted() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    engine = sa.create_engine(place)
+    with engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        driver.set_progress_handler(counted, 1)
+        assert [moment.csn for moment in read_last_changes(connection, ["t"], csn)] == [csn]
+        assert [moment.csn for moment in read_next_changes(connection, ["t"], csn)] == [csn + 1]
+    engine.dispose()
+    return count

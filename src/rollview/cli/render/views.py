@@ -91,6 +91,24 @@ def _(answer: results.Explanation, to: TextOutput) -> None:
     to.say(f"\n{answer.sql}")
 
 
+@renders(results.ReplacementPlan)
+def _(answer: results.ReplacementPlan, to: TextOutput) -> None:
+    to.say(f"View '{answer.name}' would be {_REPLACED[answer.how]}: {answer.why}.")
+    to.say(f"columns  {', '.join(answer.columns)}")
+    if answer.reads:
+        to.table(("reads", "rows"), list(answer.reads.items()), ("rows",))
+    else:
+        to.say("No rows are read, and no file is written.")
+
+
+_REPLACED = {
+    "unchanged": "as it is",
+    "renamed": "as it is under other names",
+    "stored rows": "computed from what it stores",
+    "recomputed": "recomputed, and the difference stored",
+}
+
+
 @renders(answers.Verified)
 def _(answer: answers.Verified, to: TextOutput) -> None:
     for view in answer.views:

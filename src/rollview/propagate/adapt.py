@@ -1,0 +1,149 @@
+"""A view gets the rows of its next definition.
+
+Law: at csn s, from which the definition holds, the view's rows are those of the new text at s, and what it stored by
+the one before stays readable below s. The step ends in one catalog transaction; until then the view is at s - 1 with
+its old definition, so a step that is cut off is done again, and s is never passed by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.sql import functions as sf
+
+from rollview.algebra.definition import Declared
+from rollview.catalog import Catalog, CatalogWriter, DefinitionVersion, Lease, Part, Relation, Snapshot
+from rollview.core.interval import Csn, Interval
+from rollview.core.names import COUNT, CSN
+from rollview.core.phases import phase
+from rollview.engine.binding import run_query
+from rollview.engine.meter import Meter
+from rollview.errors import Retryable
+from rollview.propagate.create import LABEL, ViewToCreate, computed_parts
+from rollview.propagate.derive import OLD_GROUPS, OLD_ROWS, AdaptMode, Derivation, plan_derivation
+from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
+from rollview.relations.marks import high_water_mark
+from rollview.relations.plans import plan_of
+from rollview.relations.reader import Reader
+from rollview.relations.versions import carried
+from rollview.store.datafile import DataFile
+from rollview.store.multiset import net, signed
+from rollview.store.timed import Stored
+from rollview.store.writing import named_failures, stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptStep:
+    """A view that is at the last csn of its definition, and the one that it gets."""
+
+    view: str
+    version: DefinitionVersion
+
+    @property
+    def at(self) -> Csn:
+        return self.version.csn
+
+
+def plan_adapt(snapshot: Snapshot, name: str, target: Csn) -> AdaptStep | None:
+    """None unless the view's next csn on the way to ``target`` is the first of its next definition, and all that this
+    reads has come as far."""
+    view = snapshot.get(name)
+    version = view.pending
+    if version is None or version.csn > target or high_water_mark(snapshot, view) != version.csn - 1:
+        return None
+    reads = map(snapshot.at(version.csn).get, version.depends_on)
+    ready = all(high_water_mark(snapshot, lower) >= version.csn for lower in reads)
+    return AdaptStep(view.name, version) if ready else None
+
+
+@phase("apply")
+def run_adapt(reader: Reader, catalog: Catalog, lease: Lease, step: AdaptStep, meter: Meter) -> int:
+    """Returns the number of rows that the view has by its new definition."""
+    reader = reader.as_of(step.at)
+    old = reader.snapshot.get(step.view)
+    new = redefined_as(old, step.version)
+    view = _to_create(reader.snapshot, new, step.version)
+    home = f"v-{uuid4().hex}"
+    stored = Stored(step.view, new.schema, reader.root / home, {}, view.plan.hidden)
+    with recorded(catalog, lease, reader.root, step.view, "adapt", Interval(step.at - 1, step.at), (home,)) as running:
+        running.begun()
+        derivation = _derivation(reader, catalog, old, view)
+        logged = _log_parts(reader, view, (old, new), derivation, stored, meter, running)
+        profile = {"mode": derivation.mode.value, "reason": derivation.why, **meter.of(LABEL).to_json()}
+        with running.publish(lease, profile) as publishing:
+            _check_still_wanted(publishing.writer, step)
+            publishing.writer.take_definition(step.view, step.at, home)
+            for one in logged:
+                publishing.show(one, step.at, step.at)
+    return logged[0].rows
+
+
+def redefined_as(view: Relation, version: DefinitionVersion) -> Relation:
+    """The view as it is from the version's csn on, without rows."""
+    about = {"definition": version.definition, "schema": version.schema, "depends_on": version.depends_on}
+    return replace(view, **about, created=version.csn, until=None, versions=(), pins={}, coarse=())  # type: ignore[arg-type]
+
+
+def _to_create(snapshot: Snapshot, new: Relation, version: DefinitionVersion) -> ViewToCreate:
+    told = version.definition
+    declared = Declared(new.name, told.columns, told.comment, told.properties, told.query, True)
+    return ViewToCreate(declared, plan_of(snapshot, new), version.schema, told.facts, version.csn, True)
+
+
+def _log_parts(
+    reader: Reader,
+    view: ViewToCreate,
+    old_and_new: tuple[Relation, Relation],
+    derivation: Derivation,
+    stored: Stored,
+    meter: Meter,
+    running: RunningStep,
+) -> tuple[LoggedVersion, ...]:
+    old, new = old_and_new
+    parts = computed_parts(reader, view, stored, meter, _told(reader, old, view.at - 1, derivation))
+    parts[Part.BRIDGE] = _bridge(reader, new, stored, parts[Part.EXTENT], meter)
+    running.computed()
+    versions = [NewVersion(new.name, part, stored.folder(part), None, files) for part, files in parts.items()]
+    return running.log(versions, {"view": new.name, "csn": str(view.at)})
+
+
+def _derivation(reader: Reader, catalog: Catalog, old: Relation, view: ViewToCreate) -> Derivation:
+    """What is stored is of the csn before, so it tells the rows only where nothing but the definition changed."""
+    if any(entry.changes for entry in catalog.ledger(Interval(view.at - 1, view.at))):
+        return Derivation(AdaptMode.RECOMPUTED, "rows of tables change with it")
+    return plan_derivation((plan_of(reader.snapshot, old), old.schema), (view.plan, view.schema))
+
+
+def _told(reader: Reader, old: Relation, at: Csn, derivation: Derivation) -> DataFrame | None:
+    if derivation.groups is not None:
+        return run_query(reader.spark, derivation.groups, {OLD_GROUPS: reader.groups(old.name, at)})
+    if derivation.rows is not None:
+        return run_query(reader.spark, derivation.rows, {OLD_ROWS: reader.rows(old.name, at)})
+    return None
+
+
+def _bridge(
+    reader: Reader, new: Relation, stored: Stored, extent: tuple[DataFile, ...], meter: Meter
+) -> tuple[DataFile, ...]:
+    """V_new@s - π(V_old@(s-1)), at csn s."""
+    at, folder = new.created, stored.folder(Part.BRIDGE)
+    with named_failures("compute what changes with the definition"):
+        rows = stored.folder(Part.EXTENT).read(reader.spark, extent)
+        difference = _difference(rows, carried(reader.rows(new.name, at - 1), new), new, at)
+        expected = 2 * sum(file.rows for file in extent)
+        return stage(folder, difference, folder.new_folder(), meter, LABEL, expected=expected)
+
+
+def _difference(now: DataFrame, before: DataFrame, view: Relation, at: Csn) -> DataFrame:
+    change = signed(now).unionAll(signed(before).withColumn(COUNT, -sf.col(COUNT)))
+    return net(change, view.schema).withColumn(CSN, sf.lit(at).cast("bigint"))
+
+
+def _check_still_wanted(writer: CatalogWriter, step: AdaptStep) -> None:
+    if writer.snapshot().get(step.view).pending != step.version:
+        raise Retryable(f"View '{step.view}' got another definition meanwhile.", hint="Run it again.", view=step.view)

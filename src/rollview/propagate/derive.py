@@ -1,0 +1,119 @@
+"""How a view gets the rows of its next definition, told from the two plans alone.
+
+Law: both ways give the same rows. Where the new definition is proven to be a query over what is stored by the old one
+(see ``rollview.matching``), that alone is read; where it is not, the view is computed from what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sqlglot import exp
+
+from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.pieces import TablePiece
+from rollview.algebra.view import ViewPlan
+from rollview.core.schema import Column, Constraints, Schema
+from rollview.matching import Answering, NoMatch, NotFlat, flatten, rewritings, written
+from rollview.matching.derived import derived_groups
+
+OLD_ROWS, OLD_GROUPS = "_rv_old_rows", "_rv_old_groups"
+
+
+class AdaptMode(StrEnum):
+    RENAMED = "renamed"
+    STORED = "stored rows"
+    RECOMPUTED = "recomputed"
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """``columns``: for ``renamed``, the old column that each new one is. ``rows``, ``groups``: for ``stored rows``, a
+    query over OLD_ROWS, or over OLD_GROUPS."""
+
+    mode: AdaptMode
+    why: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    rows: exp.Select | None = None
+    groups: exp.Select | None = None
+
+
+def plan_derivation(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Derivation:
+    """Of one view's old and new plan, each with the view's columns."""
+    try:
+        if old[0].summary is not None and new[0].summary is not None:
+            return _of_groups(old, new)
+        return _of_rows(old, new)
+    except NoMatch as refusal:
+        return Derivation(AdaptMode.RECOMPUTED, str(refusal))
+
+
+def _of_groups(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Derivation:
+    before, after = old[0].summary, new[0].summary
+    assert before is not None
+    assert after is not None
+    groups = derived_groups(before, after, OLD_GROUPS)
+    same_groups = before.schema == after.schema and _text(old[0]) == _text(new[0])
+    if same_groups and before.having == after.having:
+        values = [[output.expression for output in one.outputs] for one in (before, after)]
+        renamed = _renamed(values[0], values[1], old[1], new[1])
+        if renamed is not None:
+            return Derivation(AdaptMode.RENAMED, "only names or the order of columns differ", renamed)
+    return Derivation(AdaptMode.STORED, "its groups tell the new ones", groups=groups)
+
+
+def _text(plan: ViewPlan) -> str:
+    return plan.first_groups().query.sql("spark")
+
+
+def _of_rows(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Derivation:
+    (before, columns), (after, wanted) = old, new
+    if before.outline.rel is None or after.outline.rel is None:
+        raise NoMatch("it is computed whole from its text")
+    if before.summary is not None or after.summary is not None:
+        raise NoMatch("one is kept in groups and the other is not")
+    try:
+        flat, query = flatten(before.outline.rel), flatten(after.outline.rel)
+    except NotFlat as operator:
+        raise NoMatch(f"{operator} is not compared") from None
+    if flat.groups is not None or query.groups is not None:
+        raise NoMatch("groups that are not kept as sums are not compared")
+    leaf = Leaf.build(TablePiece(OLD_ROWS, columns, Constraints()))
+    names = dict(zip(flat.outputs, columns.names, strict=True))
+    made = next(rewritings(query, Answering(OLD_ROWS, flat, leaf, None, names))).flat
+    if [place.leaf.relation for place in made.places] != [OLD_ROWS]:
+        raise NoMatch("it does not store all that is asked for")
+    values = list(made.outputs.values())
+    if not made.where and all(isinstance(value, exp.Column) for value in values):
+        own = [exp.column(name) for name in columns.names]
+        renamed = _renamed(own, [exp.column(value.name) for value in values], columns, wanted)
+        if renamed is not None:
+            return Derivation(AdaptMode.RENAMED, "only names or the order of columns differ", renamed)
+    return Derivation(AdaptMode.STORED, "its rows tell the new ones", rows=written(made))
+
+
+def _renamed(old: Sequence[exp.Expr], new: Sequence[exp.Expr], before: Schema, after: Schema) -> dict[str, str] | None:
+    """The old column of each new one, if each is there once and of its type. A name that stays means what it meant:
+    who reads the view reads by names."""
+    if len(old) != len(new) or any(old.count(one) != 1 or new.count(one) != 1 for one in new if one in old):
+        return None
+    if any(one not in old for one in new):
+        return None
+    origin = {name: before.columns[old.index(one)] for name, one in zip(after.names, new, strict=True)}
+    typed = all(origin[column.name].type == column.type for column in after)
+    if any(before.find(name) is not None and before.find(name) != column for name, column in origin.items()):
+        return None
+    return {name: column.name for name, column in origin.items()} if typed else None
+
+
+def renamed_schema(before: Schema, after: Schema, columns: Mapping[str, str]) -> Schema:
+    """The new columns, in files under the names that they have there."""
+    found = {column.name: column for column in before}
+    return Schema(tuple(_placed(column, found[columns[column.name]]) for column in after))
+
+
+def _placed(new: Column, old: Column) -> Column:
+    plain = Column(new.name, new.type)
+    return plain if plain.stored == old.stored else Column(new.name, new.type, place=old.stored)

@@ -1,0 +1,230 @@
+"""CREATE OR REPLACE of a view that is there.
+
+Law: another definition is a unit of work of its own, at csn s. Below s the view has the one before and every csn; from
+s on the new one. The csn is committed first, with the definition and without rows, so that whoever refreshes the view
+brings it to s - 1 and over s, whatever became of the process that asked. Views above go on: what they read stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from rollview.algebra.definition import Declared
+from rollview.algebra.used import columns_used
+from rollview.catalog import Definition, DefinitionVersion, Lease, NewUnit, Part, Relation, Snapshot, UnitPart
+from rollview.core.faults import reach
+from rollview.core.interval import Csn
+from rollview.core.states import Policy, ViewState
+from rollview.errors import Corrupt, EngineFailed, InUse, Retryable, RollviewError, UsageError
+from rollview.propagate import ViewToCreate, plan_create
+from rollview.propagate.adapt import redefined_as
+from rollview.propagate.derive import AdaptMode, Derivation, plan_derivation, renamed_schema
+from rollview.publish.workplace import Workplace
+from rollview.relations.marks import high_water_mark
+from rollview.relations.plans import plan_of
+from rollview.relations.policies import check_reads
+from rollview.relations.shared import SHARES
+from rollview.relations.versions import GOES_ON_FROM, columns_going_on
+from rollview.results import ReplacementPlan, ViewCreated
+
+
+def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> ViewCreated | None:
+    """None where the view must begin anew, because what it is cannot be carried on."""
+    with place.catalog.lease("definitions", f"relation:{declared.name}") as lease:
+        snapshot = place.snapshot()
+        old = snapshot.view(declared.name)
+        if old.state is ViewState.SCHEMA_CHANGED or old.problem is not None:
+            return None
+        new = plan_create(place.spark, snapshot, declared)
+        policy = place.policies.of_new(snapshot, old.name, declared.properties, new.depends_on)
+        check_reads(snapshot, place.policies, old.name, policy, new.depends_on)
+        definition = definition_of(new, old)
+        told = (*notes, *new.notes)
+        derivation = plan_derivation((plan_of(snapshot, old), old.schema), (new.plan, new.schema))
+        is_same = _is_same(old, definition, new)
+        if is_same:
+            _set(place, lease, old, definition)
+        else:
+            check_readers(snapshot, old, new, definition)
+            csn = _commit(place, lease, old, new, definition, derivation)
+    if is_same:
+        return _unchanged(place, old, policy, told)
+    reach("redefine.committed")
+    if place.snapshot().get(old.name).pending is None:
+        return replace(_unchanged(place, old, policy, told), csn=csn)
+    if not _carried_on(place, old, csn):
+        return None
+    extent = place.snapshot().get(old.name).pins[Part.EXTENT]
+    return ViewCreated(old.name, csn, extent.rows, new.plan.mode.shown, True, told)
+
+
+def explain_redefinition(place: Workplace, declared: Declared) -> ReplacementPlan:
+    """What CREATE OR REPLACE would do; refuses what it refuses, and changes nothing."""
+    snapshot = place.snapshot()
+    old = snapshot.view(declared.name)
+    new = plan_create(place.spark, snapshot, replace(declared, replace=True))
+    definition = definition_of(new, old)
+    check_readers(snapshot, old, new, definition)
+    if _is_same(old, definition, new):
+        return ReplacementPlan(old.name, "unchanged", "only its comment or its properties differ", {}, new.schema.names)
+    found = plan_derivation((plan_of(snapshot, old), old.schema), (new.plan, new.schema))
+    reads = {AdaptMode.RENAMED: (), AdaptMode.STORED: (old.name,), AdaptMode.RECOMPUTED: (*new.depends_on, old.name)}
+    sizes = {name: _rows(snapshot.get(name)) for name in reads[found.mode]}
+    return ReplacementPlan(old.name, found.mode.value, found.why, sizes, new.schema.names)
+
+
+def _rows(relation: Relation) -> int:
+    return sum(pin.rows for part, pin in relation.pins.items() if part is not Part.BRIDGE)
+
+
+def definition_of(new: ViewToCreate, old: Relation | None = None) -> Definition:
+    facts = dict(new.facts)
+    if old is not None:
+        facts[GOES_ON_FROM] = columns_going_on(old.schema, new.schema)
+    about = (new.declared.columns, new.declared.comment, dict(new.declared.properties), facts)
+    return Definition(new.declared.query.strip(), *about)
+
+
+def _is_same(old: Relation, definition: Definition, new: ViewToCreate) -> bool:
+    """Whether only the comment or the properties are others."""
+    present = old.definition
+    assert present is not None
+    if old.pending is not None or not old.schema.looks_like(new.schema):
+        return False
+    told = [
+        {key: value for key, value in one.facts.items() if key not in (GOES_ON_FROM, SHARES)}
+        for one in (present, definition)
+    ]
+    texts = (present.query, present.columns) == (definition.query, definition.columns)
+    return texts and told[0] == told[1] and set(old.depends_on) == set(new.depends_on)
+
+
+def _set(place: Workplace, lease: Lease, old: Relation, definition: Definition) -> None:
+    assert old.definition is not None
+    kept = replace(old.definition, comment=definition.comment, properties=definition.properties)
+    with place.catalog.write(lease) as writer:
+        writer.replace_definition(old.name, old.schema, kept, old.depends_on, old.folder)
+
+
+def _unchanged(place: Workplace, old: Relation, policy: Policy, notes: tuple[str, ...]) -> ViewCreated:
+    if policy.in_commits:
+        place.following.catch_up(old.name, policy)
+    snapshot = place.snapshot()
+    view = snapshot.get(old.name)
+    extent = view.pins[Part.EXTENT]
+    return ViewCreated(view.name, extent.through, extent.rows, plan_of(snapshot, view).mode.shown, True, notes)
+
+
+def _commit(
+    place: Workplace,
+    lease: Lease,
+    old: Relation,
+    new: ViewToCreate,
+    definition: Definition,
+    derivation: Derivation,
+) -> Csn:
+    """The csn from which the definition holds: that of one which never got its rows, or the next."""
+    assert old.definition is not None
+    about = (new.depends_on, "replaced")
+    with place.catalog.lease("commit") as clock, place.catalog.write(lease, clock) as writer:
+        waiting = writer.snapshot().get(old.name).pending
+        if waiting is not None:
+            csn = waiting.csn
+            writer.withdraw_definition(old.name)
+        else:
+            position = str(writer.snapshot().moment.csn + 1)
+            unit = UnitPart("local", position, str(uuid4()), datetime.now(UTC))
+            csn = writer.commit_units([NewUnit((unit,), ())]).csn
+        if derivation.mode is AdaptMode.RENAMED and not old.definition.facts.get(SHARES):
+            schema = renamed_schema(old.schema, new.schema, derivation.columns)
+            writer.define_from(old.name, csn, definition, schema, *about)
+        else:
+            writer.redefine_from(old.name, csn, definition, new.schema, *about)
+    return csn
+
+
+def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:
+    """The view brought over the csn. False if what it is by its old definition cannot be computed or read: then it
+    begins anew."""
+    try:
+        place.following.catch_up(old.name, Policy.IMMEDIATE)
+    except (EngineFailed, Corrupt) as error:
+        with place.catalog.lease("definitions", f"relation:{old.name}") as lease:
+            snapshot = place.snapshot()
+            view = snapshot.get(old.name)
+            if view.pending is None:
+                raise
+            with place.catalog.write(lease) as writer:
+                writer.withdraw_definition(old.name)
+                writer.set_problem(old.name, None)
+            is_of_the_old = isinstance(error, Corrupt) or high_water_mark(snapshot, view) < csn - 1
+            if not is_of_the_old or snapshot.readers(old.name):
+                raise _kept(error, old.name) from error
+            return False
+    if place.snapshot().get(old.name).pending is not None:
+        raise Retryable(
+            f"View '{old.name}' has another definition from csn {csn} on, and no rows of it yet.",
+            hint=f"Run: rollview refresh {old.name}",
+            view=old.name,
+        )
+    return True
+
+
+def _kept(error: RollviewError, name: str) -> RollviewError:
+    return EngineFailed(f"View '{name}' keeps the definition that it has. {error.message}", hint=error.hint, view=name)
+
+
+def check_readers(snapshot: Snapshot, old: Relation, new: ViewToCreate, definition: Definition) -> None:
+    """Refuse what a view above cannot go on with."""
+    after = _with_definition(snapshot, old, new, definition)
+    for reader in snapshot.readers(old.name):
+        if reader.state is ViewState.SCHEMA_CHANGED:
+            continue
+        lost = _lost(snapshot, reader, old, new)
+        if lost:
+            raise UsageError(
+                f"View '{old.name}' cannot be replaced: view '{reader.name}' reads its column '{lost[0]}', "
+                f"which is {'gone' if new.schema.find(lost[0]) is None else 'of another type'} then.",
+                hint=f"Keep the column, or replace or drop '{reader.name}' first.",
+                view=reader.name,
+                columns=lost,
+            )
+        if reader.pending is not None or not _goes_on(snapshot, after, reader, old, new):
+            raise UsageError(
+                f"View '{old.name}' cannot be replaced: view '{reader.name}' cannot go on from what it has stored.",
+                hint=f"Drop '{reader.name}' first, and create it again afterwards.",
+                view=reader.name,
+            )
+
+
+def _lost(snapshot: Snapshot, reader: Relation, old: Relation, new: ViewToCreate) -> list[str]:
+    used = columns_used(plan_of(snapshot, reader).outline.resolved).get(old.name.lower(), frozenset())
+    kept = columns_going_on(old.schema, new.schema)
+    return [column.name for column in old.schema if column.name.lower() in used and column.name not in kept]
+
+
+def _goes_on(snapshot: Snapshot, after: Snapshot, reader: Relation, old: Relation, new: ViewToCreate) -> bool:
+    assert reader.definition is not None
+    if reader.definition.facts.get(SHARES):
+        return old.schema.looks_like(new.schema)
+    before, then = plan_of(snapshot, reader), plan_of(after, reader)
+    return (before.mode, before.hidden) == (then.mode, then.hidden)
+
+
+def _with_definition(snapshot: Snapshot, old: Relation, new: ViewToCreate, definition: Definition) -> Snapshot:
+    """The catalog as it is once the view has its new definition."""
+    csn, now = snapshot.moment.csn + 1, datetime.now(UTC)
+    assert old.definition is not None
+    former = old.versions or (DefinitionVersion(0, old.definition, old.schema, old.depends_on, "", now),)
+    version = DefinitionVersion(csn, definition, new.schema, new.depends_on, "", now, anew=True)
+    view = replace(redefined_as(old, version), versions=(*(one for one in former if not one.pending), version))
+    return replace(snapshot, relations={**snapshot.relations, view.name: view})
+
+
+def check_unread(snapshot: Snapshot, view: Relation) -> None:
+    """A view that begins anew loses the csns from which others would go on."""
+    readers = tuple(reader.name for reader in snapshot.readers(view.name))
+    if readers:
+        raise InUse("view", view.name, readers)

@@ -1,0 +1,262 @@
+"""A view whose definition changes: rows, changes and verification at every csn, by the definition of that csn.
+
+The oracle evaluates the text that held at a csn over the tables at that csn, and knows nothing of what is stored.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.sizes import times
+
+from rollview import errors
+from rollview.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Bag = Counter[tuple[Any, ...]]
+
+BY_KIND = "SELECT kind, SUM(amount) AS total, COUNT(*) AS n FROM sale GROUP BY kind"
+TEXTS = (
+    BY_KIND,
+    "SELECT kind, SUM(amount) AS total, COUNT(*) AS n FROM sale WHERE amount > 3 GROUP BY kind",
+    "SELECT kind, SUM(amount) AS total, COUNT(*) AS n, MAX(id) AS newest FROM sale GROUP BY kind",
+    "SELECT kind, amount AS total, id AS n FROM sale",
+    "SELECT kind, amount AS total, id AS n FROM sale WHERE amount < 7",
+    "SELECT s.kind, s.amount AS total, s.id AS n, k.name FROM sale s JOIN kind k ON k.kind = s.kind",
+    "SELECT kind, total, n FROM (SELECT kind, SUM(amount) AS total, COUNT(*) AS n FROM sale GROUP BY kind) WHERE n > 1",
+    "SELECT DISTINCT kind, amount AS total, amount AS n FROM sale",
+)
+"""All have kind, total and n, which the view above reads; types of total and n differ by text."""
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, tmp_path: Path) -> Iterator[Warehouse]:
+    Warehouse.create(tmp_path / "w").close()
+    with Warehouse.open(tmp_path / "w", spark=spark) as opened:
+        opened.sql("CREATE TABLE sale (id BIGINT, kind STRING, amount BIGINT)")
+        opened.sql("CREATE TABLE kind (kind STRING PRIMARY KEY, name STRING)")
+        opened.sql("INSERT INTO kind VALUES ('a', 'apple'), ('b', 'pear')")
+        opened.sql("INSERT INTO sale VALUES (1, 'a', 5), (2, 'a', 2), (3, 'b', 9)")
+        opened.create_view(f"CREATE MATERIALIZED VIEW v AS {BY_KIND}")
+        yield opened
+
+
+def replace(warehouse: Warehouse, text: str) -> int:
+    return warehouse.create_view(f"CREATE OR REPLACE MATERIALIZED VIEW v AS {text}").csn
+
+
+def bag(frame: Any) -> Bag:
+    return Counter(tuple(row) for row in frame.collect())
+
+
+def expected(warehouse: Warehouse, csn: int) -> Bag:
+    """The text of that csn over the tables as they were."""
+    text = [one.query for one in warehouse.view_log("v").definitions if one.csn <= csn][-1]
+    return bag(warehouse.query(text, as_of=csn, rewrite="off").rows)
+
+
+def check_all(warehouse: Warehouse, first: int, chance: random.Random, deltas: int = 2) -> None:
+    newest = warehouse.snapshot().get("v").pins["delta"].through  # type: ignore[index]
+    for csn in range(first, newest + 1):
+        assert bag(warehouse.read("v", as_of=csn)) == expected(warehouse, csn), csn
+    for _ in range(deltas):
+        after, through = sorted(chance.choices(range(first, newest + 1), k=2))
+        check_delta(warehouse, after, through)
+
+
+def check_delta(warehouse: Warehouse, after: int, through: int) -> None:
+    """π(V@after) with the changes is V@through, in the columns of ``through``."""
+    versions = warehouse.view_log("v").definitions
+    old, new = ([one for one in versions if one.csn <= csn][-1] for csn in (after, through))
+    types = {csn: dict(warehouse.read("v", as_of=csn).dtypes) for csn in (after, through)}
+    steps = [one for one in versions if after < one.csn <= through]
+    same = {
+        name
+        for name in new.columns
+        if name in old.columns
+        and types[after][name] == types[through][name]
+        and all(dict(warehouse.read("v", as_of=one.csn).dtypes).get(name) == types[after][name] for one in steps)
+    }
+    rows = [row.asDict() for row in warehouse.read("v", as_of=after).collect()]
+    found = Counter(tuple(row[name] if name in same else None for name in new.columns) for row in rows)
+    for row in warehouse.delta("v", after, through).collect():
+        found[tuple(row[name] for name in new.columns)] += row["_count"]
+    assert +found == bag(warehouse.read("v", as_of=through)), (after, through)
+    assert all(count >= 0 for count in found.values())
+
+
+def test_below_the_csn_of_a_redefinition_everything_is_as_it_was(warehouse: Warehouse) -> None:
+    first = warehouse.snapshot().moment.csn
+    warehouse.sql("INSERT INTO sale VALUES (4, 'b', 1)")
+    before = {csn: bag(warehouse.read("v", as_of=csn)) for csn in (first,)}
+    at = replace(warehouse, TEXTS[3])
+    assert at == first + 2
+    assert bag(warehouse.read("v", as_of=first)) == before[first]
+    warehouse.sql("UPDATE sale SET amount = 8 WHERE id = 1")
+    warehouse.refresh()
+    check_all(warehouse, first, random.Random(1))
+    assert all(warehouse.verify("v", at=csn).equal for csn in (first, at - 1, at, at + 1))
+    assert [one.csn for one in warehouse.view_log("v").definitions] == [first, at]
+    assert warehouse.snapshot().at(at - 1).get("v").schema.names == ("kind", "total", "n")
+    with pytest.raises(errors.OutOfReach, match="another definition since csn"):
+        warehouse.roll(["v"], at - 1)
+
+
+def test_a_view_above_follows_a_redefinition_as_any_other_change(warehouse: Warehouse) -> None:
+    warehouse.create_view("CREATE MATERIALIZED VIEW top AS SELECT kind, total * 2 AS twice FROM v WHERE n > 0")
+    warehouse.create_view("CREATE MATERIALIZED VIEW most AS SELECT MAX(n) AS most FROM v")
+    warehouse.create_view("CREATE MATERIALIZED VIEW copy AS SELECT * FROM v")
+    first = warehouse.snapshot().moment.csn
+    warehouse.sql("INSERT INTO sale VALUES (4, 'c', 4)")
+    at = replace(warehouse, TEXTS[1])
+    warehouse.sql("INSERT INTO sale VALUES (5, 'c', 6)")
+    warehouse.refresh()
+    for name in ("v", "top", "most", "copy"):
+        assert all(warehouse.verify(name, at=csn).equal for csn in range(first, at + 2)), name
+    with pytest.raises(errors.UsageError, match="view 'top' reads its column 'total'"):
+        replace(warehouse, "SELECT kind, COUNT(*) AS n FROM sale GROUP BY kind")
+    assert len(warehouse.view_log("v").definitions) == 2
+
+
+def test_what_cannot_be_computed_leaves_the_view_as_it_was(warehouse: Warehouse) -> None:
+    was = bag(warehouse.read("v"))
+    with pytest.raises(errors.EngineFailed, match="keeps the definition that it has"):
+        replace(warehouse, "SELECT kind, 1 / (amount - 5) AS total, id AS n FROM sale")
+    assert bag(warehouse.read("v")) == was
+    assert len(warehouse.view_log("v").definitions) == 1
+    warehouse.sql("INSERT INTO sale VALUES (9, 'a', 1)")
+    warehouse.refresh()
+    assert warehouse.verify("v").equal
+
+
+def test_a_comment_or_a_property_is_no_commit(warehouse: Warehouse) -> None:
+    was = warehouse.snapshot()
+    done = warehouse.create_view(
+        f"CREATE OR REPLACE MATERIALIZED VIEW v COMMENT 'totals' TBLPROPERTIES ('rollview.group' = 'g') AS {BY_KIND}"
+    )
+    now = warehouse.snapshot()
+    assert (now.moment, now.get("v").folder, done.replaced) == (was.moment, was.get("v").folder, True)
+    definition = now.get("v").definition
+    assert definition is not None
+    assert (definition.comment, definition.properties["rollview.group"]) == ("totals", "g")
+
+
+@pytest.mark.parametrize("seed", range(times(1, 60)))
+def test_random_redefinitions_in_a_random_history(warehouse: Warehouse, seed: int) -> None:
+    chance = random.Random(seed)
+    first = warehouse.snapshot().moment.csn
+    for number in range(times(8, 30)):
+        choice = chance.random()
+        if choice < 0.4:
+            replace(warehouse, chance.choice(TEXTS))
+        elif choice < 0.5:
+            warehouse.refresh()
+        else:
+            kind = chance.choice("abc")
+            warehouse.sql(
+                chance.choice(
+                    (
+                        f"INSERT INTO sale VALUES ({10 + number}, '{kind}', {chance.randrange(10)})",
+                        f"DELETE FROM sale WHERE kind = '{kind}' AND amount < 5",
+                        f"UPDATE sale SET amount = amount + 1 WHERE kind = '{kind}'",
+                    )
+                )
+            )
+    warehouse.refresh()
+    check_all(warehouse, first, chance, deltas=4)
+
+
+def test_names_and_order_of_columns_change_without_a_job_or_a_file(warehouse: Warehouse) -> None:
+    first = warehouse.snapshot().moment.csn
+    warehouse.sql("INSERT INTO sale VALUES (4, 'b', 1)")
+    warehouse.refresh()
+    warehouse.create_view("CREATE MATERIALIZED VIEW rows AS SELECT id, kind AS k, amount FROM sale WHERE amount > 1")
+    was = warehouse.snapshot()
+    steps = len(warehouse.catalog.steps(limit=None))
+    at = replace(warehouse, "SELECT COUNT(*) AS n, kind, SUM(amount) AS sum_of FROM sale GROUP BY kind")
+    warehouse.create_view(
+        "CREATE OR REPLACE MATERIALIZED VIEW rows AS SELECT amount AS a, id, kind FROM sale WHERE 1 < amount"
+    )
+    now = warehouse.snapshot()
+    for name in ("v", "rows"):
+        assert (now.get(name).folder, now.get(name).pins) == (was.get(name).folder, was.get(name).pins)
+    assert len(warehouse.catalog.steps(limit=None)) == steps
+    warehouse.sql("UPDATE sale SET amount = 8 WHERE id = 1")
+    warehouse.refresh()
+    for csn in range(first, at + 3):
+        assert warehouse.verify("v", at=csn).equal, csn
+    assert warehouse.read("v").columns == ["n", "kind", "sum_of"]
+    assert warehouse.read("v", as_of=at - 1).columns == ["kind", "total", "n"]
+    assert all(warehouse.verify("rows", at=csn).equal for csn in range(at - 1, at + 3))
+    delta = warehouse.delta("v", first)
+    assert delta.columns == ["n", "kind", "sum_of", "_count", "_csn"]
+    old = {(row.n, row.kind, row.total): 1 for row in warehouse.read("v", as_of=first).collect()}
+    found = Counter(old)
+    for row in delta.collect():
+        found[(row.n, row.kind, row.sum_of)] += row._count
+    assert +found == bag(warehouse.read("v"))
+
+
+DERIVED = (
+    (
+        "SELECT kind, id % 2 AS odd, SUM(amount) AS s, AVG(amount) AS a FROM sale GROUP BY kind, id % 2",
+        "SELECT kind, SUM(amount) AS s FROM sale GROUP BY kind",
+    ),
+    (
+        "SELECT kind, id % 2 AS odd, SUM(amount) AS s FROM sale GROUP BY kind, id % 2",
+        "SELECT UPPER(kind) AS up, SUM(amount) AS s, COUNT(*) AS n FROM sale WHERE id % 2 = 1 GROUP BY UPPER(kind)",
+    ),
+    (
+        "SELECT kind, SUM(amount) AS s FROM sale GROUP BY kind",
+        "SELECT kind, SUM(amount) AS s FROM sale GROUP BY kind HAVING SUM(amount) > 8",
+    ),
+    ("SELECT id, kind, amount FROM sale", "SELECT kind, amount + 1 AS more FROM sale WHERE id > 1"),
+    (
+        "SELECT s.id, s.kind, k.name FROM sale s JOIN kind k ON k.kind = s.kind WHERE s.amount > 1",
+        "SELECT k.name FROM sale s JOIN kind k ON k.kind = s.kind WHERE s.amount > 1 AND s.id < 3",
+    ),
+)
+
+
+def test_what_is_stored_tells_the_new_rows(warehouse: Warehouse) -> None:
+    at = {}
+    for number, (old, new) in enumerate(DERIVED):
+        name = f"w{number}"
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} AS {old}")
+        at[name] = warehouse.create_view(f"CREATE OR REPLACE MATERIALIZED VIEW {name} AS {new}").csn
+        step = warehouse.catalog.last_step(name, "adapt")
+        assert step is not None
+        assert step.profile["mode"] == "stored rows", (new, step.profile["reason"])
+    warehouse.sql("INSERT INTO sale VALUES (4, 'c', 4), (5, 'a', 7)")
+    warehouse.sql("DELETE FROM sale WHERE id = 1")
+    warehouse.refresh()
+    newest = warehouse.snapshot().moment.csn
+    for name, csn in at.items():
+        assert warehouse.verify(name, at=csn).equal, name
+        assert warehouse.verify(name, at=newest).equal, name
+
+
+def test_what_an_earlier_definition_has_stored_goes_when_it_is_pruned(warehouse: Warehouse) -> None:
+    warehouse.sql("CREATE TABLE note (kind STRING, text STRING)")
+    warehouse.create_view("CREATE MATERIALIZED VIEW w AS SELECT kind, text FROM note")
+    at = warehouse.create_view("CREATE OR REPLACE MATERIALIZED VIEW w AS SELECT kind, id FROM sale").csn
+    old = warehouse.root / "data" / warehouse.snapshot().at(at - 1).get("w").folder
+    with pytest.raises(errors.UsageError, match=f"had before csn {at}"):
+        warehouse.drop_table("note")
+    warehouse.maintain(("w",), grace=timedelta(0))
+    assert warehouse.read("w", as_of=at - 1).count() == 0
+    warehouse.maintain(prune_before=at, grace=timedelta(0))
+    warehouse.maintain(grace=timedelta(0))
+    assert not old.exists()
+    with pytest.raises(errors.OutOfReach):
+        warehouse.read("w", as_of=at - 1)
+    assert warehouse.verify("w", at=at).equal
+    warehouse.drop_table("note")
