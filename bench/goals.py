@@ -32,14 +32,17 @@ def verdicts(
     plain_rows: Figures | None = None,
     hot_keys: Figures | None = None,
     planned: Planned | None = None,
+    routed: Figures | None = None,
 ) -> list[Verdict]:
-    """``plain_rows``: by scale, what ``bench.plain_rows`` measures. ``hot_keys``: seconds by view and commits."""
+    """``plain_rows``: by scale, what ``bench.plain_rows`` measures. ``hot_keys``: seconds by view and commits.
+    ``routed``: what ``bench.routing`` measures."""
     return [
         *(_verdict(found, *goal) for goal in _GOALS),
         *(_verdict(captured or {}, *goal) for goal in _CAPTURE_GOALS),
         *(_verdict(plain_rows or {}, *goal) for goal in _ROW_GOALS),
         _verdict(hot_keys or {}, *_HOT_KEYS_GOAL),
         _verdict({"views": planned} if planned else {}, *_PLAN_GOAL),
+        *(_verdict(routed or {}, *goal) for goal in _ROUTING_GOALS),
     ]
 
 
@@ -149,6 +152,32 @@ def _p11(planned: dict[str, Planned]) -> Judged:
         yield name, ours / theirs, _most(bound)
 
 
+def _q1(routed: Figures) -> Judged:
+    yield "× tables", routed["roll-up"]["tables"] / routed["roll-up"]["views"], _least(20)
+
+
+def _q2(routed: Figures) -> Judged:
+    one = routed["residual"]
+    yield "× tables", one["tables"] / one["views"], _least(8)
+    yield "÷ propagate", one["views"] / one["propagate"], _most(1.3)
+
+
+def _q3(routed: Figures) -> Judged:
+    ratios = sorted(routed["cells"].values())
+    yield "in 90 %", ratios[int(0.9 * len(ratios)) - 1], _most(1.15)
+    yield "worst", ratios[-1], _most(1.5)
+
+
+def _q4(routed: Figures) -> Judged:
+    yield "ms", routed["among"]["milliseconds"], _most(50)
+
+
+def _q5(routed: Figures) -> Judged:
+    one = routed["commits"]
+    yield "later ÷ none", one["later"] / one["none"], _most(1.05)
+    yield "immediate ÷ (commit + 1.2 refresh)", one["immediate"] / (one["none"] + 1.2 * one["refresh"]), _most(1)
+
+
 def _k1(seconds: Figures) -> Judged:
     """Of all views the worst: growth of the time per commit, and the time beside that of the linear view."""
     sizes = sorted(map(int, seconds["sum"]))
@@ -182,6 +211,13 @@ _ROW_GOALS: tuple[tuple[str, str, Callable[[Figures], Judged]], ...] = (
     ("K4", "SF1, 1 % pending: rows ≤ 1.15× plain Parquet; a recomputed view ≤ 1.1× Spark full", _k4),
     ("K5", "a transaction that replaces 1,500 orders: ≤ 3× the refresh of V1; SF5 ≤ 1.3× SF1", _k5),
     ("K6", "loading SF1 with keys and foreign keys: ≤ 3× Spark copying the rows", _k6),
+)
+_ROUTING_GOALS: tuple[tuple[str, str, Callable[[Figures], Judged]], ...] = (
+    ("Q1", "a roll-up from a view: ≥ 20× the tables", _q1),
+    ("Q2", "a view with 0.1 % pending: ≥ 8× the tables, ≤ 1.3× propagating it", _q2),
+    ("Q3", "30 cells: the chosen way ≤ 1.15× the best in 90 %, never > 1.5×", _q3),
+    ("Q4", "a way among 200 views: ≤ 50 ms", _q4),
+    ("Q5", "a commit below no immediate view ≤ 1.05×, below one ≤ commit + 1.2× its refresh", _q5),
 )
 _HOT_KEYS_GOAL = (
     "K1",

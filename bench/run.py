@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench import capture, hot_keys, picture, plain_rows, plans
+from bench import capture, hot_keys, picture, plain_rows, plans, routing
 from bench.goals import Figures, Planned, Rounds, median, ratio, verdicts
 from bench.scenarios import FULL, QUICK, Scenario
 from bench.sides import Side, pg_ivm
@@ -70,7 +70,11 @@ def main() -> None:
     if options.again or not planned.exists():
         views, times = (2, 4) if options.quick else (6, 12)
         planned.write_text(json.dumps(plans.measure(spark, views, times), indent=1) + "\n")
-    show(found, *(json.loads(one.read_text()) for one in (captured, rows, hot, planned)))
+    routed = RESULTS / ("routing-quick.json" if options.quick else "routing.json")
+    if options.again or not routed.exists():
+        scale, times, cells = (0.1, 2, 0.1) if options.quick else (1, 5, 0.3)
+        routed.write_text(json.dumps(routing.measure(spark, scale, times, cells), indent=1) + "\n")
+    show(found, *(json.loads(one.read_text()) for one in (captured, rows, hot, planned, routed)))
     picture.draw({name: facts["rounds"] for name, facts in found.items()}, kept.with_suffix(".svg"))
     console.print(f"written to {kept} and {kept.with_suffix('.svg').name} beside it")
 
@@ -223,7 +227,9 @@ def report(found: dict[str, Any]) -> dict[str, Any]:
     return {"python": platform.python_version(), "cpus": os.cpu_count(), "scenarios": found}
 
 
-def show(found: dict[str, Any], captured: Figures, rows: Figures, hot: Figures, planned: Planned) -> None:
+def show(
+    found: dict[str, Any], captured: Figures, rows: Figures, hot: Figures, planned: Planned, routed: Figures
+) -> None:
     measured: Rounds = {name: facts["rounds"] for name, facts in found.items()}
     for name, seconds in measured.items():
         heading = Table("view", *seconds[0]["v1"], "Spark full ÷ rollview", "jobs", "files read", "files written")
@@ -241,7 +247,7 @@ def show(found: dict[str, Any], captured: Figures, rows: Figures, hot: Figures, 
     plain_rows.show(rows, console)
     hot_keys.show(hot, console)
     goals = Table("goal", "what", "figure", "met", title="Goals")
-    for verdict in verdicts(measured, captured, rows, hot, planned):
+    for verdict in verdicts(measured, captured, rows, hot, planned, routed):
         met = "–" if verdict.met is None else "yes" if verdict.met else "no"
         goals.add_row(verdict.number, verdict.goal, verdict.figure, met)
     console.print(goals)

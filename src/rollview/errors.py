@@ -19,6 +19,7 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── SourceDown            a source does not answer
 │   ├── AskTooLarge           a source gives too much, or takes too long, for so many keys
 │   ├── SinkDown              what a subscriber is delivered to does not answer
+│   ├── InDoubt               what an answer was read from went away twice while it was fetched
 │   └── NotPassed             a source is not known to have passed a moment
 ├── SourceStopped             a source cannot be read on until somebody acts
 │   ├── LostPosition          the source no longer has what follows the last position
@@ -219,6 +220,17 @@ class SinkDown(Retryable):
             f"Subscriber '{subscriber}' cannot be delivered to: {reason}.",
             hint="Nothing was lost: the same changes come again when it answers.",
             subscriber=subscriber,
+        )
+
+
+class InDoubt(Retryable):
+    code = "in_doubt"
+
+    def __init__(self, csn: int) -> None:
+        super().__init__(
+            f"Files that the answer at csn {csn} is read from went away while it was fetched, twice.",
+            hint="Ask again, or give maintenance a longer grace period.",
+            csn=csn,
         )
 
 

@@ -386,7 +386,7 @@ class Warehouse:
 
     def explain(self, name: str) -> results.Explanation:
         """How a view is maintained, operator by operator, and the query that propagates."""
-        return query.explain_view(self.snapshot(), name, self.catalog.sources())
+        return query.explain_view(self._place, name)
 
     def explain_replace(self, name: str, *texts: str) -> results.ReplacementPlan:
         """How the view would get its new rows by ``CREATE OR REPLACE MATERIALIZED VIEW``, which is among the texts."""

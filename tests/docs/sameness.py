@@ -17,6 +17,7 @@ _VARYING = (
     (re.compile(r"\b[0-9a-f]{32}\b|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<id>"),
     (re.compile(r"\b(\d+)-[0-9a-f]{8}\b"), r"\1-<mark>"),
     (re.compile(r"\d+ <size> <size> \d+\.\d\d$"), "<jobs> <size> <size> <seconds>"),
+    (re.compile(r"\b\d+\.\d\d s\b"), "<seconds>"),
     (re.compile(r"[─━]+"), "─"),
 )
 

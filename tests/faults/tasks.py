@@ -45,6 +45,11 @@ def capture(warehouse: Warehouse, name: str) -> None:
         raise done
 
 
+def capture_all(warehouse: Warehouse) -> None:
+    """As a user does, with the views that follow."""
+    warehouse.capture()
+
+
 def commit_several(warehouse: Warehouse, numbers: tuple[int, ...], ears: Connection) -> list[int]:
     """One after another; returns their csns."""
     found = []

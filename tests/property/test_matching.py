@@ -9,6 +9,7 @@ from itertools import count
 from random import Random
 
 import pytest
+from sqlglot import exp
 
 from rollview.algebra.levels import parenthesised
 from rollview.algebra.operators.leaf import Leaf
@@ -23,6 +24,7 @@ from tests.property.schemas import KEYED
 from tests.sizes import times
 
 PAIRS = int(os.environ.get("ROLLVIEW_PAIRS", times(3_000, full=20_000)))
+ROUTED = times(50, full=3_000)
 QUERIES = 5
 """So many queries near each view."""
 LENGTH = 6
@@ -59,7 +61,7 @@ def rows(duck: Duck, text: str) -> Counter[tuple[object, ...]]:
 
 def over_tables(rewritten: RewrittenQuery) -> str:
     query = rewritten.query
-    for table in query.find_all(type(query.args["from_"].this)):
+    for table in query.find_all(exp.Table):
         if table.name in {known.name for known in KEYED}:
             table.set("this", table.this.__class__(this=f"{table.name}@rows", quoted=True))
     return in_duckdb(query)
@@ -151,6 +153,28 @@ def test_views_answer_together_what_the_tables_answer(query: str, views: tuple[s
     duck = engine()
     plans = {f"v{number}": duck.compile(f"v{number}", text) for number, text in enumerate(views)}
     assert [len(check_together(duck, query, plans, Random(seed))) for seed in range(5)] == [used] * 5
+
+
+def routed(seed: int) -> bool:
+    """Whether a query was answered from some of four random views: rightly, before and after a history."""
+    random, duck = Random(seed), engine()
+    pairs, plans = Pairs(random), dict[str, ViewPlan]()
+    near = pairs.view()
+    while len(plans) < 4:
+        name, asked = f"v{len(plans)}", of(pairs, near.tables)
+        plan = duck.compile(name, asked.text)
+        if plan.mode is not Mode.WHOLE:
+            plans[name], near = plan, asked
+    query = next(query.text for _ in count() if _is_compared(duck, query := pairs.query(near)))
+    return bool(check_together(duck, query, plans, random))
+
+
+def _is_compared(duck: Duck, query: Asked) -> bool:
+    return duck.compile("q", query.text).outline.rel is not None
+
+
+def test_routed_equals_unrouted_and_half_are_routed() -> None:
+    assert 2 * sum(map(routed, range(ROUTED))) >= ROUTED
 
 
 def of(pairs: Pairs, tables: tuple[str, ...]) -> Asked:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rollview.catalog import Part, Pin, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
+from rollview.costs.reading import roll_seconds
 from rollview.errors import OutOfReach
 from rollview.relations.plans import check_reachable, plan_of
 from rollview.relations.reader import changed_rows, stored_as
@@ -32,6 +33,7 @@ class ApplyStep:
     change_rows: int
     by_bucket: bool
     fold_groups: bool
+    expected_seconds: float = 0.0
 
     @property
     def between(self) -> Interval:
@@ -76,6 +78,7 @@ def _step(snapshot: Snapshot, root: Path, relation: Relation, target: Csn) -> Ap
         changes,
         by_bucket=extent.rows > REWRITE_ROWS,
         fold_groups=Part.GROUPS in relation.pins and _groups_pay(relation.pins[Part.GROUPS], stored, target),
+        expected_seconds=roll_seconds(snapshot, root, relation, target),
     )
 
 

@@ -104,7 +104,8 @@ def log_apply(
         running.computed()
         logged = running.log(new, {"view": step.view, "csn": str(step.after)})
     shown = tuple(Shown(one, step.after, step.after) for one in logged)
-    return OpenStep(running, step.view, meter.of(LABEL).to_json(), shown)
+    profile = {"expected_seconds": step.expected_seconds, **meter.of(LABEL).to_json()}
+    return OpenStep(running, step.view, profile, shown)
 
 
 def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> NewVersion:

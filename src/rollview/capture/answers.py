@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,8 @@ from rollview.algebra.text import parse_statements
 from rollview.capture import requests
 from rollview.capture.plan import plan_capture
 from rollview.capture.run import run_capture
+from rollview.errors import RollviewError
+from rollview.publish.following import followers
 from rollview.publish.workplace import Workplace
 from rollview.results import (
     Captured,
@@ -24,6 +27,8 @@ from rollview.results import (
     TableReading,
 )
 from rollview.sources.settings import SourceSettings
+
+_log = logging.getLogger(__name__)
 
 
 def check_source(place: Workplace, name: str, settings: SourceSettings | None) -> SourceChecked:
@@ -65,7 +70,19 @@ def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
 def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:
     place.recover()
     progress = requests.resnapshot(place.catalog, place.data, name, widen=widen, settings=settings)
+    _take_views_along(place, name)
     return SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
+
+
+def _take_views_along(place: Workplace, source: str) -> None:
+    """Views that follow commits come up to the new copy. One that cannot says so in its state, and holds up nothing."""
+    following, snapshot, own = place.following, place.snapshot(), place.catalog.source(source).name
+    tables = [table.name for table in snapshot.tables() if table.source == own]
+    for view in followers(following.policies, snapshot, tables, strict=False).views:
+        try:
+            following.catch_up(view, place.policies.of(snapshot, snapshot.get(view)))
+        except RollviewError as error:
+            _log.warning("view '%s' does not follow the new copy of '%s': %s", view, source, error.message)
 
 
 def remove_source(place: Workplace, name: str, *, forget: bool) -> None:

@@ -28,6 +28,7 @@ from rollview.catalog.clock import UptimeClock
 from rollview.catalog.database import Database, WallClock, system_time
 from rollview.catalog.leases import Lease
 from rollview.catalog.pulse import Pulse
+from rollview.catalog.readers import Readers
 from rollview.catalog.schemas import ColumnVersion
 from rollview.catalog.values import (
     ChangeCount,
@@ -64,6 +65,7 @@ class Catalog:
         self._database = database
         self._lease_seconds = lease_seconds
         self._pulse = Pulse(database)
+        self.readers = Readers(database)
 
     @classmethod
     def create(
@@ -107,6 +109,7 @@ class Catalog:
 
     def close(self) -> None:
         self._pulse.stop()
+        self.readers.stop()
         self._database.close()
 
     def identity(self) -> Identity:
@@ -184,8 +187,7 @@ class Catalog:
 
     def changes(self, relation: str, interval: Interval) -> tuple[ChangeCount, ...]:
         with self._database.read() as connection:
-            found = reading.read_snapshot(connection).get(relation)
-            return reading.read_changes(connection, found.id, interval)
+            return reading.read_changes(connection, relation, interval)
 
     def missed(self, relations: Iterable[str], interval: Interval, since: datetime) -> MissedCommits:
         """The commits of the interval that changed one of the relations, and how many were made since a moment."""

@@ -1,4 +1,4 @@
-"""Signs of life of the steps that this process runs.
+"""Signs of life of the steps that this process runs, and of what it reads.
 
 Law: a step that runs is renewed long before it counts as abandoned. A process that cannot renew it, because it is
 stopped or the catalog is away, may find it taken over; then it cannot finish it any more.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
+
+import sqlalchemy as sa
 
 from rollview import errors
 from rollview.catalog import tables as t
@@ -26,8 +28,17 @@ _PATIENCE = 30.0
 class Pulse:
     """Safe to share between threads. Steps that end soon, as most do, cost nothing."""
 
-    def __init__(self, database: Database, every: float = LIFE.total_seconds() / 10) -> None:
+    def __init__(
+        self,
+        database: Database,
+        every: float = LIFE.total_seconds() / 10,
+        table: sa.Table = t.step,
+        first: Callable[[], object] = bool,
+    ) -> None:
+        """``table``: whose rows are renewed. ``first``: done before each time."""
         self._database = database
+        self._table = table
+        self._first = first
         self._every = every
         self._steps: set[int] = set()
         self._changed = threading.Condition()
@@ -71,6 +82,9 @@ class Pulse:
             return bool(self._steps)
 
     def _renew(self) -> None:
+        self._first()
         with self._database.write() as connection:
-            mine = t.step.c.id.in_(tuple(self._steps)) & (t.step.c.status == "running")
-            connection.execute(t.step.update().where(mine).values(expires=self._database.now(connection) + LIFE))
+            table = self._table
+            goes_on = t.step.c.status == "running" if table is t.step else t.reader.c.ended.is_(None)
+            mine = table.c.id.in_(tuple(self._steps)) & goes_on
+            connection.execute(table.update().where(mine).values(expires=self._database.now(connection) + LIFE))

@@ -138,7 +138,11 @@ def read_commit_times(connection: sa.Connection, interval: Interval) -> Mapping[
     return {row.csn: row.effective for row in connection.execute(query)}
 
 
-def read_changes(connection: sa.Connection, relation_id: int, interval: Interval) -> tuple[ChangeCount, ...]:
+def read_changes(connection: sa.Connection, relation: str, interval: Interval) -> tuple[ChangeCount, ...]:
+    relation_id = connection.execute(sa.select(t.relation.c.id).where(t.relation.c.folded == folded(relation))).scalar()
+    if relation_id is None:
+        # Says which names are close.
+        relation_id = read_snapshot(connection).get(relation).id
     of_relation = _CHANGES.where(t.change.c.relation_id == relation_id)
     return _counts(connection, of_relation.where(t.change.c.csn > interval.after, t.change.c.csn <= interval.through))
 

@@ -11,6 +11,7 @@ one row: whose data the catalog describes, and how many steps it has ever begun.
 has given no sign of life for long. Every view has a row in ``definition`` for each definition it has had within reach,
 from the csn on from which that holds; the relation's own row repeats the newest of which the view has rows. A
 subscriber's position only grows, except by a resync, which changes its token.
+A reader's row is there before its snapshot is taken, and has ended, or is past ``expires``, when nobody reads by it.
 
 All names start with ``rollview_``: the database may be shared with others.
 """
@@ -24,7 +25,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0010"
+HEAD = "0011"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -310,6 +311,24 @@ decision = sa.Table(
     sa.Column("choice", sa.Text, nullable=False),
     sa.Column("owner", FreeText, nullable=False),
     sa.Column("made", Instant, nullable=False),
+)
+
+reader = sa.Table(
+    f"{PREFIX}reader",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("csn", sa.BigInteger, nullable=False),
+    sa.Column("ways", sa.JSON, nullable=False),
+    sa.Column("relations", sa.JSON, nullable=False),
+    sa.Column("expected", sa.Float, nullable=False),
+    sa.Column("taken", sa.Float),
+    sa.Column("owner", FreeText, nullable=False),
+    sa.Column("machine", FreeText, nullable=False),
+    sa.Column("pid", sa.BigInteger, nullable=False),
+    sa.Column("pid_started", sa.Text, nullable=False),
+    sa.Column("begun", Instant, nullable=False),
+    sa.Column("expires", Instant, nullable=False),
+    sa.Column("ended", Instant),
 )
 
 subscriber = sa.Table(

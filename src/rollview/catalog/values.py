@@ -405,6 +405,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderRecord:
+    """An answer that reads files: since when, of which relations, by which ways; what it should take, and took."""
+
+    id: int
+    csn: Csn
+    ways: Mapping[str, str]
+    relations: frozenset[str]
+    expected_seconds: float
+    seconds: float | None
+    owner: str
+    begun: datetime
+    ended: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """The warehouse whose data the catalog describes, and how many steps it has ever begun.
 
@@ -514,6 +529,10 @@ class Snapshot:
     def above(self, name: str) -> tuple[Relation, ...]:
         """The views that read a relation, at any depth; each once."""
         return _reached(self.get(name), lambda relation: self.readers(relation.name))
+
+    def tables_of(self, relation: Relation) -> frozenset[str]:
+        """The tables that a relation rests on; a table rests on itself."""
+        return frozenset((relation.name,)) if relation.kind is RelationKind.TABLE else self.tables_below(relation)
 
     def tables_below(self, view: Relation) -> frozenset[str]:
         """The base tables that a view rests on, at any depth."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from rollview.results import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from rollview.catalog import LedgerEntry, Relation, Snapshot, SourcePosition
@@ -183,16 +184,19 @@ def pulled(batch: ChangeBatch | None, status: SubscriberStatus) -> Pulled:
 
 def fetch(frame: DataFrame, limit: int | None) -> RowSet:
     """The frame's rows: at most ``limit`` at once, or all of them one partition at a time."""
-    columns = tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
     if limit is None:
-        return RowSet(columns, (tuple(row) for row in frame.toLocalIterator(prefetchPartitions=True)))
-    rows = list(_arrow_rows(frame.limit(limit + 1)))
-    return RowSet(columns, rows[:limit], more=len(rows) > limit)
+        return RowSet(_columns(frame), (tuple(row) for row in frame.toLocalIterator(prefetchPartitions=True)))
+    return fetched_rows(frame, frame.limit(limit + 1).toArrow(), limit)
 
 
-def _arrow_rows(frame: DataFrame) -> Iterator[tuple[Any, ...]]:
-    table = frame.toArrow()
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+def fetched_rows(frame: DataFrame, table: pa.Table, limit: int) -> RowSet:
+    """``table``: the frame's first rows, one more than ``limit`` where there are more."""
+    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return RowSet(_columns(frame), rows[:limit], more=len(rows) > limit)
+
+
+def _columns(frame: DataFrame) -> tuple[Column, ...]:
+    return tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
 
 
 def _line(relation: Relation) -> RelationLine:

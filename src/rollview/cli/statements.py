@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rollview.cli.answers import StatementAnswer, StatementAnswers, fetch
+from rollview.cli.answers import StatementAnswer, StatementAnswers, fetch, fetched_rows
 from rollview.cli.points import parse_point
 from rollview.core.lazy import lazy_module
 from rollview.core.states import Rewrite
@@ -61,8 +61,15 @@ def run_query(
     )
     if answer.rows is None:
         return answer
-    note(headline(answer))
-    return fetch(answer.rows, limit)
+    if limit is None or answer.fetch is None:
+        note(headline(answer))
+        return fetch(answer.rows, limit)
+    fetched = answer.fetch(limit + 1)
+    assert fetched.answer.rows is not None
+    note(headline(fetched.answer))
+    if not fetched.still_valid:
+        note("What it rests on has changed since.")
+    return fetched_rows(fetched.answer.rows, fetched.rows, limit)
 
 
 def headline(answer: Answer) -> str:

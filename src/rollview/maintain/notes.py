@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,15 @@ class Notes:
     unused: Mapping[str, datetime] = field(default_factory=dict)
     pinned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
 
-    def is_due(self, path: str, now: datetime, grace: timedelta) -> bool:
+    def is_due(self, path: str, limit: datetime) -> bool:
+        """``limit``: who may still read began after that."""
         noted = self.unused.get(path)
-        return noted is not None and noted <= now - grace
+        return noted is not None and noted <= limit
 
-    def settled_version(self, part: str, now: datetime, grace: timedelta) -> int | None:
+    def settled_version(self, part: str, limit: datetime) -> int | None:
         """A version that was pinned so long ago that nobody reads an older one."""
-        version, noted = self.pinned.get(part, (None, now))
-        return version if noted <= now - grace else None
+        version, noted = self.pinned.get(part, (None, None))
+        return version if noted is not None and noted <= limit else None
 
 
 def read_notes(root: Path) -> Notes:

@@ -1,7 +1,8 @@
 """Files that nobody can be reading any more go; the others are noted for later.
 
-Law: a file goes only if it has been out of use for the grace period, by a note of an earlier sweep or because its
-relation's pins have not moved since. A Delta log begins at a version that was pinned that long ago.
+Law: a file goes only if it has been out of use for the grace period, and since before the oldest answer that may still
+be fetched of its relation: by a note of an earlier sweep, or because its relation's pins have not moved since. A Delta
+log begins at a version that was pinned that long ago.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from rollview.catalog import Catalog
+from rollview.catalog import Catalog, ReaderRecord
 from rollview.core import durable
 from rollview.core.faults import reach
 from rollview.core.interval import Interval
@@ -41,14 +42,31 @@ class Sweep:
         return sum(self.unused.files[path] for path in paths)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadSince:
+    """Who may still be reading began after ``grace``, or is one of ``readers``, whose answers are not fetched yet."""
+
+    grace: datetime
+    readers: tuple[ReaderRecord, ...]
+
+    def limit(self, relation: str | None) -> datetime:
+        """Whatever went out of use before this is read by nobody. ``relation``: None of one that is gone."""
+        begun = (one.begun for one in self.readers if relation is None or relation in one.relations)
+        return min([self.grace, *begun])
+
+
 def plan_sweep(catalog: Catalog, root: Path, chosen: tuple[str, ...] | None, now: datetime, grace: timedelta) -> Sweep:
     notes = read_notes(root)
+    # After ``now``: who is not among them yet began later than all that may go.
+    since = ReadSince(now - grace, catalog.readers.live())
     unused = find_unused(catalog, root, chosen)
     staged = [path for path in unused.files if unused.owner[path] is None or is_staged(path)]
-    due = tuple(path for path in staged if notes.is_due(path, now, grace) or _is_quiet(unused, path, now, grace))
+    due = tuple(path for path in staged if _is_due(unused, path, notes, since))
     later = tuple(path for path in staged if path not in set(due))
-    trims = tuple(_trims(catalog, root, unused, chosen, notes, now, grace))
-    return Sweep(unused, due, later, trims, _noted(unused, later, notes, chosen, now, grace))
+    trims = tuple(_trims(catalog, root, unused, chosen, notes, since))
+    # What was in use until a moment ago went out of use no earlier than now.
+    seen = max(now, catalog.now())
+    return Sweep(unused, due, later, trims, _noted(unused, later, notes, chosen, seen, since))
 
 
 def run_sweep(catalog: Catalog, root: Path, sweep: Sweep) -> None:
@@ -68,32 +86,26 @@ def run_sweep(catalog: Catalog, root: Path, sweep: Sweep) -> None:
     reach("sweep.noted")
 
 
-def _is_quiet(unused: Unused, path: str, now: datetime, grace: timedelta) -> bool:
-    since = unused.since(path)
-    return since is not None and since <= now - grace
+def _is_due(unused: Unused, path: str, notes: Notes, since: ReadSince) -> bool:
+    limit, quiet_since = since.limit(unused.owner[path]), unused.since(path)
+    return notes.is_due(path, limit) or (quiet_since is not None and quiet_since <= limit)
 
 
 def _trims(
-    catalog: Catalog,
-    root: Path,
-    unused: Unused,
-    chosen: tuple[str, ...] | None,
-    notes: Notes,
-    now: datetime,
-    grace: timedelta,
+    catalog: Catalog, root: Path, unused: Unused, chosen: tuple[str, ...] | None, notes: Notes, since: ReadSince
 ) -> Iterator[tuple[str, LogTrim]]:
     for relation in unused.snapshot.relations.values():
         if chosen is not None and relation.name not in chosen:
             continue
-        ended = catalog.settled(relation.name)
+        ended, limit = catalog.settled(relation.name), since.limit(relation.name)
         for part, pin in relation.pins.items():
             place = f"{relation.folder}/{part}"
-            quiet = ended is not None and ended <= now - grace
-            noted = notes.settled_version(place, now, grace)
+            quiet = ended is not None and ended <= limit
+            noted = notes.settled_version(place, limit)
             # A note may be of a later version than a catalog that was restored since.
             settled = None if noted is None else min(noted, pin.version)
             version = pin.version if quiet else settled
-            trim = None if version is None else plan_trim(root / place, version, now - grace)
+            trim = None if version is None else plan_trim(root / place, version, limit)
             if trim is not None:
                 yield relation.name, trim
 
@@ -104,7 +116,7 @@ def _noted(
     notes: Notes,
     chosen: tuple[str, ...] | None,
     now: datetime,
-    grace: timedelta,
+    since: ReadSince,
 ) -> Notes:
     """Older notes stay for what was not looked at; of each part the oldest version that is not settled yet."""
     files = {path: notes.unused.get(path, now) for path in later}
@@ -115,6 +127,6 @@ def _noted(
         for part, pin in relation.pins.items():
             place = f"{relation.folder}/{part}"
             old = notes.pinned.get(place)
-            settled = old is None or notes.settled_version(place, now, grace) is not None
+            settled = old is None or notes.settled_version(place, since.limit(relation.name)) is not None
             pinned[place] = (pin.version, now) if settled or old is None else old
     return Notes(files, pinned)

@@ -86,7 +86,7 @@ def implied(wanted: exp.Expr, given: Collection[exp.Expr], leaf_of: dict[str, Le
     bare = wanted.this if is_trivial else _not_null(wanted)
     if bare is not None:
         return _there(bare, given, leaf_of)
-    found = _range(wanted, leaf_of)
+    found = range_of(wanted, leaf_of)
     if found is None:
         return False
     what, limits = found
@@ -118,10 +118,11 @@ def _not_null(part: exp.Expr) -> exp.Expr | None:
 
 
 def _ranges(given: Iterable[exp.Expr], leaf_of: dict[str, Leaf]) -> Iterator[tuple[exp.Column, Range]]:
-    return (found for part in given if (found := _range(part, leaf_of)) is not None)
+    return (found for part in given if (found := range_of(part, leaf_of)) is not None)
 
 
-def _range(part: exp.Expr, leaf_of: dict[str, Leaf]) -> tuple[exp.Column, Range] | None:
+def range_of(part: exp.Expr, leaf_of: dict[str, Leaf]) -> tuple[exp.Column, Range] | None:
+    """What a comparison with constants, in normal form, leaves of a column; None of any other condition."""
     if isinstance(part, exp.In) and isinstance(part.this, exp.Column) and not part.args.get("query"):
         values = [_value(one, part.this, leaf_of) for one in part.expressions]
         told = [value for value in values if value is not None]

@@ -4,13 +4,15 @@ Law: a match is proven from the two texts and the declared keys alone, so it hol
 over the view's rows at csn t has the rows of the query over the tables at t. What is not proven is no match.
 
 One rule a file: ``rows`` (a view that is not grouped), ``grouped`` (groups, as they are or grouped further),
-``parents`` (joins of the view that lose and repeat nothing), ``back`` (columns the view lacks, fetched by key).
+``parents`` (joins of the view that lose and repeat nothing), ``back`` (columns the view lacks, fetched by key),
+``remainder`` (rows the view lacks, computed from tables).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 
 from sqlglot import exp
@@ -29,6 +31,15 @@ _MOST_WAYS = 24
 
 class NoMatch(Exception):
     """The view does not answer the query; says why."""
+
+
+class LeavesOut(NoMatch):
+    """The view holds only the rows of these conditions, over the query's places, and more are asked for."""
+
+    def __init__(self, parts: tuple[exp.Expr, ...], leaf_of: Mapping[str, Leaf]) -> None:
+        super().__init__(f"{_spelled(parts[0])} leaves out rows that are asked for")
+        self.parts = parts
+        self.leaf_of = leaf_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,25 +117,73 @@ def _same(one: Place, other: Place) -> bool:
     return one.leaf.relation == other.leaf.relation
 
 
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """Equal only to itself: what was worked out of a query or view is found again as long as it is the same object."""
+
+    flat: Flat
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.flat is self.flat
+
+    def __hash__(self) -> int:
+        return id(self.flat)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """A query's conditions, in normal form, and its places."""
+
+    final: Normal
+    given: tuple[exp.Expr, ...]
+    leaf_of: dict[str, Leaf]
+
+
+@lru_cache(maxsize=64)
+def _conditions(query: _Same) -> _Conditions:
+    final = Normal(query.flat)
+    leaf_of = {place.alias: place.leaf for place in query.flat.places}
+    return _Conditions(final, tuple(final.of(part) for part in parts_of(query.flat.where)), leaf_of)
+
+
+@dataclass(frozen=True, slots=True)
+class _LaidView:
+    """A view's definition in a query's aliases, without joins that change nothing."""
+
+    flat: Flat
+    own: Normal
+    parts: tuple[exp.Expr, ...]
+    seen_to: frozenset[exp.Expr]
+
+
+@lru_cache(maxsize=4096)
+def _laid(view: _Same, name: str, aliases: tuple[tuple[str, str], ...]) -> _LaidView | None:
+    """None where the view joins what the query does not, and keys do not prove that this changes nothing."""
+    known = dict(aliases)
+    unmapped = {place.alias: f"{name}.{place.alias}" for place in view.flat.places if place.alias not in known}
+    flat = without_parents(view.flat.renamed({**known, **unmapped}), frozenset(unmapped.values()))
+    if flat is None:
+        return None
+    own, parts = Normal(flat), tuple(parts_of(flat.where))
+    return _LaidView(flat, own, parts, frozenset(own.of(part) for part in parts))
+
+
 def _overlap(query: Flat, view: Answering, aliases: Mapping[str, str]) -> Overlap:
     if not aliases:
         raise NoMatch("it reads none of the tables asked for")
-    unmapped = {place.alias: f"{view.name}.{place.alias}" for place in view.flat.places if place.alias not in aliases}
-    flat = without_parents(view.flat.renamed({**aliases, **unmapped}), frozenset(unmapped.values()))
-    if flat is None:
+    laid = _laid(_Same(view.flat), view.name, tuple(sorted(aliases.items())))
+    if laid is None:
         raise NoMatch(_missing(query, view.flat))
-    final, own = Normal(query), Normal(flat)
-    leaf_of = {place.alias: place.leaf for place in query.places}
-    given = [final.of(part) for part in parts_of(query.where)]
-    for part in parts_of(flat.where):
-        if not implied(final.of(part), given, leaf_of):
-            raise NoMatch(f"{_spelled(part, leaf_of)} leaves out rows that are asked for")
-    seen_to = {own.of(part) for part in parts_of(flat.where)}
-    rest = tuple(part for part in parts_of(query.where) if own.of(part) not in seen_to)
-    return Overlap(query, view, flat, frozenset(aliases.values()), rest, own, final)
+    asked = _conditions(_Same(query))
+    lacking = tuple(part for part in laid.parts if not implied(asked.final.of(part), asked.given, asked.leaf_of))
+    if lacking:
+        raise LeavesOut(lacking, asked.leaf_of)
+    rest = tuple(part for part in parts_of(query.where) if laid.own.of(part) not in laid.seen_to)
+    return Overlap(query, view, laid.flat, frozenset(aliases.values()), rest, laid.own, asked.final)
 
 
-def _spelled(part: exp.Expr, leaf_of: Mapping[str, Leaf]) -> str:
+@lru_cache(maxsize=4096)
+def _spelled(part: exp.Expr) -> str:
     def plain(node: exp.Expr) -> exp.Expr:
         return exp.column(node.name) if isinstance(node, exp.Column) else node
 

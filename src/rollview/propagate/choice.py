@@ -6,13 +6,13 @@ unasked only where they are one already, and where the view's own history says t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from rollview.algebra.view import Mode, ViewPlan
-from rollview.catalog import Relation, Step
-from rollview.core.interval import Csn
+from rollview.catalog import Relation
+from rollview.costs.refreshing import RefreshSeconds, RefreshWork
 from rollview.errors import UsageError
 from rollview.relations.plans import REFRESH_MODE
 
@@ -24,26 +24,12 @@ FEW_CHANGES = 0.02
 """Up to this share of what is read, only a view that has been slow before is worth thinking about."""
 MUCH_CHEAPER = 0.8
 WORTH_SECONDS = 0.5
-ROWS_PER_CHANGE = 4.0
-"""A change costs about as much as so many rows of a recomputation, until the view's history says better."""
-
-PastSteps = Callable[[], Sequence[Step]]
-"""The view's last propagation steps, newest first, and its creation. One that failed has told nothing of its work."""
 
 
 class RefreshMode(StrEnum):
     AUTO = "auto"
     INCREMENTAL = "incremental"
     RECOMPUTE = "recompute"
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshWork:
-    """``read_rows``: rows in all that the view reads. ``csns``: between which the changes lie."""
-
-    delta_rows: int
-    read_rows: int
-    csns: tuple[Csn, Csn] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,40 +82,28 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names))
 
 
-def choose(plan: ViewPlan, mode: RefreshMode, work: RefreshWork, past: PastSteps, *, merges: bool = False) -> Choice:
+def choose(
+    plan: ViewPlan, mode: RefreshMode, work: RefreshWork, expected: RefreshSeconds, *, merges: bool = False
+) -> Choice:
     """``merges``: no csn is lost where several commits become one, because the view does not keep them."""
     if plan.mode is Mode.WHOLE:
         return Choice(Mode.WHOLE, plan.outline.whole_because or "")
     if mode is RefreshMode.RECOMPUTE:
         return Choice(Mode.WHOLE, "asked for")
-    if mode is RefreshMode.INCREMENTAL or not _worth_a_thought(plan, work):
+    if mode is RefreshMode.INCREMENTAL or not _worth_a_thought(plan, work) or not expected.is_known:
         return Choice(plan.mode, DELTAS_ONLY)
     if not merges and (work.csns is None or work.csns[0] != work.csns[1]):
         return Choice(plan.mode, "deltas only: recomputing would make several commits one")
-    return _cheaper(plan, work, [step for step in past() if "read_rows" in step.profile])
+    return _cheaper(plan, work, expected)
 
 
 def _worth_a_thought(plan: ViewPlan, work: RefreshWork) -> bool:
     return work.read_rows > LITTLE_DATA and (plan.groups_states or work.delta_rows > FEW_CHANGES * work.read_rows)
 
 
-def _cheaper(plan: ViewPlan, work: RefreshWork, past: Sequence[Step]) -> Choice:
-    whole = [_scaled(step, work.read_rows, "read_rows") for step in past if _was_whole(step)]
-    if not whole:
-        return Choice(plan.mode, DELTAS_ONLY)
-    recompute = whole[0]
-    kept = [_scaled(step, work.delta_rows, "delta_rows_read") for step in past if not _was_whole(step)]
-    guess = ROWS_PER_CHANGE * recompute * work.delta_rows / work.read_rows
-    incremental = min(kept, default=guess)
-    expected = f"{work.delta_rows:,} changes: {incremental:.1f} s by deltas, {recompute:.1f} s recomputed"
-    pays = recompute < MUCH_CHEAPER * incremental and incremental - recompute > WORTH_SECONDS
-    return Choice(Mode.WHOLE if pays else plan.mode, f"expected for {expected}")
-
-
-def _was_whole(step: Step) -> bool:
-    return step.profile["mode"] == Mode.WHOLE or step.kind == "create"
-
-
-def _scaled(step: Step, rows: int, unit: str) -> float:
-    """Seconds that so many rows should take: more than then in proportion, never less."""
-    return float(step.profile["seconds"]) * max(1.0, rows / max(1, int(step.profile[unit])))
+def _cheaper(plan: ViewPlan, work: RefreshWork, expected: RefreshSeconds) -> Choice:
+    saved = expected.by_deltas - expected.recomputed
+    pays = expected.recomputed < MUCH_CHEAPER * expected.by_deltas and saved > WORTH_SECONDS
+    both = f"{expected.by_deltas:.1f} s by deltas, {expected.recomputed:.1f} s recomputed"
+    reason = f"expected for {work.delta_rows:,} changes: {both}"
+    return Choice(Mode.WHOLE if pays else plan.mode, reason)

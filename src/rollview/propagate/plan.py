@@ -6,8 +6,9 @@ Law: only the catalog and the lists of files in Delta logs are looked at, never 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from rollview.algebra.script import AT_ONCE_ROWS, ONE_TASK_ROWS, Motion
@@ -17,10 +18,12 @@ from rollview.algebra.view import Mode, ViewPlan
 from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
+from rollview.costs.refreshing import PastSteps, RefreshWork, refresh_seconds
+from rollview.costs.sizes import size_at
 from rollview.errors import OutOfReach
 from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, bounded, step_limit
-from rollview.propagate.choice import PastSteps, RefreshMode, RefreshWork, check_strict, choose, choose_without, mode_of
-from rollview.propagate.moved import ChangesOf, Moved, moved
+from rollview.propagate.choice import RefreshMode, check_strict, choose, choose_without, mode_of
+from rollview.relations.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import (
     Circumstances,
     ClosedReferences,
@@ -29,10 +32,8 @@ from rollview.relations.plans import (
     plan_of,
     reads_rows_of,
 )
-from rollview.relations.reader import stored_as
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew
-from rollview.store.timed import delta_files
 
 SMALL_DELTA_ROWS = 400_000
 """Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
@@ -74,6 +75,7 @@ class PropagateStep:
     """All its changes become one, at the csn of the last: nobody asks for a csn inside."""
     commits: int = 0
     """How many commits that changed something it takes; 0 where nobody counted."""
+    expected_seconds: float = 0.0
 
     @property
     def moves(self) -> bool:
@@ -144,10 +146,12 @@ def plan_propagate(
     asked = _view_to_move(snapshot, name, target, mode)
     if asked is None:
         return None
+    past = cache(past)
     step = _next_step(snapshot, asked, changes_of, past)
     reads = _read_over(snapshot, root, asked, step.interval, changes_of)
+    expected = refresh_seconds(reads.work, past())
     choice = choose_without(reads.absent, reads.anew, name, asked.plan, asked.mode) or choose(
-        asked.plan, asked.mode, reads.work, past, merges=asked.merges
+        asked.plan, asked.mode, reads.work, expected, merges=asked.merges
     )
     is_last = step.interval.through == asked.through
     return PropagateStep(
@@ -168,6 +172,7 @@ def plan_propagate(
         rows={lower: change.rows for lower, change in reads.changes.items()},
         commits=step.commits,
         merged=asked.merges,
+        expected_seconds=expected.recomputed if choice.mode is Mode.WHOLE else expected.by_deltas,
     )
 
 
@@ -250,11 +255,11 @@ class _Reads:
 
 def _read_over(snapshot: Snapshot, root: Path, asked: _ViewToMove, interval: Interval, changes_of: ChangesOf) -> _Reads:
     changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in asked.read}
-    sizes = {lower.name: _size(snapshot, lower, root, asked.after) for lower in asked.read}
+    sizes = {lower.name: size_at(snapshot, root, lower, asked.after).most for lower in asked.read}
     replaced = [csn for lower in asked.read for csn in lower.replaced if csn in interval]
     work = _work(changes, sizes, replaced)
     if asked.plan.summary is not None:
-        sizes[GROUPS] = _size(snapshot, asked.relation, root, asked.after)
+        sizes[GROUPS] = size_at(snapshot, root, asked.relation, asked.after).most
     anew = frozenset(lower.name for lower in asked.read if any(csn in interval for csn in lower.replaced))
     absent = tuple(lower for lower in asked.below if not lower.is_kept or lower.readable_from > asked.after)
     return _Reads(changes, sizes, work, anew, absent, _names(absent) & asked.states, asked.below)
@@ -297,7 +302,7 @@ def _one_step(
 ) -> StepBound:
     if wanted.through - wanted.after <= FEWEST_COMMITS:
         return StepBound(wanted, 0)
-    tables = {table for lower in read for table in _tables(snapshot, lower)}
+    tables = {table for lower in read for table in snapshot.tables_of(lower)}
 
     def changes_in(window: Interval) -> list[ChangeCount]:
         return [count for table in tables for count in changes_of(table, window)]
@@ -313,10 +318,6 @@ def _readable(read: Sequence[Relation], csn: Csn, through: Csn) -> Csn:
     return csn if csn >= through or not inside else _readable(read, min(through, inside[0].through), through)
 
 
-def _tables(snapshot: Snapshot, relation: Relation) -> Collection[str]:
-    return snapshot.tables_below(relation) if relation.kind is RelationKind.VIEW else (relation.name,)
-
-
 def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int], replaced: Sequence[Csn]) -> RefreshWork:
     """``replaced``: csns at which all rows of something came anew, be they none."""
     csns = [*replaced, *(csn for change in changes.values() if change.csns is not None for csn in change.csns)]
@@ -327,18 +328,6 @@ def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int], replaced: Sequ
 def _spread(work: RefreshWork) -> int:
     """At most so many csns lie between the first and the last change."""
     return work.csns[1] - work.csns[0] if work.csns is not None else 0
-
-
-def _size(snapshot: Snapshot, relation: Relation, root: Path, at: Csn) -> int:
-    """At most so many rows are read of it at a csn: its stored rows, and the changes on the way from there."""
-    snapshot, relation = snapshot.at(at), relation.at(at)
-    hidden = plan_of(snapshot, relation).hidden if relation.kind is RelationKind.VIEW else None
-    stored = stored_as(root, relation, hidden)
-    way = Interval(min(stored.snapshot_csn, at), max(stored.snapshot_csn, at))
-    told_by = changes_from(snapshot, relation)
-    if told_by is not relation:
-        stored = stored_as(root, told_by, plan_of(snapshot, told_by).hidden)
-    return stored.pins[stored.snapshot_part].rows + sum(file.rows for file in delta_files(stored, way))
 
 
 _LIMITS = {AT_ONCE_ROWS, FEW_GROUPS, SMALL_SIDE_ROWS, ONE_TASK_ROWS}

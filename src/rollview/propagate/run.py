@@ -78,7 +78,7 @@ def _logged(
 ) -> tuple[Propagated, OpenStep]:
     folder, pin = reader.stored(step.view).folder("delta"), reader.snapshot.get(step.view).pins[Part.DELTA]
     running.begun()
-    closed = _closed(reader, step)
+    closed = closed_in(reader, step)
     # One that shares another's delta only moves its mark.
     view = reader.snapshot.get(step.view)
     stores = step.moves and changes_from(reader.snapshot, view) is view
@@ -92,7 +92,7 @@ def _logged(
     return Propagated(added, _terms(reader, step, closed), ahead), opened
 
 
-def _closed(reader: Reader, step: PropagateStep) -> ClosedReferences:
+def closed_in(reader: Reader, step: PropagateStep) -> ClosedReferences:
     """What the keys in the deltas tell. They are read here, because a plan reads no rows."""
     if not step.moves or step.mode is Mode.WHOLE or step.at_once:
         return frozenset()
@@ -203,4 +203,4 @@ def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
 def _profile(meter: Meter, step: PropagateStep, added: int) -> dict[str, object]:
     usage = meter.of(LABEL) + meter.of("stage")
     read = {"delta_rows_read": step.work.delta_rows, "read_rows": step.work.read_rows, "commits": step.commits}
-    return {**read, "delta_rows": added, **usage.to_json()}
+    return {**read, "delta_rows": added, "expected_seconds": step.expected_seconds, **usage.to_json()}

@@ -1,8 +1,10 @@
-"""How a view is maintained, told from its definition alone: no Spark, no data."""
+"""How a view is maintained, told from its definition, and what that should cost, from sizes and history: no Spark, no
+rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from rollview import results
@@ -10,17 +12,19 @@ from rollview.algebra.routes import asked_columns, routes
 from rollview.algebra.script import TermNote
 from rollview.algebra.text import render
 from rollview.algebra.view import SETTLED, Mode, ViewPlan
-from rollview.catalog import Relation, RelationKind, Snapshot, SourceRecord
+from rollview.catalog import Part, Relation, RelationKind, Snapshot, SourceRecord, Step
 from rollview.compensate.sweep import SweepMaintainer
-from rollview.errors import UsageError
+from rollview.costs.steps import costs_of
+from rollview.errors import OutOfReach, UsageError
+from rollview.publish.workplace import Workplace
 from rollview.relations.maintenance import SWEEP, asks_for
-from rollview.relations.plans import plan_of
+from rollview.relations.plans import high_water_mark, plan_of
 from rollview.sources.kinds import ask_statement
 from rollview.sources.protocol import SourceTable
 
 
-def explain_view(snapshot: Snapshot, name: str, sources: Sequence[SourceRecord] = ()) -> results.Explanation:
-    """``sources``: all that the warehouse has."""
+def explain_view(place: Workplace, name: str) -> results.Explanation:
+    snapshot = place.snapshot()
     relation = snapshot.get(name)
     if relation.kind is not RelationKind.VIEW:
         raise UsageError(f"'{relation.name}' is a table; only views are maintained.")
@@ -33,8 +37,9 @@ def explain_view(snapshot: Snapshot, name: str, sources: Sequence[SourceRecord] 
         tuple(results.ExplainedOperator(note.operator, note.how, note.reason) for note in plan.operators),
         tuple(results.ExplainedTerm(term.relation, term.kept, term.reason) for term in terms),
         sql,
+        ways=tuple(_ways(place, snapshot, relation)),
     )
-    asks = tuple(_asks(snapshot, relation, plan, sources))
+    asks = tuple(_asks(snapshot, relation, plan, place.catalog.sources()))
     if not asks:
         return told
     needs = tuple(sorted(need.value for need in SweepMaintainer.needs))
@@ -55,6 +60,27 @@ def _asks(
         table = snapshot.get(name)
         text = ask_statement(record.kind, SourceTable(remote, table.schema), equal)
         yield results.ExplainedAsk(name, record.name, equal, text, now=not table.is_kept)
+
+
+def _ways(place: Workplace, snapshot: Snapshot, view: Relation) -> Iterator[results.ExpectedWay]:
+    """What is stored, how the newest csn is read without a refresh, and what a refresh takes."""
+    costs, extent, newest = costs_of(place.catalog, place.data, snapshot), view.pins[Part.EXTENT], snapshot.moment.csn
+    for csn in dict.fromkeys((extent.through, newest)):
+        # Where rows of tables are not kept, a view cannot be read beyond its mark.
+        with suppress(OutOfReach):
+            yield from (results.ExpectedWay(one.way, csn, one.seconds) for one in costs.ways(view.name, csn))
+    mark = high_water_mark(snapshot, view)
+    if mark < newest:
+        last = place.catalog.last_step(view.name, "propagate")
+        yield results.ExpectedWay("propagate", newest, costs.refreshing(view.name, newest).by_deltas, *_told(last))
+    if mark != extent.through:
+        last = place.catalog.last_step(view.name, "apply")
+        yield results.ExpectedWay("roll", mark, costs.rolling(view.name, mark), *_told(last))
+
+
+def _told(step: Step | None) -> tuple[float | None, float | None]:
+    profile = {} if step is None else step.profile
+    return profile.get("expected_seconds"), profile.get("seconds")
 
 
 def _propagation(plan: ViewPlan, written: str) -> tuple[str, tuple[TermNote, ...]]:

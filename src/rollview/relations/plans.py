@@ -11,7 +11,7 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.states import states_read
-from rollview.algebra.view import SETTLED, TOLD_APART_BY, Propagation, ViewPlan, outline, plan
+from rollview.algebra.view import SETTLED, TOLD_APART_BY, Mode, Propagation, ViewPlan, outline, plan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
@@ -121,6 +121,19 @@ def _known_to(view: Relation, relation: Relation) -> Known:
     then = relation.schema_at(view.created)
     kept = tuple(column for column in then if column in relation.schema.columns)
     return Known(relation.name, Schema(kept), relation.constraints)
+
+
+def can_follow(snapshot: Snapshot, view: Relation, at: Csn) -> bool:
+    """Whether the view's changes from its mark to a csn follow from those of what it reads, at any depth."""
+    since = Interval(high_water_mark(snapshot, view), at)
+    below = [snapshot.get(lower) for lower in view.depends_on]
+    return plan_of(snapshot, view).mode is not Mode.WHOLE and all(
+        lower.is_kept
+        and lower.readable_from <= since.after
+        and not any(csn in since for csn in lower.replaced)
+        and (at <= high_water_mark(snapshot, lower) or can_follow(snapshot, lower, at))
+        for lower in below
+    )
 
 
 def covered(snapshot: Snapshot, relation: Relation) -> Interval:

@@ -41,11 +41,7 @@ class Policies:
         the same policy."""
         if not self.over:
             return self.default
-        tables = frozenset(
-            name.lower()
-            for lower in reads
-            for name in (snapshot.tables_below(lower) if lower.kind is RelationKind.VIEW else (lower.name,))
-        )
+        tables = frozenset(name.lower() for lower in reads for name in snapshot.tables_of(lower))
         return next((policy for among, policy in self.over if tables <= among), self.default)
 
 

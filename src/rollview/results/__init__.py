@@ -27,10 +27,11 @@ from rollview.results.sources import (
     TableReading,
 )
 from rollview.results.space import CatalogRecovery, Maintained, MaintenanceDone
-from rollview.results.statements import Answer, Considered, StatementResult, ValidTime
+from rollview.results.statements import Answer, Considered, FetchedAnswer, StatementResult, ValidTime
 from rollview.results.status import CatalogRows, Status, TableStatus, ViewStatus
 from rollview.results.subscribers import Acknowledged, Delivered, SubscriberDelivered, SubscriberState, SubscriberStatus
 from rollview.results.views import (
+    ExpectedWay,
     ExplainedAsk,
     ExplainedOperator,
     ExplainedTerm,
@@ -61,6 +62,7 @@ __all__ = [
     "CopiedTable",
     "Decided",
     "Delivered",
+    "ExpectedWay",
     "ExperimentLine",
     "ExperimentList",
     "ExperimentRun",
@@ -68,6 +70,7 @@ __all__ = [
     "ExplainedOperator",
     "ExplainedTerm",
     "Explanation",
+    "FetchedAnswer",
     "FilesWritten",
     "HeldTransaction",
     "HistoryJudged",

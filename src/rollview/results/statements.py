@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from rollview.core.interval import Csn
 from rollview.results.answer import Result, plain
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -58,13 +60,32 @@ class Answer(Result):
     considered: tuple[Considered, ...]
     expected_seconds: float
     rows: DataFrame | None = None
+    fetch: Callable[..., FetchedAnswer] | None = field(default=None, compare=False, repr=False)
+    """Reads the rows, at most so many; None where ``rows`` is."""
 
     @property
     def used(self) -> tuple[Considered, ...]:
         return tuple(one for one in self.considered if one.used)
 
     def to_json(self) -> dict[str, Any]:
-        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "rows"}
+        hidden = ("rows", "fetch")
+        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name not in hidden}
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedAnswer(Result):
+    """``still_valid``: when the rows were there, nothing had changed since that they rest on. ``seconds``: that
+    fetching took; ``answer.expected_seconds`` is what it should have taken. ``answer``: the second, where what the
+    first reads went away meanwhile."""
+
+    answer: Answer
+    rows: pa.Table
+    still_valid: bool
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        told = {"still_valid": self.still_valid, "seconds": self.seconds}
+        return {**self.answer.to_json(), **told, "rows": plain(self.rows.to_pylist())}
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ class ViewRefreshed(Result):
     """Seconds by what they were spent on."""
     terms: tuple[ExplainedTerm, ...]
     """The terms of the delta that were computed, and those that were left out."""
+    expected_seconds: float | None = None
+    """What ``seconds`` should have been; None where nothing was to be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,18 @@ class ExplainedAsk(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedWay(Result):
+    """A way to have a view at a csn, and the seconds that it should take. The last two are of the last time that it was
+    done: what was expected then, and what it took; None where nothing is recorded."""
+
+    way: str
+    csn: Csn
+    expected_seconds: float
+    last_expected_seconds: float | None = None
+    last_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation(Result):
     """``asks``: of a view that need not have all its rows here. Then ``algorithm`` is what it is kept by, ``promises``
     the level of consistency, and ``needs`` what a source has to tell for it."""
@@ -164,6 +178,7 @@ class Explanation(Result):
     algorithm: str | None = None
     promises: str | None = None
     needs: tuple[str, ...] = ()
+    ways: tuple[ExpectedWay, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

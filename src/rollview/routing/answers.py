@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,9 +13,10 @@ from rollview.algebra.resolve import Known
 from rollview.algebra.text import parse_one
 from rollview.catalog import RelationKind, Snapshot
 from rollview.core.states import Rewrite
+from rollview.costs.reading import WayToRead
 from rollview.engine.binding import run_query
 from rollview.engine.failures import users_query_failures
-from rollview.errors import SqlError, UsageError
+from rollview.errors import OutOfReach, SqlError, UsageError
 from rollview.matching.rewrite import GROUPS_SUFFIX
 from rollview.propagate.reading import misread, unseen
 from rollview.publish.workplace import Workplace
@@ -21,14 +24,14 @@ from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer
-from rollview.routing.cost import WayToRead
+from rollview.routing.fetching import AnswerReading, hold, leave, release_with
 from rollview.routing.freshness import Staleness, found_valid
 from rollview.routing.question import Question
 from rollview.routing.residual import ResidualReader
 from rollview.routing.route import Route, Wish, route
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _ANSWER = "_rv_answer"
 
@@ -43,21 +46,61 @@ def ask(
     allow_unsafe: bool = False,
 ) -> Answer:
     """The rows of a query at one csn, and how they were found. The rows are read when they are fetched."""
-    tree = _query(query)
-    found = _route(place, tree, as_of, max_staleness, rewrite)
-    reader = ResidualReader(place.spark, place.data, place.snapshot().at(found.csn), place.catalog.changes)
-    again = frozenset(one.relation for one in found.readings if one.way is WayToRead.RECOMPUTED)
+    wish = _Wished(place, _query(query), as_of, max_staleness, rewrite, allow_unsafe)
+    return _asked(wish, lambda: _asked(wish, None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wished:
+    place: Workplace
+    tree: exp.Query
+    as_of: Point | None
+    bound: Staleness | None
+    rewrite: str
+    allow_unsafe: bool
+
+    def route(self) -> Route:
+        return _route(self.place, self.tree, self.as_of, self.bound, self.rewrite)
+
+
+def _asked(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
+    """``again``: for when what is read goes away meanwhile."""
+    place, found = wish.place, wish.route()
+    number = hold(place.catalog, place.snapshot(), found)
+    # After the hold: nothing that is in here goes away.
+    reader = _reader(place, found)
+    try:
+        rows = rows_along(reader, wish.tree, found, allow_unsafe=wish.allow_unsafe)
+    except BaseException as error:
+        leave(place.catalog, number)
+        # Between finding the way and going it, a csn may have gone out of reach.
+        if isinstance(error, OutOfReach) and again is not None and wish.as_of is None:
+            return again()
+        raise
+    if rows is None:
+        leave(place.catalog, number)
+        return _asked(replace(wish, rewrite=Rewrite.OFF), again)
+    release_with(rows, place.catalog, number)
+    return AnswerReading(place, found, reader.snapshot, number, again).of(_answer(place, found, rows))
+
+
+def _reader(place: Workplace, found: Route) -> ResidualReader:
+    return ResidualReader(place.spark, place.data, place.snapshot().at(found.csn), place.catalog.changes)
+
+
+def rows_along(
+    reader: ResidualReader, tree: exp.Query, found: Route, *, allow_unsafe: bool = False
+) -> DataFrame | None:
+    """The query's rows, read as the route says; None where views do not answer it after all, because Spark reads its
+    text otherwise."""
 
     def read(name: str) -> DataFrame:
-        relation = reader.snapshot.get(name).name
-        return reader.recompute(relation, found.csn) if relation in again else reader.rows(relation, found.csn)
+        return _read(reader, reader.snapshot.get(name).name, found)
 
     with users_query_failures():
-        routed = _routed(place, tree, found, reader) if found.rewritten is not None else None
-        if routed is None and found.rewritten is not None:
-            found = _route(place, tree, as_of, max_staleness, Rewrite.OFF)
-        rows = routed if routed is not None else references.run(place.spark, tree, read, outside=allow_unsafe)
-    return _answer(place, found, rows)
+        if found.rewritten is not None:
+            return _routed(reader, tree, found)
+        return references.run(reader.spark, tree, read, outside=allow_unsafe)
 
 
 def explain(
@@ -89,16 +132,16 @@ def _route(place: Workplace, tree: exp.Query, as_of: Point | None, bound: Stalen
     return route(place, tree, Wish(at, bound, Rewrite(rewrite)))
 
 
-def _routed(place: Workplace, tree: exp.Query, found: Route, reader: ResidualReader) -> DataFrame | None:
+def _routed(reader: ResidualReader, tree: exp.Query, found: Route) -> DataFrame | None:
     """None where Spark reads the author's text otherwise than it was read here."""
     asked, rewritten = found.asked, found.rewritten
     assert asked is not None
     assert rewritten is not None
-    author = _author(place, tree, reader.snapshot, asked)
+    author = _author(reader.spark, tree, reader.snapshot, asked)
     if author is None:
         return None
     inputs = {name: _read(reader, name, found) for name in rewritten.reads}
-    rows = run_query(place.spark, rewritten.query, inputs)
+    rows = run_query(reader.spark, rewritten.query, inputs)
     rows = _above(rows, asked)
     types = [field.dataType for field in author.schema]
     own = rows.columns
@@ -107,22 +150,23 @@ def _routed(place: Workplace, tree: exp.Query, found: Route, reader: ResidualRea
     )
 
 
-def _author(place: Workplace, tree: exp.Query, snapshot: Snapshot, asked: Question) -> DataFrame | None:
+def _author(spark: SparkSession, tree: exp.Query, snapshot: Snapshot, asked: Question) -> DataFrame | None:
     """The author's text, analysed over tables of which only the types are known."""
     known: list[Known] = [known_as(snapshot.get(one.name)) for one in asked.read.resolved.reads]
-    tables = unseen(place.spark, known)
+    tables = unseen(spark, known)
     bare = tree.copy()
     for part in asked.above:
         bare.set(part, None)
-    author = references.run(place.spark, bare, lambda name: tables[f"{snapshot.get(name).name}@rows"])
+    author = references.run(spark, bare, lambda name: tables[f"{snapshot.get(name).name}@rows"])
     return None if misread(asked.read, author, tables) else author
 
 
 def _read(reader: ResidualReader, name: str, found: Route) -> DataFrame:
     relation = name.removesuffix(GROUPS_SUFFIX)
+    anew = found.way_of(relation) is WayToRead.RECOMPUTED
     if reader.snapshot.get(relation).kind is RelationKind.TABLE or relation == name:
-        return reader.rows(relation, found.csn)
-    return reader.groups(relation, found.csn)
+        return reader.recompute(relation, found.csn) if anew else reader.rows(relation, found.csn)
+    return reader.groups_anew(relation, found.csn) if anew else reader.groups(relation, found.csn)
 
 
 def _above(rows: DataFrame, asked: Question) -> DataFrame:

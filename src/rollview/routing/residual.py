@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 from rollview.algebra.script import Motion
 from rollview.algebra.summary import GROUPS
-from rollview.algebra.view import Mode
+from rollview.algebra.view import Mode, Propagation
 from rollview.catalog import RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.engine.binding import run_query
-from rollview.propagate.moved import ChangesOf, moved
-from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS
-from rollview.relations.plans import high_water_mark
+from rollview.propagate.choice import RefreshMode
+from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, plan_propagate
+from rollview.propagate.run import closed_in
+from rollview.relations.moved import ChangesOf, moved
+from rollview.relations.plans import can_follow, high_water_mark, propagation_of
 from rollview.relations.reader import Reader
 from rollview.store.multiset import expand, net, signed
 
@@ -42,7 +44,7 @@ class ResidualReader(Reader):
         plan, mark = self.plan(name), self._mark(name)
         if not self._moves(name, at):
             return super().rows(name, mark)
-        if not self.can_follow(name, at):
+        if not self._can_follow(name, at):
             return self.evaluate(name, lambda lower: self.rows(lower, at))
         if plan.summary is not None:
             return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
@@ -54,8 +56,15 @@ class ResidualReader(Reader):
             return super().groups(name, at)
         mark, summary = self._mark(name), self.plan(name).summary
         assert summary is not None
-        held = super().groups(name, mark)
-        return self._moved_on(held, self._since(name, at), summary.schema) if self._moves(name, at) else held
+        if not self._moves(name, at):
+            return super().groups(name, mark)
+        if not self._can_follow(name, at):
+            return self.groups_anew(name, at)
+        return self._moved_on(super().groups(name, mark), self._since(name, at), summary.schema)
+
+    def groups_anew(self, name: str, at: Csn) -> DataFrame:
+        """A summary view's groups from the rows of what it reads."""
+        return self.run_at(self.plan(name).first_groups(), at)
 
     def changes(self, name: str, interval: Interval) -> DataFrame:
         """Visible changes; the ones past the mark are computed."""
@@ -69,24 +78,11 @@ class ResidualReader(Reader):
             return since.where(since[CSN] > interval.after)
         return super().changes(name, Interval(interval.after, mark)).unionAll(since)
 
-    def can_follow(self, name: str, at: Csn) -> bool:
-        """Whether the view's changes since its mark follow from those of what it reads, without its rows being anew."""
-        relation, plan, since = self.snapshot.get(name), self.plan(name), Interval(self._mark(name), at)
-        below = [self.snapshot.get(lower) for lower in relation.depends_on]
-        return plan.mode is not Mode.WHOLE and all(
-            lower.is_kept
-            and lower.readable_from <= since.after
-            and not any(csn in since for csn in lower.replaced)
-            and (
-                lower.kind is RelationKind.TABLE
-                or not self._is_behind(lower.name, at)
-                or self.can_follow(lower.name, at)
-            )
-            for lower in below
-        )
-
     def _mark(self, name: str) -> Csn:
         return high_water_mark(self.snapshot, self.snapshot.get(name))
+
+    def _can_follow(self, name: str, at: Csn) -> bool:
+        return can_follow(self.snapshot, self.snapshot.get(name), at)
 
     def _is_behind(self, name: str, at: Csn) -> bool:
         return at > self._mark(name)
@@ -100,14 +96,26 @@ class ResidualReader(Reader):
     def _since(self, name: str, at: Csn) -> DataFrame:
         """The timed delta of what is stored of the view, from its mark on."""
         plan, since = self.plan(name), Interval(self._mark(name), at)
-        motion = {
-            lower: self._motion(lower, since) for lower in self.snapshot.get(name).depends_on if lower in plan.moved_by
-        }
-        rows = sum(size for _, size in motion.values())
-        small, many = rows <= SMALL_DELTA_ROWS, plan.groups_states and at - since.after >= MANY_CSNS
-        query = plan.propagation({lower: one for lower, (one, _) in motion.items()}, small=small, many=many)
+        query, small = self._refreshing(name, since) or self._through_views(name, since)
         held = {} if plan.summary is None else {GROUPS: super().groups(name, since.after)}
         return self.run(query, since, held, small=small)
+
+    def _refreshing(self, name: str, since: Interval) -> tuple[Propagation, bool] | None:
+        """The query that a refresh would run; None where one step of it does not come that far."""
+        asked = (self.snapshot, self.root, name, since.through, self._changes_of, tuple)
+        step = plan_propagate(*asked, mode=RefreshMode.INCREMENTAL)
+        if step is None or step.interval != since or step.mode is Mode.WHOLE or step.merged:
+            return None
+        closed = closed_in(self, step)
+        return propagation_of(self.plan(name), step.circumstances(ahead=False, closed=closed)), step.small
+
+    def _through_views(self, name: str, since: Interval) -> tuple[Propagation, bool]:
+        """Where a view below is behind as well, and its changes are computed on the way."""
+        plan, below = self.plan(name), self.snapshot.get(name).depends_on
+        motion = {lower: self._motion(lower, since) for lower in below if lower in plan.moved_by}
+        small = sum(size for _, size in motion.values()) <= SMALL_DELTA_ROWS
+        many = plan.groups_states and since.through - since.after >= MANY_CSNS
+        return plan.propagation({lower: one for lower, (one, _) in motion.items()}, small=small, many=many), small
 
     def _motion(self, lower: str, since: Interval) -> tuple[Motion, int]:
         relation = self.snapshot.get(lower)

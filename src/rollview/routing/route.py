@@ -5,7 +5,7 @@ Law: one csn for all that is used. A view that is not proven to answer is not us
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -13,6 +13,8 @@ from sqlglot import exp
 from rollview.catalog import Catalog, Part, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.states import Rewrite
+from rollview.costs.reading import Costs, RelationCost, WayToRead
+from rollview.costs.steps import costs_of
 from rollview.errors import OutOfReach, UsageError
 from rollview.matching import Answering, NoMatch, RewrittenQuery, rewrite, rewritings
 from rollview.matching.rewrite import GROUPS_SUFFIX
@@ -20,7 +22,6 @@ from rollview.publish.workplace import Workplace
 from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.results import Considered
-from rollview.routing.cost import JOB_SECONDS, Costs, RelationCost
 from rollview.routing.freshness import Staleness, oldest_allowed
 from rollview.routing.question import NotCompared, Question, question
 from rollview.routing.views import answering, expanding
@@ -39,12 +40,16 @@ class Route:
     rewritten: RewrittenQuery | None
     readings: tuple[RelationCost, ...]
     considered: tuple[Considered, ...]
+    job_seconds: float
     read_tables: frozenset[str] = frozenset()
     """All tables that the answer rests on."""
 
+    def way_of(self, relation: str) -> WayToRead | None:
+        return next((one.way for one in self.readings if one.relation == relation), None)
+
     @property
     def seconds(self) -> float:
-        return JOB_SECONDS + sum(one.seconds for one in self.readings)
+        return self.job_seconds + sum(one.seconds for one in self.readings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +62,22 @@ class Wish:
 
 
 def route(place: Workplace, query: exp.Query, wish: Wish) -> Route:
+    """The cheapest."""
+    return _choice(place, query, wish).made(query, wish)
+
+
+def candidates(place: Workplace, query: exp.Query, wish: Wish) -> list[Route]:
+    """All that were weighed, without what was looked at."""
+    return _choice(place, query, wish).candidates(query, wish)
+
+
+def _choice(place: Workplace, query: exp.Query, wish: Wish) -> _Choice:
     snapshot = place.snapshot() if wish.at is None else place.snapshot().at(wish.at)
     named = tuple(dict.fromkeys(table.name for table in references.free_tables(query, outside=True)))
     names = tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
     csns = _csns(place.catalog, snapshot, wish, names)
-    costs = Costs(snapshot, place.data, place.catalog.changes)
-    return _Choice(snapshot, costs, names, csns).made(query, wish)
+    costs = costs_of(place.catalog, place.data, snapshot)
+    return _Choice(snapshot, costs, names, csns)
 
 
 def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]) -> tuple[Csn, ...]:
@@ -91,24 +106,46 @@ class _Choice:
     csns: tuple[Csn, ...]
 
     def made(self, query: exp.Query, wish: Wish) -> Route:
-        known = {name.lower(): known_as(relation) for name, relation in self.snapshot.relations.items()}
-        try:
-            asked = question(query, known, expanding(self.snapshot)) if wish.rewrite is not Rewrite.OFF else None
-            whole = None
-        except NotCompared as reason:
-            asked, whole = None, str(reason)
-        found, reasons = self._answering(asked) if asked is not None else ([], {})
-        routes = list(self._rewritten(asked, found))
-        if wish.rewrite is not Rewrite.REQUIRE:
-            routes += self._plain()
-        elif not found:
+        asked, whole = self._question(query, wish)
+        found, reasons, remainder = self._views(asked, wish)
+        routes = self._all(asked, found, wish, remainder=remainder)
+        if wish.rewrite is Rewrite.REQUIRE and not found:
             raise _not_answered(reasons if whole is None else {"the query": whole})
         if not routes:
             raise self._out_of_reach()
         best = min(routes, key=lambda one: (one.seconds, -one.csn))
         return self._told(best, found, reasons, whole)
 
-    def _answering(self, asked: Question) -> tuple[list[Answering], dict[str, str]]:
+    def candidates(self, query: exp.Query, wish: Wish) -> list[Route]:
+        asked, _ = self._question(query, wish)
+        found, _, remainder = self._views(asked, wish)
+        return self._all(asked, found, wish, remainder=remainder)
+
+    def _question(self, query: exp.Query, wish: Wish) -> tuple[Question | None, str | None]:
+        """The query as it is compared with views, or why it is not."""
+        if wish.rewrite is Rewrite.OFF:
+            return None, None
+        known = {name.lower(): known_as(relation) for name, relation in self.snapshot.relations.items()}
+        try:
+            return question(query, known, expanding(self.snapshot)), None
+        except NotCompared as reason:
+            return None, str(reason)
+
+    def _views(self, asked: Question | None, wish: Wish) -> tuple[list[Answering], dict[str, str], bool]:
+        """Those that answer, why others do not, and whether rows that they lack come from tables. Who reads the tables
+        anyway saves nothing by a view beside them, so that is done only where a view has to be."""
+        if asked is None:
+            return [], {}, False
+        found, reasons = self._answering(asked)
+        if found or wish.rewrite is not Rewrite.REQUIRE:
+            return found, reasons, False
+        return *self._answering(asked, remainder=True), True
+
+    def _all(self, asked: Question | None, found: Sequence[Answering], wish: Wish, *, remainder: bool) -> list[Route]:
+        plain = self._plain() if wish.rewrite is not Rewrite.REQUIRE else ()
+        return [*self._rewritten(asked, found, remainder=remainder), *plain]
+
+    def _answering(self, asked: Question, *, remainder: bool = False) -> tuple[list[Answering], dict[str, str]]:
         found: list[Answering] = []
         reasons: dict[str, str] = {}
         tables = {place.leaf.relation for place in asked.flat.places}
@@ -118,7 +155,7 @@ class _Choice:
                 try:
                     if isinstance(view, str):
                         raise NoMatch(view)
-                    next(rewritings(asked.flat, view))
+                    next(rewritings(asked.flat, view, remainder=remainder))
                     found.append(view)
                 except NoMatch as refusal:
                     reasons[relation.name] = str(refusal)
@@ -127,26 +164,31 @@ class _Choice:
     def _tables(self, view: str) -> set[str]:
         return {*self._tables_of(view), view}
 
-    def _tables_of(self, name: str) -> Collection[str]:
-        relation = self.snapshot.get(name)
-        return self.snapshot.tables_below(relation) if relation.kind is RelationKind.VIEW else (name,)
+    def _tables_of(self, name: str) -> frozenset[str]:
+        return self.snapshot.tables_of(self.snapshot.get(name))
 
     def _plain(self) -> Iterator[Route]:
         """The author's text over the relations that it names."""
         for csn in self.csns:
             readings = self.costs.all(self.names, csn)
             if readings is not None:
-                yield Route(csn, self.snapshot.moment.csn, None, None, readings, ())
+                yield self._route(csn, None, None, readings)
 
-    def _rewritten(self, asked: Question | None, found: Sequence[Answering]) -> Iterator[Route]:
+    def _rewritten(self, asked: Question | None, found: Sequence[Answering], *, remainder: bool) -> Iterator[Route]:
         for first in found[:_MOST_TRIED]:
             assert asked is not None
-            made, _ = rewrite(asked.flat, [first, *(view for view in found if view is not first)])
+            others = (view for view in found if view is not first)
+            made, _ = rewrite(asked.flat, [first, *others], remainder=remainder)
             names = [name.removesuffix(GROUPS_SUFFIX) for name in made.reads]
             for csn in self.csns:
                 readings = self.costs.all(names, csn)
                 if readings is not None:
-                    yield Route(csn, self.snapshot.moment.csn, asked, made, readings, ())
+                    yield self._route(csn, asked, made, readings)
+
+    def _route(
+        self, csn: Csn, asked: Question | None, made: RewrittenQuery | None, readings: tuple[RelationCost, ...]
+    ) -> Route:
+        return Route(csn, self.snapshot.moment.csn, asked, made, readings, (), self.costs.machine.job_seconds)
 
     def _told(self, best: Route, found: Sequence[Answering], reasons: dict[str, str], whole: str | None) -> Route:
         """The same with all that was looked at."""

@@ -13,7 +13,9 @@ from rollview.apply import plan_apply
 from rollview.apply.run import log_apply
 from rollview.catalog import Catalog, ChangeCount, Lease, Part, Snapshot
 from rollview.core.interval import Interval
+from rollview.core.raised import unexpected_error
 from rollview.core.states import Policy
+from rollview.costs.steps import past_steps
 from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import LostLease, NotFollowed, RollviewError
@@ -26,7 +28,6 @@ from rollview.relations.ahead import Ahead
 from rollview.relations.policies import is_stopped
 from rollview.relations.reader import Reader
 from rollview.relations.versions import before_next_step, check_defined
-from rollview.schedule.refresh import past_steps
 
 
 @dataclass(slots=True)
@@ -55,10 +56,13 @@ class Bringing:
             self._propagate_and_apply(name)
         except LostLease:
             raise
-        except RollviewError as error:
-            if needed:
+        except Exception as error:
+            told = unexpected_error(error)
+            if needed and isinstance(error, RollviewError):
                 raise error if isinstance(error, NotFollowed) else NotFollowed(name, error.message) from error
-            self._leave(name, error, *before)
+            if needed:
+                raise
+            self._leave(name, told, *before)
 
     def _leave(self, name: str, error: RollviewError, snapshot: Snapshot, opened: int) -> None:
         for step in self.opened[opened:]:

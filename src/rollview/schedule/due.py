@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from threading import Lock
 
 from rollview.catalog import Catalog, Part, Relation, Snapshot, SourceRecord, SubscriberRecord
 from rollview.core.backoff import delay
@@ -48,6 +49,8 @@ class Turns:
     _failures: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     _unfinished: set[str] = field(default_factory=set)
     _undelivered: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+    """Captures, refreshes and deliveries end in threads of their own."""
 
     def sources(self) -> tuple[str, ...]:
         now = datetime.now(UTC)
@@ -67,27 +70,29 @@ class Turns:
 
     def propagated(self, names: Iterable[str], failed: Iterable[str] = ()) -> None:
         done, again = ([f"propagate:{name}" for name in some] for some in (names, failed))
-        self._seen |= dict.fromkeys(done, datetime.now(UTC))
-        self._failures = _counted(self._failures, done, again)
+        with self._lock:
+            self._seen |= dict.fromkeys(done, datetime.now(UTC))
+            self._failures = _counted(self._failures, done, again)
 
     def stale(self) -> tuple[str, ...]:
         """All views that lack something, whatever their cadence."""
         return tuple(view.name for view, _ in self._stale(self.catalog.snapshot()))
 
     def captured(self, names: Iterable[str]) -> None:
-        self._seen |= {f"source:{name}": datetime.now(UTC) for name in names}
+        with self._lock:
+            self._seen |= {f"source:{name}": datetime.now(UTC) for name in names}
 
     def refreshed(self, names: Iterable[str], failed: Iterable[str] = ()) -> None:
-        now = datetime.now(UTC)
-        for name in names:
-            self._seen[f"view:{name}"] = now
-            self._failures.pop(name, None)
-            self._unfinished.discard(name)
-        self._failures = _counted(self._failures, (), failed)
+        done, now = tuple(names), datetime.now(UTC)
+        with self._lock:
+            self._seen |= {f"view:{name}": now for name in done}
+            self._unfinished.difference_update(done)
+            self._failures = _counted(self._failures, done, failed)
 
     def unfinished(self, names: Iterable[str]) -> None:
         """These have not come to the csn that was newest when their turn began: they have another one at once."""
-        self._unfinished |= set(names)
+        with self._lock:
+            self._unfinished |= set(names)
 
     def subscribers(self) -> tuple[str, ...]:
         """Those with an address whose view has gone on, or whose rows come first."""
@@ -99,7 +104,8 @@ class Turns:
         return tuple(one.name for one in due if self._undelivered.get(one.name, (0, now))[1] <= now)
 
     def delivered(self, names: Iterable[str], failed: Iterable[str]) -> None:
-        self._undelivered = _counted(self._undelivered, names, failed)
+        with self._lock:
+            self._undelivered = _counted(self._undelivered, names, failed)
 
     def _source_due(self, source: SourceRecord) -> datetime | None:
         own = source.settings.get("options", {}).get("schedule")

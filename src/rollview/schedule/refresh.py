@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from rollview.algebra import script
 from rollview.apply import plan_apply, run_apply
 from rollview.capture.asking import SourceLookup
-from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot, Step
+from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
 from rollview.core.states import Policy, ViewMode
+from rollview.costs.steps import past_steps
 from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import (
@@ -66,6 +67,7 @@ class Refresh:
     meters: dict[str, Meter] = field(default_factory=dict)
     steps: dict[str, PropagateStep] = field(default_factory=dict)
     began: dict[str, Csn] = field(default_factory=dict)
+    expected: dict[str, float] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)
     ahead: dict[str, Ahead] = field(default_factory=dict)
     terms: dict[str, tuple[script.TermNote, ...]] = field(default_factory=dict)
@@ -76,6 +78,9 @@ class Refresh:
     recomputed: dict[str, OpenStep] = field(default_factory=dict)
     policies: Policies = field(default_factory=Policies)
     deadline: float | None = None
+
+    def expect(self, name: str, seconds: float) -> None:
+        self.expected[name] = self.expected.get(name, 0.0) + seconds
 
     def is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
@@ -236,6 +241,7 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
             return False
         work.steps[name] = step
         work.began.setdefault(name, step.interval.after)
+        work.expect(name, step.expected_seconds)
         reader = work.reader(snapshot, meter, step, asked)
         done = run_propagate(reader, work.catalog, lease, step, meter)
     work.added[name], work.terms[name] = work.added.get(name, 0) + done.added, done.terms
@@ -258,12 +264,6 @@ def _asked(
     return replace(step, sizes={**step.sizes, **sizes}), found
 
 
-def past_steps(catalog: Catalog, name: str) -> tuple[Step, ...]:
-    created = catalog.last_step(name, "create")
-    tried = [step for step in catalog.steps(name, 40) if step.kind == "propagate" and step.status != "running"]
-    return (*tried, *([created] if created is not None else []))
-
-
 def _failed_in(work: Refresh, name: str) -> str | None:
     """The kind of the step in which a stopped view failed."""
     return next((step.kind for step in work.catalog.steps(name, 1, "failed")), None)
@@ -283,6 +283,7 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
     ready = [name for name in ready if name not in work.failures and not _reads_stopped(work, reader, name, ready)]
     steps = plan_apply(reader.snapshot, work.root, ready, csn)
     for done, step in enumerate(steps):
+        work.expect(step.view, step.expected_seconds)
         work.on_progress(Progress("apply", step.view, done, len(steps)))
 
     def stop(name: str, error: RollviewError) -> None:
@@ -355,4 +356,5 @@ def _refreshed(work: Refresh, now: Snapshot, name: str, before: Csn, csn: Csn, r
         bytes_read=usage.bytes_read,
         phases=dict(work.phases[name].seconds),
         terms=tuple(ExplainedTerm(term.relation, term.kept, term.reason) for term in work.terms.get(name, ())),
+        expected_seconds=work.expected.get(name),
     )

@@ -14,6 +14,7 @@ from rollview.core.states import Policy
 from rollview.errors import NotFollowed, Retryable, UsageError
 from rollview.propagate.create import _log_first_parts
 from rollview.propagate.recompute import log_recompute
+from rollview.propagate.run import log_propagate
 from rollview.publish.step import LoggedVersion, OpenStep
 from rollview.relations.policies import Policies
 from rollview.results import Progress
@@ -138,6 +139,26 @@ def test_an_ipda_view_that_cannot_follow_falls_behind_alone(bank: Warehouse) -> 
     assert_verified(bank)
     (done,) = bank.sql("INSERT INTO account VALUES (3, 1, 4)")
     assert marks(bank, "above")[0] == done.csn
+
+
+def test_a_view_that_fails_as_nobody_foresaw_falls_behind_alone(
+    bank: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(bank, "named", NAMED, "ipda")
+    create(bank, "totals", TOTALS, "ipda")
+    at = marks(bank, "named")
+
+    def fails(reader: Any, catalog: Any, lease: Any, step: Any, meter: Any) -> Any:
+        if step.view == "named":
+            raise ZeroDivisionError("of ours")
+        return log_propagate(reader, catalog, lease, step, meter)
+
+    monkeypatch.setattr("rollview.schedule.bring.log_propagate", fails)
+    (done,) = bank.sql("INSERT INTO account VALUES (3, 1, 7)")
+    assert (marks(bank, "totals")[0], marks(bank, "named")) == (done.csn, at)
+    status = {view.name: view for view in bank.status().views}
+    assert "ZeroDivisionError" in (status["named"].problem or "")
+    assert status["totals"].problem is None
 
 
 def test_an_immediate_view_that_is_stopped_refuses_the_transaction(bank: Warehouse) -> None:

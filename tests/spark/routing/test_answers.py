@@ -76,6 +76,8 @@ JOIN = "FROM orders o JOIN customers c ON o.customer = c.id"
         (f"SELECT MAX(o.amount) AS m {JOIN}", "largest"),
         (f"SELECT o.id, c.state {JOIN} WHERE o.amount > 15 AND o.day < 9", "large"),
         (f"SELECT o.id, o.customer {JOIN} WHERE o.amount > 10", "large"),
+        (f"SELECT o.id, o.day {JOIN} WHERE o.amount >= 5", "large"),
+        (f"SELECT c.state, COUNT(*), SUM(DISTINCT o.amount) AS r {JOIN} GROUP BY c.state", "large"),
     ],
 )
 def test_a_view_answers(shop: Warehouse, text: str, view: str) -> None:
@@ -95,8 +97,11 @@ def test_a_view_answers(shop: Warehouse, text: str, view: str) -> None:
 )
 def test_what_only_looks_like_a_view_is_read_from_tables(shop: Warehouse, text: str) -> None:
     assert set(check(shop, text)) <= {"orders", "customers"}
-    with pytest.raises(UsageError, match="No view answers"):
-        shop.query(text, rewrite="require")
+
+
+def test_what_no_view_answers_is_refused_where_one_is_required(shop: Warehouse) -> None:
+    with pytest.raises(UsageError, match="No view answers the query"):
+        shop.query("SELECT id, state FROM customers", rewrite="require")
 
 
 @pytest.mark.parametrize("view", VIEWS)

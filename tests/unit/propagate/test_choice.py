@@ -14,7 +14,8 @@ from rollview.algebra.view import Mode, ViewPlan, outline, plan
 from rollview.catalog import Definition, Relation, RelationKind, Step
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.propagate.choice import RefreshMode, RefreshWork, check_strict, choose, mode_of, refresh_mode
+from rollview.costs.refreshing import RefreshWork, refresh_seconds
+from rollview.propagate.choice import RefreshMode, check_strict, choose, mode_of, refresh_mode
 
 R = Known("r", Schema((Column("k", "bigint"), Column("x", "bigint"))), Constraints())
 MUCH = RefreshWork(delta_rows=500_000, read_rows=1_000_000, csns=(7, 7))
@@ -39,13 +40,13 @@ CREATED_IN_2_S = step(Mode.INCREMENTAL, 2.0, kind="create")
 
 
 def chosen(work: RefreshWork, *past: Step, of: ViewPlan = LINEAR, mode: RefreshMode = RefreshMode.AUTO) -> Mode:
-    return choose(of, mode, work, lambda: past).mode
+    return choose(of, mode, work, refresh_seconds(work, past)).mode
 
 
 def test_many_changes_that_were_slow_by_deltas_are_recomputed() -> None:
     slow = step(Mode.INCREMENTAL, 4.0, delta=500_000)
     assert chosen(MUCH, slow, CREATED_IN_2_S) is Mode.WHOLE
-    reason = choose(LINEAR, RefreshMode.AUTO, MUCH, lambda: (slow, CREATED_IN_2_S)).reason
+    reason = choose(LINEAR, RefreshMode.AUTO, MUCH, refresh_seconds(MUCH, (slow, CREATED_IN_2_S))).reason
     assert reason == "expected for 500,000 changes: 4.0 s by deltas, 2.0 s recomputed"
 
 

@@ -16,7 +16,7 @@ from rollview.algebra.view import Mode
 from rollview.core.interval import Interval
 from rollview.propagate.choice import RefreshWork
 from rollview.propagate.plan import PropagateStep
-from rollview.propagate.run import _closed, _coarse, _terms
+from rollview.propagate.run import _coarse, _terms, closed_in
 from rollview.relations.plans import plan_of
 
 Csns = tuple[int, int] | None
@@ -63,6 +63,6 @@ def test_keys_are_looked_at_where_deltas_of_a_child_and_its_parent_are_joined(tm
     world = family(tmp_path, [(1, 0, 1, 4)], [(7, 1, 1, 4)])
     reader: Any = SimpleNamespace(snapshot=world.snapshot, root=world.root)
     moved = replace(step(Mode.INCREMENTAL, None), motion={"p": Motion(), "c": Motion()}, rows={"p": 1, "c": 1})
-    assert _closed(reader, moved) == PAIR
-    assert not _closed(reader, replace(moved, mode=Mode.WHOLE))
-    assert not _closed(reader, replace(moved, motion=dict.fromkeys("pc", Motion(changed=False))))
+    assert closed_in(reader, moved) == PAIR
+    assert not closed_in(reader, replace(moved, mode=Mode.WHOLE))
+    assert not closed_in(reader, replace(moved, motion=dict.fromkeys("pc", Motion(changed=False))))

@@ -52,7 +52,9 @@ def _refreshed(view: results.ViewRefreshed) -> tuple[Any, ...]:
 def _(answer: results.Profile, to: TextOutput) -> None:
     for view in answer.views:
         total = sum(view.phases.values()) or 1.0
-        to.say(f"{view.name}: {view.delta_rows} delta rows over {view.interval}, {view.actions} Spark actions")
+        expected = "" if view.expected_seconds is None else f", {view.expected_seconds:.2f} s expected"
+        took = f"{view.actions} Spark actions: {view.seconds:.2f} s{expected}"
+        to.say(f"{view.name}: {view.delta_rows} delta rows over {view.interval}, {took}")
         spent = sorted(view.phases.items(), key=lambda item: -item[1])
         shares = [(name, f"{seconds * 1000:.0f}", f"{seconds / total:.0%}") for name, seconds in spent]
         to.table(("phase", "milliseconds", "share"), shares, ("milliseconds", "share"))
@@ -88,7 +90,15 @@ def _(answer: results.Explanation, to: TextOutput) -> None:
         to.table(("table", "asked at", "by", "copied"), asks)
         for text in dict.fromkeys(ask.sql for ask in answer.asks):
             to.say(f"\n{text}")
+    if answer.ways:
+        to.say("")
+        to.table(("to have it at", "csn", "expected", "last expected", "last took"), [_way(one) for one in answer.ways])
     to.say(f"\n{answer.sql}")
+
+
+def _way(one: results.ExpectedWay) -> tuple[Any, ...]:
+    seconds = (one.expected_seconds, one.last_expected_seconds, one.last_seconds)
+    return one.way, one.csn, *("" if told is None else f"{told:.2f} s" for told in seconds)
 
 
 @renders(results.ReplacementPlan)

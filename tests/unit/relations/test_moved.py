@@ -10,7 +10,7 @@ from tests.unit.propagate.world import World
 from rollview.algebra.script import Motion
 from rollview.catalog import ChangeCount
 from rollview.core.interval import Interval
-from rollview.propagate.moved import Moved, moved
+from rollview.relations.moved import Moved, moved
 
 
 @pytest.fixture

@@ -1,0 +1,57 @@
+"""What a view's next step costs by its deltas, and from nothing.
+
+Law: the view's own history comes first: what its last steps took, in proportion to their rows where there are more now,
+never less. Where there is none, the rows tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rollview.catalog import Step
+from rollview.core.interval import Csn
+from rollview.costs.work import ROWS_PER_CHANGE, Work, machine_of
+
+PastSteps = Callable[[], Sequence[Step]]
+"""The view's last propagation steps, newest first, and its creation. One that failed has told nothing of its work."""
+_WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshWork:
+    """``read_rows``: rows in all that the view reads. ``csns``: between which the changes lie."""
+
+    delta_rows: int
+    read_rows: int
+    csns: tuple[Csn, Csn] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSeconds:
+    """``is_known``: the view was computed from nothing before, so that one can tell what that takes."""
+
+    by_deltas: float
+    recomputed: float
+    is_known: bool
+
+
+def refresh_seconds(work: RefreshWork, past: Sequence[Step]) -> RefreshSeconds:
+    told = [step for step in past if "read_rows" in step.profile]
+    machine = machine_of(told)
+    whole = [_scaled(step, work.read_rows, "read_rows") for step in told if _was_whole(step)]
+    recomputed = whole[0] if whole else machine.seconds(Work(rows=2 * work.read_rows, jobs=1))
+    kept = [_scaled(step, work.delta_rows, "delta_rows_read") for step in told if not _was_whole(step)]
+    # As fast as this view reads its rows.
+    share = work.delta_rows / max(1, work.read_rows)
+    guess = max(machine.job_seconds, ROWS_PER_CHANGE * recomputed * share)
+    return RefreshSeconds(min(kept, default=guess) if work.delta_rows else 0.0, recomputed, bool(whole))
+
+
+def _was_whole(step: Step) -> bool:
+    return step.profile["mode"] == _WHOLE or step.kind == "create"
+
+
+def _scaled(step: Step, rows: int, unit: str) -> float:
+    """Seconds that so many rows should take: more than then in proportion, never less."""
+    return float(step.profile["seconds"]) * max(1.0, rows / max(1, int(step.profile[unit])))

@@ -1,0 +1,122 @@
+"""Rows of an answer, fetched, and what became of it meanwhile.
+
+Law: files that an answer reads stay while it may be fetched: its row in the catalog keeps maintenance off them. If they
+went all the same, and the catalog does not name them any more, the query is answered once more, at a new csn; an answer
+is given whole, at one csn, or not at all.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rollview.catalog import Catalog, Snapshot
+from rollview.engine.failures import as_users_error, in_full, is_sparks
+from rollview.errors import InDoubt, RollviewError
+from rollview.publish.workplace import Workplace
+from rollview.results import Answer, FetchedAnswer
+from rollview.routing.route import Route
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_log = logging.getLogger(__name__)
+
+
+def hold(catalog: Catalog, snapshot: Snapshot, found: Route) -> int | None:
+    """Keeps maintenance off all that the route reads from now on; the row's number, or None where the catalog takes no
+    row now: the grace period still counts."""
+    named = {one.relation for one in found.readings}
+    below = {lower.name for name in named for lower in snapshot.below(name)}
+    ways = {one.relation: one.way.value for one in found.readings}
+    try:
+        return catalog.readers.begin(named | below, found.csn, ways, found.seconds)
+    except RollviewError as error:
+        _log.warning("an answer is read without a row in the catalog: %s", error.message)
+        return None
+
+
+def leave(catalog: Catalog, number: int | None) -> None:
+    if number is not None:
+        catalog.readers.leave(number, os.getpid())
+
+
+def release_with(rows: DataFrame, catalog: Catalog, number: int | None) -> None:
+    """The row ends when nobody has the rows any more."""
+    if number is not None:
+        weakref.finalize(rows, catalog.readers.leave, number, os.getpid()).atexit = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReading:
+    """``read``: the snapshot that the rows are read by; ``number``: of the row that keeps their files; ``again``:
+    answers the query anew, None where that was done before."""
+
+    place: Workplace
+    found: Route
+    read: Snapshot
+    number: int | None
+    again: Callable[[], Answer] | None
+
+    def of(self, answer: Answer) -> Answer:
+        """The answer with the way to fetch it."""
+        return replace(answer, fetch=partial(self._fetch, answer))
+
+    def _fetch(self, answer: Answer, limit: int | None = None) -> FetchedAnswer:
+        try:
+            return _fetched(self.place, answer, self.found, self.number, limit)
+        except RollviewError as error:
+            if not (_is_of_files(error) and _moved(self.place.snapshot(), self.read, self.found)):
+                raise
+            if self.again is None:
+                raise InDoubt(self.found.csn) from error
+        second = self.again()
+        assert second.fetch is not None
+        return second.fetch(limit)
+
+
+def _is_of_files(error: RollviewError) -> bool:
+    cause = error.__cause__
+    return cause is not None and any(word in in_full(cause) for word in ("FILE_NOT_EXIST", "FileNotFound"))
+
+
+def _fetched(place: Workplace, answer: Answer, found: Route, number: int | None, limit: int | None) -> FetchedAnswer:
+    began = time.perf_counter()
+    table = _table(answer.rows, limit)
+    seconds = time.perf_counter() - began
+    if number is not None:
+        place.catalog.readers.end(number, seconds)
+    return FetchedAnswer(answer, table, is_still_valid(place, found), seconds)
+
+
+def _table(rows: DataFrame | None, limit: int | None) -> pa.Table:
+    assert rows is not None
+    try:
+        return (rows if limit is None else rows.limit(limit)).toArrow()
+    except Exception as error:
+        if not is_sparks(error):
+            raise
+        raise as_users_error(error) from error
+
+
+def is_still_valid(place: Workplace, found: Route) -> bool:
+    """Whether the tables below say now what they said at the answer's csn."""
+    snapshot = place.snapshot()
+    there = [snapshot.find(name) for name in found.read_tables]
+    return None not in there and not place.catalog.next_changes(found.read_tables, found.csn)
+
+
+def _moved(now: Snapshot, read: Snapshot, found: Route) -> bool:
+    """Whether a relation that was read is pinned otherwise than it was read."""
+    names = {one.relation for one in found.readings}
+    names |= {lower.name for name in names for lower in read.below(name)}
+    now = now.at(found.csn)
+    return any((relation := now.find(name)) is None or relation.pins != read.get(name).pins for name in names)
