@@ -5,7 +5,7 @@ PYTEST := $(PYTHON) -m pytest
 SIDE_BY_SIDE := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check faults bench bench-quick pg-ivm mysql soak mutants anywhere interop shape docs install constraints
+.PHONY: help demo test check faults experiments bench bench-quick pg-ivm mysql soak mutants anywhere interop shape docs install constraints
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -22,6 +22,9 @@ check: .venv/.installed ## format, lint, types, import layers and the quick unit
 	$(PYTHON) -m mypy
 	.venv/bin/lint-imports
 	$(PYTEST) $(SIDE_BY_SIDE) -m 'not slow and not postgres' tests/unit
+
+experiments: .venv/.installed ## figures 12 to 21 of the paper on versions, into docs/lab: seconds
+	@.venv/bin/rollview lab figures --into docs/lab
 
 bench: .venv/.benchmarks ## all benchmarks side by side, with the goals: hours; goes on after an interruption
 	@$(PYTHON) -m bench.run

@@ -1,4 +1,4 @@
-"""lab list, run, check, draw, all. No warehouse and no Spark."""
+"""lab list, run, check, draw, figures, all. No warehouse and no Spark."""
 
 from __future__ import annotations
 
@@ -32,12 +32,20 @@ def run_(
     run: Invocation,
     name: Name,
     history: Annotated[Path | None, typer.Option("--history", help="Write the history here, for 'lab check'.")] = None,
+    figure: Annotated[int | None, typer.Option("--figure", help="Which figure of 'txnwrap': 12 to 21.")] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure what queries cost here, instead of using what was recorded.")
+    ] = False,
 ) -> None:
-    """Run one experiment, message by message, and judge what the view showed.
+    """Run one experiment, message by message or on a virtual clock, and judge what came of it.
 
-    Example: rollview lab run strobe-3
+    Examples:
+
+      rollview lab run strobe-3
+
+      rollview lab run txnwrap --figure 16
     """
-    experiment = lab.find_experiment(name)
+    experiment = lab.find_experiment(name, figure, measure=measure)
     if history is not None:
         if experiment.history is None:
             raise UsageError(f"Experiment '{name}' publishes no view, so it has no history.")
@@ -72,6 +80,19 @@ def draw(
     path = into if into is not None else Path(f"{name}.svg")
     write_text(path, lab.find_experiment(name).draw())
     run.output.show(FilesWritten(str(path.parent), (path.name,)))
+
+
+@command(app, "figures")
+def figures(
+    run: Invocation,
+    into: Annotated[Path, typer.Option("--into", help="The folder.")] = Path("lab"),
+    measure: Annotated[bool, typer.Option("--measure", help="Measure what queries cost here first.")] = False,
+) -> None:
+    """Write the figures of 'txnwrap', 12 to 21: a page with numbers and verdicts, and pictures.
+
+    Example: rollview lab figures --into lab
+    """
+    run.output.show(lab.write_figures(into, measure=measure))
 
 
 @command(app, "all")

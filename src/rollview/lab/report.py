@@ -15,7 +15,9 @@ from rollview.lab.catalogue import experiments
 from rollview.lab.curves import Cost, draw_costs, measure_costs
 from rollview.lab.differences import differences_page
 from rollview.lab.figures import QueryCount, SkewedCount, count_queries, count_skewed
+from rollview.lab.service_times import RECORDED, measure_service_times
 from rollview.lab.spectrum import STATED, Cell, draw_map, measure_cell
+from rollview.lab.txnwrap import NUMBERS, measure_figure, txnwrap_page
 from rollview.lab.variants import TRIALS, Variant, measure_trial
 from rollview.lab.worlds import Scenario
 from rollview.results import FilesWritten, plain
@@ -42,6 +44,17 @@ def write_all(folder: Path, schedules: int, tell: Tell = lambda _: None) -> File
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     return FilesWritten(str(folder), tuple(sorted(files)))
+
+
+def write_figures(folder: Path, *, measure: bool = False) -> FilesWritten:
+    """Figures 12 to 21 of the paper on versions: a page, and the pictures beside it."""
+    times = measure_service_times() if measure else RECORDED
+    figures = [measure_figure(number, times) for number in NUMBERS]
+    files = {f"txnwrap-{one.number}.svg": one.draw() for one in figures} | {"txnwrap.md": txnwrap_page(figures)}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return FilesWritten(str(folder), tuple(files))
 
 
 def _json(
