@@ -1,7 +1,8 @@
 """Where a view may begin.
 
-Law: a view begins at a csn at which the captured tables that it reads have what they have now. What was taken of a
-source's table later is NULL or missing before that commit, so a view must not begin before it.
+Law: a view begins at a csn at which the captured tables that it reads have what they have now, and the views that it
+reads their definitions. What was taken of a source's table later is NULL or missing before that commit, and a view has
+other rows by an earlier definition, so a view must not begin before it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ def check_begin(snapshot: Snapshot, view: ViewToCreate) -> None:
         since = _whole_since(relation)
         if since > at:
             raise OutOfReach(
-                f"View '{name}' would begin at csn {at}, but table '{relation.name}' is what it is now since {since}.",
+                f"View '{name}' would begin at csn {at}, but {relation.kind} '{relation.name}' is what it is now since "
+                f"{since}.",
                 hint="Refresh the views that it reads first.",
                 name=name,
                 csn=at,
@@ -27,7 +29,9 @@ def check_begin(snapshot: Snapshot, view: ViewToCreate) -> None:
 
 
 def _whole_since(relation: Relation) -> Csn:
-    """When a captured table was last given columns or rows that it did not have; columns that went do not matter."""
+    """When a captured table was last given columns or rows that it did not have, or a view its definition; columns that
+    went do not matter."""
     pairs = zip(relation.layouts, relation.layouts[1:], strict=False)
     grown = (then.csn for before, then in pairs if not set(then.schema) < set(before.schema))
-    return max([relation.readable_from, *grown])
+    defined = (version.csn for version in relation.versions[1:] if not version.pending)
+    return max([relation.readable_from, *grown, *defined])

@@ -56,8 +56,10 @@ def _of_groups(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> De
     assert after is not None
     groups = derived_groups(before, after, OLD_GROUPS)
     same_groups = before.schema == after.schema and _text(old[0]) == _text(new[0])
-    if same_groups and before.having == after.having:
-        values = [[output.expression for output in one.outputs] for one in (before, after)]
+    shown, wanted = (plan.visible(OLD_GROUPS) for plan in (old[0], new[0]))
+    if same_groups and shown.args.get("where") == wanted.args.get("where"):
+        # Aggregates are numbered, each in its own definition: only what they are over the groups can be compared.
+        values = [[item.this for item in query.expressions] for query in (shown, wanted)]
         renamed = _renamed(values[0], values[1], old[1], new[1])
         if renamed is not None:
             return Derivation(AdaptMode.RENAMED, "only names or the order of columns differ", renamed)

@@ -86,16 +86,26 @@ def _scanned(
     extra = [] if rows.count is Count.ONE else [COUNT, CSN]
     physical = [rows.folder.schema.stored(name) for name in columns]
     source = ds.dataset([str(place) for place in safe_places(rows.folder.root, tuple(files))], format="parquet")
-    scan = source.scanner(columns=[*physical, *extra], filter=_inside(rows))
     typed = pa.schema([*schema, *((name, pa.int64()) for name in extra)])
-    values = [] if keys is None else [pc.unique(column) for column in keys.columns]
-    kept = (_with_values(batch.rename_columns(typed.names).cast(typed), values) for batch in scan.to_batches())
-    return pa.Table.from_batches(kept, typed)
+    inside = _inside(rows)
+    if keys is None:
+        scan = source.scanner(columns=[*physical, *extra], filter=inside)
+        return pa.Table.from_batches((_typed(batch, typed) for batch in scan.to_batches()), typed)
+    # Rows with a key are few, so all else is done to them alone.
+    values = [pc.unique(column) for column in keys.columns]
+    batches = source.scanner(columns=[*physical, *extra]).to_batches()
+    found = pa.Table.from_batches((_typed(_with_values(batch, typed, values), typed) for batch in batches), typed)
+    return found if inside is None else found.filter(inside)
 
 
-def _with_values(batch: pa.RecordBatch, values: Sequence[pa.ChunkedArray]) -> pa.RecordBatch:
+def _typed(batch: pa.RecordBatch, typed: pa.Schema) -> pa.RecordBatch:
+    return batch.rename_columns(typed.names).cast(typed)
+
+
+def _with_values(batch: pa.RecordBatch, typed: pa.Schema, values: Sequence[pa.ChunkedArray]) -> pa.RecordBatch:
     for place, asked in enumerate(values):
-        batch = batch.filter(pc.is_in(batch.column(place), value_set=asked))
+        column = batch.column(place).cast(typed.field(place).type)
+        batch = batch.filter(pc.is_in(column, value_set=asked))
     return batch
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
 
 from rollview.catalog import Part
 from rollview.core.states import Policy
-from rollview.errors import LostLease, OutOfReach
+from rollview.errors import LostLease, NotPassed, OutOfReach
 from rollview.schedule import ViewsInCommits
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
@@ -181,6 +181,46 @@ def test_views_over_captured_tables_follow_and_hold_up_no_source(spark: SparkSes
         assert "DIVIDE_BY_ZERO" in (status["shares"].problem or "")
         assert_verified(warehouse, "totals", "listed")
         assert warehouse.catalog.steps(status="running") == ()
+
+
+def test_a_moment_gives_what_two_sources_had_committed_by_then(spark: SparkSession, tmp_path: Path) -> None:
+    """Property 6 under each policy; and views that follow come along with a source that is copied again."""
+    files = {name: tmp_path / f"{name}.db" for name in ("north", "south")}
+    with ExitStack() as stack:
+        shops = {
+            name: stack.enter_context(closing(sqlite3.connect(file, isolation_level=None)))
+            for name, file in files.items()
+        }
+        warehouse = stack.enter_context(fresh(spark, tmp_path / "w"))
+        for name, shop in shops.items():
+            shop.execute(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, amount INTEGER)")
+            warehouse.add_source(name, SourceSettings("sqlite", str(files[name]), (TableSettings(name, name),)))
+        policies = (Policy.IMMEDIATE, *ROLLED)
+        for policy in policies:
+            properties = f"TBLPROPERTIES ('rollview.policy' = '{policy}')"
+            query = "SELECT amount FROM north UNION ALL SELECT amount FROM south"
+            warehouse.create_view(f"CREATE MATERIALIZED VIEW all_{policy} {properties} AS {query}")
+        for number, name in enumerate(("north", "south", "north"), 1):
+            shops[name].execute(f"INSERT INTO {name} VALUES ({number}, {number})")
+            warehouse.capture()
+        moments = [entry.effective for entry in warehouse.catalog.ledger()][-3:]
+        while min(one.known or datetime.min.replace(tzinfo=UTC) for one in warehouse.sources()) <= moments[-1]:
+            warehouse.capture()
+        warehouse.refresh()
+        for policy in policies:
+            for count, moment in enumerate(moments, 1):
+                assert rows(warehouse, f"all_{policy}", moment) == {(n,): 1 for n in range(1, count + 1)}
+        shops["south"].execute("INSERT INTO south VALUES (9, 9)")
+        warehouse.capture(["south"])
+        with pytest.raises(NotPassed, match="'north'"):
+            rows(warehouse, "all_immediate", datetime.now(UTC))
+        shops["north"].execute("DELETE FROM north")
+        warehouse.resnapshot("north")
+        newest = warehouse.snapshot().moment.csn
+        assert marks(warehouse, "all_immediate") == (newest, newest)
+        assert marks(warehouse, "all_ipda")[0] == newest
+        assert marks(warehouse, "all_dpda")[0] < newest
+        assert rows(warehouse, "all_immediate") == {(2,): 1, (9,): 1}
 
 
 def marks(warehouse: Warehouse, name: str) -> tuple[int, int]:

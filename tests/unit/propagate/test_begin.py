@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.unit.propagate.world import KX, World
 from rollview.algebra.definition import Declared
 from rollview.algebra.view import outline, plan
 from rollview.catalog import Snapshot
-from rollview.catalog.values import Layout
+from rollview.catalog.values import Definition, DefinitionVersion, Layout
 from rollview.core.schema import Column, Schema
 from rollview.errors import OutOfReach
 from rollview.propagate.begin import check_begin
@@ -50,3 +51,14 @@ def test_not_before_the_last_column_or_row_came(tmp_path: Path, layouts: list[tu
     if since:
         with pytest.raises(OutOfReach, match=f"'t' is what it is now since {since}"):
             begin(tmp_path, since - 1, *layouts)
+
+
+def test_not_before_a_view_below_has_its_definition(tmp_path: Path) -> None:
+    world = World(tmp_path, 9)
+    world.view("t", "SELECT 1 AS k")
+    told = Definition("SELECT 1 AS k", (), None, {}, {})
+    versions = tuple(DefinitionVersion(csn, told, KX, (), "", datetime.now(UTC)) for csn in (0, 5))
+    world.relations["t"] = replace(world.relations["t"], versions=versions)
+    check_begin(world.snapshot, view(world.snapshot, 5))
+    with pytest.raises(OutOfReach, match="view 't' is what it is now since 5"):
+        check_begin(world.snapshot, view(world.snapshot, 4))
