@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rollview.errors import NotFound, UsageError
-from rollview.sources import SourceSettings
+from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.delta_harness import DeltaHarness
 from tests.sources.harness import ACCOUNTS, Row, Write, account, capture, stored
@@ -106,7 +106,9 @@ def test_a_column_that_is_not_there_is_refused(empty_warehouse: Warehouse, bank:
 
 def test_a_column_that_was_lost_does_not_come_back(empty_warehouse: Warehouse, tmp_path: Path) -> None:
     with closing(SqliteHarness(tmp_path)) as bank:
-        empty_warehouse.add_source("bank", bank.settings())
+        # What the settings name is not followed to another name.
+        owned = TableSettings("account", "account", types={"owner": "string"})
+        empty_warehouse.add_source("bank", replace(bank.settings(), tables=(owned,)))
         bank.connection.execute("ALTER TABLE account RENAME COLUMN owner TO holder")
         capture(empty_warehouse)
         bank.connection.execute("ALTER TABLE account RENAME COLUMN holder TO owner")

@@ -248,18 +248,52 @@ def bank(tmp_path: Path) -> Iterator[SqliteHarness]:
         yield harness
 
 
-def test_a_new_column_is_left_out_and_a_renamed_one_stops(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+def test_a_new_column_is_left_out_and_a_renamed_one_followed(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
     empty_warehouse.add_source("bank", bank.settings())
     bank.connection.execute("ALTER TABLE note ADD COLUMN more")
     bank.connection.execute("INSERT INTO note VALUES ('x', 1)")
     capture(empty_warehouse)
     assert stored(empty_warehouse, "note")[("x",)] == 1
+    before = empty_warehouse.snapshot().moment.csn
     bank.connection.execute("ALTER TABLE note RENAME COLUMN text TO words")
     bank.connection.execute("INSERT INTO note VALUES ('y', 1)")
+    capture(empty_warehouse)
+    assert empty_warehouse.sources()[0].state == "active"
+    assert empty_warehouse.snapshot().get("note").schema.names == ("words",)
+    assert stored(empty_warehouse, "note") == Counter(bank.connection.execute("SELECT words FROM note").fetchall())
+    was, now = (empty_warehouse.schema_at("note", csn).columns[0] for csn in (before, before + 1))
+    assert (was.id, was.column, was.new_name, was.until) == (now.id, "text", "words", before + 1)
+    assert empty_warehouse.catalog.ledger()[-2].schema == ("note: text is words now",)
+
+
+def test_names_that_change_places_are_followed_by_place(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    bank.connection.executescript("CREATE TABLE pair (a TEXT, b TEXT, c TEXT); INSERT INTO pair VALUES ('a', 'b', 'c')")
+    settings = SourceSettings("sqlite", bank.settings().address, (TableSettings("pair", "pair"),))
+    empty_warehouse.add_source("bank", settings)
+    for _ in range(2):
+        bank.connection.executescript(
+            "ALTER TABLE pair RENAME COLUMN a TO t; ALTER TABLE pair RENAME COLUMN b TO a;"
+            "ALTER TABLE pair RENAME COLUMN t TO b; ALTER TABLE pair RENAME COLUMN c TO d;"
+            "ALTER TABLE pair RENAME COLUMN d TO c; INSERT INTO pair (a, b, c) VALUES ('A', 'B', 'C')"
+        )
+        capture(empty_warehouse)
+        names = empty_warehouse.snapshot().get("pair").schema.names
+        rows = bank.connection.execute(f"SELECT {', '.join(names)} FROM pair").fetchall()
+        assert stored(empty_warehouse, "pair") == Counter(rows)
+    assert names == ("a", "b", "c")
+    empty_warehouse.resnapshot("bank")
+    assert stored(empty_warehouse, "pair") == Counter(rows)
+
+
+def test_what_the_settings_name_is_not_followed(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    table = TableSettings("note", "note", types={"text": "string"})
+    empty_warehouse.add_source("bank", SourceSettings("sqlite", bank.settings().address, (table,)))
+    bank.connection.execute("ALTER TABLE note RENAME COLUMN text TO words")
     (done,) = empty_warehouse.capture().sources
     assert done.problem is not None
     assert empty_warehouse.sources()[0].state == "schema_changed"
     bank.connection.execute("ALTER TABLE note RENAME COLUMN words TO text")
+    bank.connection.execute("INSERT INTO note VALUES ('y')")
     capture(empty_warehouse)
     assert stored(empty_warehouse, "note")[("y",)] == 1
 

@@ -26,6 +26,7 @@ PROPERTIES = (
     "policy",
     "maintenance",
     "algorithm",
+    "on_schema_change",
 )
 _OURS = "rollview."
 _OPTIONS = (exp.MaterializedProperty, exp.SchemaCommentProperty, exp.Property)

@@ -26,7 +26,7 @@ def users_of(snapshot: Snapshot, relation: Relation) -> tuple[str, ...]:
         other.name
         for other in snapshot.tables()
         if other.id != relation.id
-        and any(folded(key.table) == folded(relation.name) for key in other.constraints.foreign_keys)
+        and any(folded(key.table) == folded(relation.name) for key in other.constraints.checked.foreign_keys)
     )
     return tuple(reader.name for reader in snapshot.readers(relation.name)) + tuple(referring)
 

@@ -12,11 +12,13 @@ from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from rollview import errors
 from rollview.core.interval import Csn, Interval
-from rollview.core.schema import Constraints, Schema
+from rollview.core.names import RESERVED_PREFIX
+from rollview.core.schema import Column, Constraints, Schema
 from rollview.core.states import SourceState, ViewState
 
 StepKind = Literal[
@@ -226,6 +228,23 @@ class Relation:
     def schema_at(self, csn: Csn) -> Schema:
         """The columns that the relation had for whoever worked at that csn."""
         return next((layout.schema for layout in reversed(self.layouts) if layout.csn <= csn), self.schema)
+
+    @property
+    def former(self) -> tuple[tuple[Column, Csn], ...]:
+        """Columns that it has no more, and the csns at which they were dropped. Their values are in its files, under
+        names that no other column has; those of a captured table are not kept."""
+        layouts = self.layouts if self.source is None else ()
+        gone: dict[str, tuple[Column, Csn]] = {}
+        for before, after in pairwise(layouts):
+            left = {column.stored for column in after.schema}
+            gone |= {column.stored: (column, after.csn) for column in before.schema if column.stored not in left}
+        return tuple(gone.values())
+
+    @property
+    def copied(self) -> Schema:
+        """All columns that its files may hold: who copies rows from file to file keeps them."""
+        hidden = (replace(c, name=f"{RESERVED_PREFIX}{c.stored}", place=c.stored) for c, _ in self.former)
+        return Schema((*self.schema.columns, *hidden))
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,28 +147,33 @@ class RelationList(Result):
 
 @dataclass(frozen=True, slots=True)
 class RelationDetail(Result):
-    """All that is known of one table or view; ``folder`` holds its Delta tables, one per part."""
+    """All that is known of one table or view; ``folder`` holds its Delta tables, one per part. ``sees``: columns that a
+    view knows by former names."""
 
     relation: Relation
     read_by: tuple[str, ...]
     folder: str
     valid: ValidTime
+    sees: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         own: dict[str, Any] = plain(self.relation)
         own["schema"] = own["schema"]["columns"]
         for inner in ("versions", "until", "present"):
             del own[inner]
-        return own | {"read_by": plain(self.read_by), "folder": self.folder, "valid": plain(self.valid)}
+        told = {"read_by": plain(self.read_by), "folder": self.folder, "valid": plain(self.valid)}
+        return own | told | ({"sees": plain(self.sees)} if self.sees else {})
 
 
 def list_relations(kind: Kind, relations: Iterable[Relation]) -> RelationList:
     return RelationList(kind, tuple(_line(relation) for relation in relations))
 
 
-def describe(snapshot: Snapshot, relation: Relation, folder: str, valid: ValidTime) -> RelationDetail:
+def describe(
+    snapshot: Snapshot, relation: Relation, folder: str, valid: ValidTime, sees: tuple[str, ...]
+) -> RelationDetail:
     readers = tuple(reader.name for reader in snapshot.readers(relation.name))
-    return RelationDetail(relation, readers, folder, valid)
+    return RelationDetail(relation, readers, folder, valid, sees)
 
 
 def pulled(batch: ChangeBatch | None, status: SubscriberStatus) -> Pulled:

@@ -22,4 +22,8 @@ def show_relation(warehouse: Warehouse, name: str, kind: Kind, at: Point | None 
         hint = f"'{relation.name}' is a {relation.kind}: see 'rollview {relation.kind} show'."
         raise NotFound(kind, name, hint=hint)
     folder = str(warehouse.root / "data" / relation.folder)
-    return describe(snapshot, relation, folder, warehouse.valid_time(relation.name))
+    # The command line alone loads no catalog; an open warehouse has.
+    from rollview.relations.former import former_names
+
+    valid = warehouse.valid_time(relation.name)
+    return describe(snapshot, relation, folder, valid, former_names(snapshot, relation))

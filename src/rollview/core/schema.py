@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from rollview.core import names
@@ -92,16 +93,85 @@ class ForeignKey:
     referenced: tuple[str, ...]
 
 
+class RuleKind(StrEnum):
+    PRIMARY_KEY = "primary key"
+    UNIQUE = "unique"
+    NOT_NULL = "not null"
+    FOREIGN_KEY = "foreign key"
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRule:
+    """A constraint that was declared when rows were there already. ``table`` and ``referenced``: of a foreign key."""
+
+    name: str
+    kind: RuleKind
+    columns: tuple[str, ...]
+    table: str = ""
+    referenced: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Constraints:
+    """What holds at every csn; ``added``: what holds since later, which only writers go by."""
+
     primary_key: tuple[str, ...] = ()
     unique: tuple[tuple[str, ...], ...] = ()
     not_null: tuple[str, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    added: tuple[AddedRule, ...] = ()
 
     @property
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return ((self.primary_key,) if self.primary_key else ()) + self.unique
+
+    @property
+    def checked(self) -> Constraints:
+        """All that a commit has to keep."""
+        if not self.added:
+            return self
+
+        def of(kind: RuleKind) -> tuple[AddedRule, ...]:
+            return tuple(rule for rule in self.added if rule.kind is kind)
+
+        primary = next((rule.columns for rule in of(RuleKind.PRIMARY_KEY)), self.primary_key)
+        required = (name for rule in self.added if rule.kind is RuleKind.NOT_NULL for name in rule.columns)
+        references = (ForeignKey(rule.columns, rule.table, rule.referenced) for rule in of(RuleKind.FOREIGN_KEY))
+        return Constraints(
+            primary,
+            (*self.unique, *(rule.columns for rule in of(RuleKind.UNIQUE))),
+            tuple(dict.fromkeys((*self.not_null, *required, *primary))),
+            (*self.foreign_keys, *references),
+        )
+
+    def renamed(self, called: Mapping[str, str]) -> Constraints:
+        """The same with other names of the table's own columns."""
+
+        def of(columns: Iterable[str]) -> tuple[str, ...]:
+            return tuple(called.get(name, name) for name in columns)
+
+        return Constraints(
+            of(self.primary_key),
+            tuple(map(of, self.unique)),
+            of(self.not_null),
+            tuple(replace(key, columns=of(key.columns)) for key in self.foreign_keys),
+            tuple(replace(rule, columns=of(rule.columns)) for rule in self.added),
+        )
+
+    def referring(self, table: str, name: str, called: Mapping[str, str]) -> Constraints:
+        """The same where the table that foreign keys refer to, or columns of it, have other names now."""
+
+        def now(key: ForeignKey) -> ForeignKey:
+            if not names.same(key.table, table):
+                return key
+            return replace(key, table=name, referenced=tuple(called.get(one, one) for one in key.referenced))
+
+        def rule_now(rule: AddedRule) -> AddedRule:
+            key = now(ForeignKey(rule.columns, rule.table, rule.referenced))
+            return replace(rule, table=key.table, referenced=key.referenced)
+
+        keys, added = tuple(map(now, self.foreign_keys)), tuple(map(rule_now, self.added))
+        return replace(self, foreign_keys=keys, added=added)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -114,5 +184,15 @@ class Constraints:
             not_null=tuple(data["not_null"]),
             foreign_keys=tuple(
                 ForeignKey(tuple(fk["columns"]), fk["table"], tuple(fk["referenced"])) for fk in data["foreign_keys"]
+            ),
+            added=tuple(
+                AddedRule(
+                    rule["name"],
+                    RuleKind(rule["kind"]),
+                    tuple(rule["columns"]),
+                    rule["table"],
+                    tuple(rule["referenced"]),
+                )
+                for rule in data.get("added", ())
             ),
         )

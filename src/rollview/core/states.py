@@ -50,6 +50,14 @@ class ViewMode(StrEnum):
     WHOLE = "whole"
 
 
+class OnSchemaChange(StrEnum):
+    """What becomes of a view when columns that it names change."""
+
+    FOLLOW = "follow"
+    ASK = "ask"
+    STOP = "stop"
+
+
 class Policy(StrEnum):
     """When a view is propagated and applied (Beyer et al., section 1.1)."""
 

@@ -7,20 +7,19 @@ views that read those; all others go on. Nothing that came after the change is r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from rollview.algebra.text import parse_one
-from rollview.algebra.used import columns_used
 from rollview.catalog import Relation, Snapshot, SourceRecord
 from rollview.core.interval import Csn
 from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.core.states import ViewState
+from rollview.core.states import OnSchemaChange, ViewState
 from rollview.errors import UsageError
-from rollview.relations.plans import plan_of
+from rollview.evolve.views import on_schema_change, places_used
 from rollview.sources.protocol import LayoutChange, SourceTable
 from rollview.sources.settings import SourceSettings
 
@@ -52,14 +51,22 @@ def plan_change(snapshot: Snapshot, record: SourceRecord, change: LayoutChange) 
     """None if the table cannot be read without what is gone, or if nothing of it would change here."""
     relation = snapshot.get(relation_of(record, change.table))
     gone = tuple(c.name for c in relation.schema if any(same(c.name, other) for other in change.gone))
-    schema = Schema(tuple(column for column in relation.schema if column.name not in gone))
-    constraints = _kept(relation.constraints, (*gone, *change.unsure))
+    called = dict(change.renamed)
+    schema = Schema(tuple(_called(column, called) for column in relation.schema if column.name not in gone))
+    constraints = _kept(relation.constraints, (*gone, *change.unsure)).renamed(called)
     if not len(schema) or restricts_by(record, change.table, gone):
         return None
     if schema == relation.schema and constraints == relation.constraints:
         return None
     about = (record.position or "", snapshot.moment.csn + 1, change.reason)
-    return LayoutPlan(relation.name, schema, constraints, *about, gone, stopped=stopped_by(snapshot, relation, gone))
+    return LayoutPlan(
+        relation.name, schema, constraints, *about, gone, stopped=stopped_by(snapshot, relation, gone, called)
+    )
+
+
+def _called(column: Column, called: Mapping[str, str]) -> Column:
+    """It keeps its name in files."""
+    return replace(column, name=called[column.name], place=column.stored) if column.name in called else column
 
 
 def plan_widening(snapshot: Snapshot, name: str, table: SourceTable, position: str) -> LayoutPlan | None:
@@ -85,7 +92,8 @@ def plan_widening(snapshot: Snapshot, name: str, table: SourceTable, position: s
 
 def change_from(record: SourceRecord, relation: Relation, table: SourceTable) -> LayoutChange | None:
     """What the table that was copied again lacks of the one that is here."""
-    gone = tuple(c.name for c in relation.schema if table.schema.find(c.name) != c)
+    found = [(column, table.schema.find(column.name)) for column in relation.schema]
+    gone = tuple(c.name for c, other in found if other is None or (other.name, other.type) != (c.name, c.type))
     unsure = _unkept(relation.constraints, table.constraints)
     if not gone and not unsure:
         return None
@@ -104,18 +112,24 @@ def restricts_by(record: SourceRecord, remote: str, gone: Iterable[str]) -> bool
     return any(name.lower() in named for name in gone)
 
 
-def stopped_by(snapshot: Snapshot, relation: Relation, gone: Iterable[str]) -> tuple[str, ...]:
-    """The views that name one of the columns, and the views above those."""
-    lost = {name.lower() for name in gone}
-    naming = [view for view in snapshot.readers(relation.name) if _used(snapshot, view, relation) & lost]
+def stopped_by(
+    snapshot: Snapshot, relation: Relation, gone: Iterable[str], renamed: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """The views that name one of the columns, and the views above those; of names only views that do not follow."""
+    lost, called = (_places(relation, names) for names in (gone, renamed))
+    naming = [
+        view
+        for view in snapshot.readers(relation.name)
+        if (used := places_used(snapshot, view, relation)) & lost
+        or (used & called and on_schema_change(view) is not OnSchemaChange.FOLLOW)
+    ]
     stopped = [*naming, *(upper for view in naming for upper in snapshot.above(view.name))]
     return tuple(sorted({view.name for view in stopped if view.state is not ViewState.SCHEMA_CHANGED}))
 
 
-def _used(snapshot: Snapshot, view: Relation, relation: Relation) -> frozenset[str]:
-    if view.state is ViewState.SCHEMA_CHANGED:
-        return frozenset()
-    return columns_used(plan_of(snapshot, view).outline.resolved).get(relation.name.lower(), frozenset())
+def _places(relation: Relation, names: Iterable[str]) -> set[str]:
+    wanted = set(names)
+    return {column.stored for column in relation.schema if column.name in wanted}
 
 
 def _unkept(promised: Constraints, now: Constraints) -> tuple[str, ...]:

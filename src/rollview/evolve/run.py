@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from rollview.catalog import Catalog, CatalogWriter, SourceRecord
+from rollview.catalog import Catalog, CatalogWriter, NewUnit, SourceRecord, UnitPart
 from rollview.core.interval import Csn
 from rollview.core.states import ViewState
 from rollview.evolve.plan import LayoutPlan, plan_change, plan_widening, relation_of
@@ -24,11 +25,21 @@ def run_change(catalog: Catalog, record: SourceRecord, change: LayoutChange) -> 
     with catalog.lease("definitions", "commit", f"relation:{name}") as lease, catalog.write(lease) as writer:
         plan = plan_change(writer.snapshot(), record, change)
         if plan is not None:
+            if change.renamed:
+                plan = replace(plan, at=_commit(writer, record))
+            if change.memory is not None:
+                writer.sources.set_memory(record.name, change.memory)
             _write(writer, plan)
             reason = f"{change.refused().message} This view reads what is gone."
             for view in plan.stopped:
                 writer.set_state(view, ViewState.SCHEMA_CHANGED, reason)
     return plan
+
+
+def _commit(writer: CatalogWriter, record: SourceRecord) -> Csn:
+    """A csn of its own for a change of names, at the position that was read last."""
+    part = UnitPart(record.name, record.position or "", record.position or "", datetime.now(UTC))
+    return writer.commit_units([NewUnit((part,), (), record.latest)]).csn
 
 
 def run_widening(

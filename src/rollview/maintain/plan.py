@@ -135,6 +135,9 @@ def _plan_compress(relation: Relation, held: Stored, to: _Shorten, begin: Csn) -
     if to.csn - after < 2:
         return None
     interval = Interval(after, to.csn)
+    if any(dropped > after for _, dropped in relation.former):
+        # Rows from before and after it cannot be added up in the columns of both.
+        return None
     files = delta_files(held, interval)
     csns = {csn for file in files for csn in _csns(file)}
     if len(csns) < 2 or not (to.named or sum(file.rows for file in files) >= LEAST_ROWS):

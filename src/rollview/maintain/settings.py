@@ -14,6 +14,7 @@ from datetime import timedelta
 from rollview.catalog import Catalog, Relation, Snapshot
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
+from rollview.evolve.views import ON_SCHEMA_CHANGE, parse_choice
 from rollview.relations.plans import DETAIL, EACH_COMMIT, EACH_REFRESH
 
 DEFAULT = "default"
@@ -87,6 +88,8 @@ def check_properties(properties: Mapping[str, str]) -> None:
     for name in (RETENTION, DETAIL):
         if name in properties and (name, properties[name]) != (DETAIL, EACH_REFRESH):
             parse_period(properties[name])
+    if ON_SCHEMA_CHANGE in properties:
+        parse_choice(properties[ON_SCHEMA_CHANGE])
 
 
 def check_words(words: Words) -> None:

@@ -22,7 +22,7 @@ from rollview.core.names import CSN
 from rollview.core.schema import Schema
 from rollview.maintain.plan import Task
 from rollview.publish.merge import GetSpark
-from rollview.publish.rewrite import Files, Rewriting, Rewritten, rewrite
+from rollview.publish.rewrite import Files, Rewriting, Rewritten, copied, rewrite
 from rollview.store.folder import DeltaFolder
 from rollview.store.small import can_add_up
 from rollview.store.timed import Stored
@@ -61,7 +61,7 @@ def run_prune(
             lambda rows: rows.where(f"{CSN} > {to}"),
         )
 
-    return rewrite(catalog, lease, root, work, held.folder(Part.DELTA), write)
+    return rewrite(catalog, lease, root, work, copied(relation, held).folder(Part.DELTA), write)
 
 
 def run_compress(

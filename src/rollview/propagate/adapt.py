@@ -22,7 +22,7 @@ from rollview.engine.binding import run_query
 from rollview.engine.meter import Meter
 from rollview.errors import Retryable
 from rollview.propagate.create import LABEL, ViewToCreate, computed_parts
-from rollview.propagate.derive import OLD_GROUPS, OLD_ROWS, AdaptMode, Derivation, plan_derivation
+from rollview.propagate.derive import OLD_GROUPS, OLD_ROWS, AdaptMode, Derivation, derivation_of
 from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
@@ -105,7 +105,7 @@ def _log_parts(
     running: RunningStep,
 ) -> tuple[LoggedVersion, ...]:
     old, new = old_and_new
-    parts = computed_parts(reader, view, stored, meter, _told(reader, old, view.at - 1, derivation))
+    parts = computed_parts(reader.seen_by(new), view, stored, meter, _told(reader, old, view.at - 1, derivation))
     parts[Part.BRIDGE] = _bridge(reader, new, stored, parts[Part.EXTENT], meter)
     running.computed()
     versions = [NewVersion(new.name, part, stored.folder(part), None, files) for part, files in parts.items()]
@@ -116,7 +116,7 @@ def _derivation(reader: Reader, catalog: Catalog, old: Relation, view: ViewToCre
     """What is stored is of the csn before, so it tells the rows only where nothing but the definition changed."""
     if any(entry.changes for entry in catalog.ledger(Interval(view.at - 1, view.at))):
         return Derivation(AdaptMode.RECOMPUTED, "rows of tables change with it")
-    return plan_derivation((plan_of(reader.snapshot, old), old.schema), (view.plan, view.schema))
+    return derivation_of(reader.snapshot, old, (view.plan, view.schema))
 
 
 def _told(reader: Reader, old: Relation, at: Csn, derivation: Derivation) -> DataFrame | None:

@@ -21,7 +21,7 @@ from rollview.core.names import COUNT
 from rollview.core.phases import phase
 from rollview.core.schema import SIGNED, Column, Schema
 from rollview.core.states import Policy
-from rollview.errors import UsageError
+from rollview.errors import Retryable, UsageError
 from rollview.propagate.create import ViewToCreate
 from rollview.propagate.plan import PropagateStep
 from rollview.relations.maintenance import asks_for, check_algorithm
@@ -53,11 +53,24 @@ def stand_ins(reader: Reader, step: PropagateStep, lookup: Lookup) -> Mapping[st
     """What is read in place of the states that are not here."""
     if step.mode is Mode.WHOLE:
         return whole_stand_ins(reader, step.asked, step.interval.through, lookup)
+    _check_names(reader, step.view)
     found = {name: _Asked(reader.snapshot.get(name), step.interval.after, lookup) for name in step.asked}
     for route in routes(reader.plan(step.view), step.asked):
         if step.motion[route.relation].changed:
             _follow(reader, route, step.interval, found)
     return {name: StandIn(step.interval.after, one.together) for name, one in found.items()}
+
+
+def _check_names(reader: Reader, view: str) -> None:
+    """A view that knows columns of a table by names of before cannot ask for them by those."""
+    for known in reader.plan(view).reads:
+        now = reader.snapshot.get(known.name).schema
+        gone = [name for name in known.schema.names if now.find(name) is None]
+        if gone:
+            raise Retryable(
+                f"Rows of table '{known.name}' cannot be asked for: column '{gone[0]}' is called otherwise now.",
+                hint=f"Create view '{view}' anew with CREATE OR REPLACE MATERIALIZED VIEW.",
+            )
 
 
 def whole_stand_ins(reader: Reader, names: Iterable[str], at: Csn, lookup: Lookup) -> Mapping[str, StandIn]:

@@ -15,9 +15,12 @@ from sqlglot import exp
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.pieces import TablePiece
 from rollview.algebra.view import ViewPlan
+from rollview.catalog import Relation, Snapshot
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.matching import Answering, NoMatch, NotFlat, flatten, rewritings, written
 from rollview.matching.derived import derived_groups
+from rollview.relations.former import sees_former_names
+from rollview.relations.plans import plan_of
 
 OLD_ROWS, OLD_GROUPS = "_rv_old_rows", "_rv_old_groups"
 
@@ -38,6 +41,14 @@ class Derivation:
     columns: Mapping[str, str] = field(default_factory=dict)
     rows: exp.Select | None = None
     groups: exp.Select | None = None
+
+
+def derivation_of(snapshot: Snapshot, old: Relation, new: tuple[ViewPlan, Schema]) -> Derivation:
+    """Of a view as it is, and the plan and columns that it is to have. Plans are compared by names of columns, so both
+    have to mean the same columns by them."""
+    if sees_former_names(snapshot, old):
+        return Derivation(AdaptMode.RECOMPUTED, "columns that it reads have other names by now")
+    return plan_derivation((plan_of(snapshot, old), old.schema), new)
 
 
 def plan_derivation(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Derivation:

@@ -38,6 +38,7 @@ def plan_recompute(snapshot: Snapshot, name: str, target: Csn) -> Csn | None:
 @phase("apply")
 def log_recompute(reader: Reader, catalog: Catalog, lease: Lease, name: str, at: Csn, meter: Meter) -> OpenStep:
     """Up to its publication, which is left to the caller."""
+    reader = reader.seen_by(name)
     relation = reader.snapshot.view(name)
     places = {part: DeltaFolder.new_folder() for part in (Part.EXTENT, Part.GROUPS) if part in relation.pins}
     paths = [f"{relation.folder}/{part}/{place}" for part, place in places.items()]

@@ -76,6 +76,7 @@ def _recorded(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateSte
 def _logged(
     reader: Reader, step: PropagateStep, meter: Meter, running: RunningStep, place: str
 ) -> tuple[Propagated, OpenStep]:
+    reader = reader.seen_by(step.view)
     folder, pin = reader.stored(step.view).folder("delta"), reader.snapshot.get(step.view).pins[Part.DELTA]
     running.begun()
     closed = closed_in(reader, step)

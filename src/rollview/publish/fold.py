@@ -47,7 +47,7 @@ def fold_if_it_pays(spark: SparkSession, root: Path, catalog: Catalog, name: str
 
 def pays(snapshot: Snapshot, root: Path, table: Relation) -> bool:
     state = table.pins[Part.STATE]
-    if not state.is_kept:
+    if not state.is_kept or keeps_former(table):
         return False
     if snapshot.moment.csn == state.through or table.pins[Part.DELTA].rows <= LEAST:
         return False
@@ -58,6 +58,12 @@ def pays(snapshot: Snapshot, root: Path, table: Relation) -> bool:
     # With a key, rows that only come are read as those of the state are; what costs is to look up what goes.
     going = sum(file.rows for file in files if not only_inserts(file))
     return going > max(LEAST, min(MOST, (state.rows + rows - going) / SHARE))
+
+
+def keeps_former(table: Relation) -> bool:
+    """Whether csns are in reach at which it had a column that was dropped since: its state tells that one's values."""
+    after = table.pins[Part.DELTA].after
+    return any(after < dropped and table.pins[Part.STATE].through < dropped for _, dropped in table.former)
 
 
 def fold(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:

@@ -21,7 +21,7 @@ from rollview.catalog import Catalog, Lease, Part, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import CSN
 from rollview.errors import RollviewError
-from rollview.publish.rewrite import Files, Rewriting, Rewritten, rewrite, stored
+from rollview.publish.rewrite import Files, Rewriting, Rewritten, copied, rewrite, stored
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.writing import BOUND
@@ -96,7 +96,7 @@ def merge(
             for file in _merged(folder, group, place, spark, sort)
         )
 
-    return rewrite(catalog, lease, root, work, held.folder(part), write, len(groups))
+    return rewrite(catalog, lease, root, work, copied(relation, held).folder(part), write, len(groups))
 
 
 def groups_of(

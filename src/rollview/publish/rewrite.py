@@ -7,7 +7,7 @@ changed nothing, and the files that were replaced stay until nobody can be readi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,11 @@ def stored(snapshot: Snapshot, root: Path, relation: Relation) -> Stored:
     """The relation as its delta tells it: a summary view by its groups."""
     hidden = plan_of(snapshot, relation).hidden if relation.kind is RelationKind.VIEW else None
     return stored_as(root, relation, hidden)
+
+
+def copied(relation: Relation, held: Stored) -> Stored:
+    """The same with all columns that its files may hold, for who copies rows as they are."""
+    return replace(held, schema=relation.copied) if relation.former else held
 
 
 def rewrite(

@@ -6,12 +6,15 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rollview.capture.asking import SourceLookup
+from rollview.catalog import RelationKind, Snapshot
 from rollview.core.interval import Interval
 from rollview.errors import UsageError
 from rollview.publish.workplace import Workplace
 from rollview.query.verify import verify
+from rollview.relations.former_rows import rows_at, snapshot_at
 from rollview.relations.plans import check_reachable, high_water_mark
 from rollview.relations.points import Point, published, resolve
+from rollview.relations.reader import Reader
 from rollview.results import Verification
 
 if TYPE_CHECKING:
@@ -20,16 +23,27 @@ if TYPE_CHECKING:
 
 def read(place: Workplace, name: str, as_of: Point | None) -> DataFrame:
     reader = place.reader()
+    if as_of is not None:
+        return rows_at(place.catalog, reader, name, resolve(place.catalog, as_of, *_now(reader.snapshot, name)))
     relation = reader.snapshot.get(name)
-    at = published(reader.snapshot, relation) if as_of is None else resolve(place.catalog, as_of, relation.name)
-    return reader.rows(relation.name, at)
+    return reader.rows(relation.name, published(reader.snapshot, relation))
+
+
+def _now(snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    relation = snapshot.find(name)
+    return () if relation is None else (relation.name,)
 
 
 def delta(place: Workplace, name: str, after: Point, through: Point | None) -> DataFrame:
+    """In the columns of the interval's end."""
     reader = place.reader()
+    named = _now(reader.snapshot, name)
+    if through is not None and (not named or reader.snapshot.get(name).kind is RelationKind.TABLE):
+        then = snapshot_at(place.catalog, reader.snapshot, resolve(place.catalog, through, *named))
+        reader = Reader(reader.spark, reader.root, then, reader.meter)
     relation = reader.snapshot.get(name)
-    begin = resolve(place.catalog, after, name)
-    end = high_water_mark(reader.snapshot, relation) if through is None else resolve(place.catalog, through, name)
+    begin = resolve(place.catalog, after, *named)
+    end = high_water_mark(reader.snapshot, relation) if through is None else resolve(place.catalog, through, *named)
     if begin > end:
         raise UsageError(f"({begin}, {end}] is not an interval.", hint="Give the smaller csn as --after.")
     for csn in (begin, end):

@@ -15,8 +15,9 @@ from rollview.algebra.view import SETTLED, TOLD_APART_BY, Mode, Propagation, Vie
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
-from rollview.core.states import Policy, ViewState
+from rollview.core.states import Policy
 from rollview.errors import OutOfReach
+from rollview.relations.former import seen_tables
 from rollview.relations.marks import high_water_mark as high_water_mark
 from rollview.relations.policies import POLICY
 from rollview.relations.shared import coarse_of, told_over
@@ -52,7 +53,8 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
     """The view's plan, from its definition and the types that Spark told when it was created."""
     definition = relation.definition
     assert definition is not None
-    known = tuple(_known_to(relation, snapshot.get(name)) for name in relation.depends_on)
+    seen = seen_tables(snapshot, relation)
+    known = tuple(_known_to(relation, seen.get(name) or snapshot.get(name)) for name in relation.depends_on)
     return _plan(
         relation.name, definition.query, definition.columns, known, json.dumps(definition.facts, sort_keys=True)
     )
@@ -107,20 +109,13 @@ def known_as(relation: Relation) -> Known:
 
 
 def _known_to(view: Relation, relation: Relation) -> Known:
-    """A column that a table or view gained later is not there for a view; for one that is stopped, the lost ones
-    are."""
-    if relation.versions:
-        then, known = relation.at(view.created).schema, known_as(relation)
-        now = {(column.name, column.type): column for column in relation.schema}
-        there = (now.get((column.name, column.type)) for column in then)
-        return replace(known, schema=Schema(tuple(column for column in there if column is not None)))
-    if not relation.layouts:
+    """A column that a view gained later is not there for the views above that were defined before."""
+    if not relation.versions:
         return known_as(relation)
-    if view.state is ViewState.SCHEMA_CHANGED:
-        return Known(relation.name, relation.schema_at(view.pins[Part.DELTA].through), relation.constraints)
-    then = relation.schema_at(view.created)
-    kept = tuple(column for column in then if column in relation.schema.columns)
-    return Known(relation.name, Schema(kept), relation.constraints)
+    then, known = relation.at(view.created).schema, known_as(relation)
+    now = {(column.name, column.type): column for column in relation.schema}
+    there = (now.get((column.name, column.type)) for column in then)
+    return replace(known, schema=Schema(tuple(column for column in there if column is not None)))
 
 
 def can_follow(snapshot: Snapshot, view: Relation, at: Csn) -> bool:

@@ -7,10 +7,11 @@ are read off its groups; a base table and a view then look the same to whoever r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 from pyspark.sql import functions as sf
@@ -27,12 +28,13 @@ from rollview.core.schema import SIGNED, Schema
 from rollview.engine.binding import Prepared, prepare, prepare_words, run_query
 from rollview.engine.meter import Meter
 from rollview.errors import OutOfReach
+from rollview.relations.former import read_tables
 from rollview.relations.plans import check_reachable, covered, plan_of
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew, carried, check_defined
 from rollview.store import timed
 from rollview.store.folder import DeltaFolder, frame
-from rollview.store.multiset import expand, net, separate, signed
+from rollview.store.multiset import col, expand, net, separate, signed
 from rollview.store.timed import Stored
 from rollview.store.writing import named_failures
 
@@ -97,20 +99,38 @@ class Reader:
         self.snapshot = snapshot
         self.meter = meter or Meter()
         self.stand_ins = stand_ins or {}
+        self._seen: Mapping[str, Relation] = {}
+
+    def seen_by(self, view: str | Relation) -> Self:
+        """The same, with tables in the columns and names by which a view knows them."""
+        seen = read_tables(self.snapshot, self.snapshot.get(view) if isinstance(view, str) else view)
+        if seen == self._seen:
+            return self
+        found = copy(self)
+        found._seen = seen
+        return found
 
     def plan(self, name: str) -> ViewPlan:
         return plan_of(self.snapshot, self.snapshot.get(name))
 
     def stored(self, name: str) -> Stored:
         """The relation as its delta tells it: a summary view by its groups."""
-        relation = self.snapshot.get(name)
+        relation = self._relation(name)
         hidden = self.plan(name).hidden if relation.kind is RelationKind.VIEW else None
         return stored_as(self.root, relation, hidden)
+
+    def _relation(self, name: str) -> Relation:
+        relation = self.snapshot.get(name)
+        return self._seen.get(relation.name, relation)
 
     def as_of(self, csn: Csn) -> Reader:
         """The same with views as they are defined at a csn."""
         then = self.snapshot.at(csn)
-        return self if then is self.snapshot else Reader(self.spark, self.root, then, self.meter, self.stand_ins)
+        if then is self.snapshot:
+            return self
+        found = Reader(self.spark, self.root, then, self.meter, self.stand_ins)
+        found._seen = self._seen
+        return found
 
     def rows(self, name: str, at: Csn) -> DataFrame:
         """The plain rows at a csn, in the columns of that csn."""
@@ -118,11 +138,11 @@ class Reader:
         if asked is not None:
             schema = self.snapshot.get(name).schema
             return expand(net(asked.signed(self.spark, schema), schema, apart=True), schema)
-        check_reachable(self.snapshot, self.snapshot.get(name), at)
+        check_reachable(self.snapshot, self._relation(name), at)
         return self.as_of(at)._rows(name, at)
 
     def _rows(self, name: str, at: Csn) -> DataFrame:
-        relation = self.snapshot.get(name)
+        relation = self._relation(name)
         if relation.kind is RelationKind.TABLE:
             return timed.rows(self.spark, stored_as(self.root, relation), at, _row_key(relation))
         extent, told_by = relation.pins[Part.EXTENT], changes_from(self.snapshot, relation)
@@ -192,10 +212,10 @@ class Reader:
 
     def signed(self, name: str, at: Csn) -> DataFrame:
         """The state as rows with ``_count`` +1 or -1."""
-        relation = self.snapshot.get(name)
         asked = self._asked(name, at)
         if asked is not None:
-            return asked.signed(self.spark, relation.schema)
+            return asked.signed(self.spark, self.snapshot.get(name).schema)
+        relation = self._relation(name)
         if relation.kind is RelationKind.TABLE:
             return timed.signed_state(self.spark, stored_as(self.root, relation), at)
         return signed(self._rows_like_now(name, at))
@@ -286,12 +306,21 @@ class Reader:
         if relation.kind is RelationKind.TABLE:
             return self.rows(name, at)
         check_defined(relation, at)
-        return self.as_of(at).evaluate(name, lambda lower: self.recompute(lower, at))
+        then = self.as_of(at)
+        seen = then.seen_by(name)
+        return then.evaluate(name, lambda lower: seen.recompute(lower, at))
 
     def evaluate(self, name: str, read: Callable[[str], DataFrame]) -> DataFrame:
-        """A view's definition over what ``read`` gives for each relation below it."""
+        """A view's definition over what ``read`` gives for each relation below it, tables as the view sees them."""
         below = {f"{lower}{ROWS_SUFFIX}": read(lower) for lower in self.snapshot.get(name).depends_on}
         return prepare_author(self.plan(name).author).run(self.spark, below)
+
+    def called(self, name: str, rows: DataFrame) -> DataFrame:
+        """A relation's rows as it is seen here; ``rows``: in its present columns."""
+        if name not in self._seen:
+            return rows
+        present = {column.stored: column.name for column in self.snapshot.get(name).schema}
+        return rows.select(*(col(present[c.stored]).alias(c.name) for c in self._seen[name].schema))
 
 
 @lru_cache(maxsize=1024)

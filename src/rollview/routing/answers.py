@@ -25,6 +25,7 @@ from rollview.relations.plans import known_as
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer
 from rollview.routing.fetching import AnswerReading, hold, leave, release_with
+from rollview.routing.former import of_former_columns
 from rollview.routing.freshness import Staleness, found_valid
 from rollview.routing.question import Question
 from rollview.routing.residual import ResidualReader
@@ -46,7 +47,11 @@ def ask(
     allow_unsafe: bool = False,
 ) -> Answer:
     """The rows of a query at one csn, and how they were found. The rows are read when they are fetched."""
-    wish = _Wished(place, _query(query), as_of, max_staleness, rewrite, allow_unsafe)
+    tree = _query(query)
+    former = of_former_columns(place, tree, as_of, allow_unsafe=allow_unsafe) if max_staleness is None else None
+    if former is not None:
+        return former
+    wish = _Wished(place, tree, as_of, max_staleness, rewrite, allow_unsafe)
     return _asked(wish, lambda: _asked(wish, None))
 
 

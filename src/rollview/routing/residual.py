@@ -45,7 +45,8 @@ class ResidualReader(Reader):
         if not self._moves(name, at):
             return super().rows(name, mark)
         if not self._can_follow(name, at):
-            return self.evaluate(name, lambda lower: self.rows(lower, at))
+            seen = self.seen_by(name)
+            return self.evaluate(name, lambda lower: seen.rows(lower, at))
         if plan.summary is not None:
             return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
         schema = self.snapshot.get(name).schema
@@ -98,7 +99,7 @@ class ResidualReader(Reader):
         plan, since = self.plan(name), Interval(self._mark(name), at)
         query, small = self._refreshing(name, since) or self._through_views(name, since)
         held = {} if plan.summary is None else {GROUPS: super().groups(name, since.after)}
-        return self.run(query, since, held, small=small)
+        return self.seen_by(name).run(query, since, held, small=small)
 
     def _refreshing(self, name: str, since: Interval) -> tuple[Propagation, bool] | None:
         """The query that a refresh would run; None where one step of it does not come that far."""

@@ -14,6 +14,7 @@ from rollview.core.states import ViewState
 from rollview.matching import Answering, NotFlat, flatten
 from rollview.matching.flat import Expand, Flat
 from rollview.matching.rewrite import GROUPS_SUFFIX
+from rollview.relations.former import sees_former_names
 from rollview.relations.plans import plan_of
 
 
@@ -23,6 +24,8 @@ def expanding(snapshot: Snapshot) -> Expand:
     def expand(name: str) -> Operator | None:
         relation = snapshot.find(name)
         if relation is None or relation.kind is RelationKind.TABLE or not _is_read(relation):
+            return None
+        if sees_former_names(snapshot, relation):
             return None
         return plan_of(snapshot, relation).outline.rel
 
@@ -38,6 +41,8 @@ def answering(snapshot: Snapshot, relation: Relation) -> Answering | str:
     """The view, or the reason why it is not compared with queries."""
     if not _is_read(relation):
         return "its columns have changed at the source"
+    if sees_former_names(snapshot, relation):
+        return "columns that it reads have other names by now"
     plan = plan_of(snapshot, relation)
     if plan.outline.rel is None:
         return plan.outline.whole_because or "it is recomputed whole"

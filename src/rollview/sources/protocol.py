@@ -123,8 +123,9 @@ class Batch:
 class LayoutChange:
     """A table of a source, by the source's own name, is not what it was after the position that was read last.
 
-    ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now.
-    With neither the table cannot be read at all.
+    ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now;
+    ``renamed``: old and new names of columns that are proven to be the same. With none of them the table cannot be read
+    at all. ``memory``: what the kind has to know from then on, None: as before.
     """
 
     source: str
@@ -132,14 +133,18 @@ class LayoutChange:
     reason: str
     gone: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    memory: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, error: SchemaChanged) -> LayoutChange:
-        return cls(error.facts["source"], error.table, error.reason, error.gone, error.unsure)
+        changed = (error.gone, error.unsure, error.renamed, error.memory)
+        return cls(error.facts["source"], error.table, error.reason, *changed)
 
     def refused(self) -> SchemaChanged:
         """As the error that stops the source, if nobody can follow the change."""
-        return SchemaChanged(self.source, self.table, self.reason, gone=self.gone, unsure=self.unsure)
+        told = {"gone": self.gone, "unsure": self.unsure}
+        return SchemaChanged(self.source, self.table, self.reason, **told, renamed=self.renamed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,11 @@ class TableSettings:
         """Whether nothing was said yet of the columns that views need; one that has no type here is none of them."""
         return self.needed and not self.columns
 
+    @property
+    def names_columns(self) -> bool:
+        """Whether something is said here of columns by their names."""
+        return bool(self.types or self.key or self.columns or self.rows or self.needed)
+
     def takes(self, column: str) -> bool:
         return not self.columns or any(same(column, name) for name in self.columns)
 

@@ -20,8 +20,9 @@ from rollview.core.states import Policy, ViewState
 from rollview.errors import Corrupt, EngineFailed, InUse, Retryable, RollviewError, UsageError
 from rollview.propagate import ViewToCreate, plan_create
 from rollview.propagate.adapt import redefined_as
-from rollview.propagate.derive import AdaptMode, Derivation, plan_derivation, renamed_schema
+from rollview.propagate.derive import AdaptMode, Derivation, derivation_of, renamed_schema
 from rollview.publish.workplace import Workplace
+from rollview.relations.former import sees_former_names
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
 from rollview.relations.policies import check_reads
@@ -42,8 +43,8 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         check_reads(snapshot, place.policies, old.name, policy, new.depends_on)
         definition = definition_of(new, old)
         told = (*notes, *new.notes)
-        derivation = plan_derivation((plan_of(snapshot, old), old.schema), (new.plan, new.schema))
-        is_same = _is_same(old, definition, new)
+        derivation = derivation_of(snapshot, old, (new.plan, new.schema))
+        is_same = _is_same(snapshot, old, definition, new)
         if is_same:
             _set(place, lease, old, definition)
         else:
@@ -67,9 +68,9 @@ def explain_redefinition(place: Workplace, declared: Declared) -> ReplacementPla
     new = plan_create(place.spark, snapshot, replace(declared, replace=True))
     definition = definition_of(new, old)
     check_readers(snapshot, old, new, definition)
-    if _is_same(old, definition, new):
+    if _is_same(snapshot, old, definition, new):
         return ReplacementPlan(old.name, "unchanged", "only its comment or its properties differ", {}, new.schema.names)
-    found = plan_derivation((plan_of(snapshot, old), old.schema), (new.plan, new.schema))
+    found = derivation_of(snapshot, old, (new.plan, new.schema))
     reads = {AdaptMode.RENAMED: (), AdaptMode.STORED: (old.name,), AdaptMode.RECOMPUTED: (*new.depends_on, old.name)}
     sizes = {name: _rows(snapshot.get(name)) for name in reads[found.mode]}
     return ReplacementPlan(old.name, found.mode.value, found.why, sizes, new.schema.names)
@@ -87,11 +88,11 @@ def definition_of(new: ViewToCreate, old: Relation | None = None) -> Definition:
     return Definition(new.declared.query.strip(), *about)
 
 
-def _is_same(old: Relation, definition: Definition, new: ViewToCreate) -> bool:
+def _is_same(snapshot: Snapshot, old: Relation, definition: Definition, new: ViewToCreate) -> bool:
     """Whether only the comment or the properties are others."""
     present = old.definition
     assert present is not None
-    if old.pending is not None or not old.schema.looks_like(new.schema):
+    if old.pending is not None or not old.schema.looks_like(new.schema) or sees_former_names(snapshot, old):
         return False
     told = [
         {key: value for key, value in one.facts.items() if key not in (GOES_ON_FROM, SHARES)}

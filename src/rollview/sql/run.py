@@ -17,7 +17,7 @@ from rollview.publish.workplace import Workplace
 from rollview.results import StatementResult
 from rollview.routing import ask
 from rollview.sql.views import create_view, drop_view, set_view
-from rollview.tables import Transaction, is_dml, run_ddl
+from rollview.tables import Transaction, alter_table, is_alter, is_dml, run_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -102,6 +102,8 @@ def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> 
     if isinstance(tree, exp.Drop) and tree.kind in ("VIEW", "MATERIALIZED VIEW"):
         return _drop_view(place, tree)
     place.recover()
+    if is_alter(tree):
+        return alter_table(lambda: place.spark, place.data, place.catalog, place.following, tree)
     return run_ddl(place.spark, place.data, place.catalog, tree, lambda query: _rows(place, query, allow_unsafe))
 
 

@@ -33,13 +33,11 @@ from rollview.types.arrow import arrow_schema, arrow_type, spark_schema, spark_t
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import functions as sf
-    from pyspark.sql import types as spark_types
     from pyspark.sql.pandas import types as spark_arrow
     from pyspark.sql.types import StructType
 else:
     sf = lazy_module("pyspark.sql.functions")
     spark_arrow = lazy_module("pyspark.sql.pandas.types")
-    spark_types = lazy_module("pyspark.sql.types")
 
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _FOLDER = re.compile(r"s-[0-9a-f]{32}")
@@ -120,6 +118,16 @@ class DeltaFolder:
     def declare(self, columns: Iterable[Column]) -> None:
         """Other programs that read the table see these columns from its next version on, NULL in files without them."""
         self._log.declare(arrow_schema(Schema(tuple(columns))))
+
+    def retype(self, columns: Iterable[Column]) -> None:
+        """Other programs that read the table see these types from its next version on."""
+        wider = tuple(columns)
+        if wider:
+            self._log.retype(arrow_schema(Schema(wider)))
+
+    def declared(self) -> frozenset[str]:
+        """The names of all columns that its files have had."""
+        return self._log.declared()
 
     def withdraw(self, place: str, pinned: int) -> None:
         """Before a staging folder is discarded: whoever reads the newest version must not look for it."""
@@ -242,11 +250,11 @@ def _read_as(schema: Schema) -> str | StructType:
     fills = {column.stored: column.fill for column in schema if column.fill is not None}
     if not fills:
         return spark_schema(schema)
-    found = spark_types.StructType()
-    for field in arrow_schema(schema):
-        type_, text = spark_type(field.type), fills.get(field.name)
-        constant = None if text is None else {"EXISTS_DEFAULT": f"CAST({_literal(text)} AS {type_})"}
-        found = found.add(field.name, type_, True, constant)
+    found = spark_arrow.from_arrow_schema(arrow_schema(schema), prefer_timestamp_ntz=True)
+    for field in found:
+        text = fills.get(field.name)
+        if text is not None:
+            field.metadata = {"EXISTS_DEFAULT": f"CAST({_literal(text)} AS {field.dataType.simpleString()})"}
     return found
 
 

@@ -6,12 +6,15 @@ what the log held before: a version that nobody pinned is undone by the differen
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable
@@ -92,6 +95,44 @@ class DeltaLog:
         if new:
             table.alter.add_columns(new)
             self._sync(table.version())
+
+    def declared(self) -> frozenset[str]:
+        """The names of all columns that files have had."""
+        with durable.disk(self._root):
+            return frozenset(field.name for field in DeltaTable(self._root.as_uri()).schema().fields)
+
+    def retype(self, columns: pa.Schema) -> None:
+        """Columns have wider types from now on. Idempotent. The library that writes the log has no word for it."""
+        table = DeltaTable(self._root.as_uri())
+        wider = {field.name: field for field in DeltaSchema.from_arrow(columns).fields}
+        fields = [wider.get(field.name, field) for field in table.schema().fields]
+        if fields == table.schema().fields:
+            return
+        about, now = table.metadata(), int(time.time() * 1000)
+        described = {
+            "id": str(about.id),
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": DeltaSchema(fields).to_json(),
+            "partitionColumns": about.partition_columns,
+            "configuration": about.configuration,
+            "createdTime": about.created_time,
+        }
+        info = {"timestamp": now, "operation": "CHANGE COLUMN"}
+        self._add_commit(table.version() + 1, [{"commitInfo": info}, {"metaData": described}])
+
+    def _add_commit(self, version: int, actions: Sequence[Mapping[str, Any]]) -> None:
+        """Whole or not at all, and never in place of another."""
+        place = self._folder / f"_rv_{uuid4().hex}.tmp"
+        with durable.disk(self._root):
+            try:
+                place.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+                durable.sync([place])
+                os.link(place, self._made(version))
+            except FileExistsError as error:
+                raise Retryable(f"Another process committed to '{self._root}'.", hint="Run it again.") from error
+            finally:
+                place.unlink(missing_ok=True)
+            self._sync(version)
 
     def withdraw(self, place: str, pinned: int) -> None:
         """A folder is about to go: if the newest version names it, the pinned version's files become the newest."""

@@ -37,8 +37,13 @@ def assigned(data: DataFrame, source: str, target: Column) -> SparkColumn:
 
 
 def missing(target: Column) -> SparkColumn:
-    """NULL, for a column that a statement leaves out."""
-    return sf.lit(None).cast(spark_type(arrow_type(target.type, target.name)))
+    """For a column that a statement leaves out."""
+    return constant(target, target.default)
+
+
+def constant(target: Column, text: str | None) -> SparkColumn:
+    """A constant of a column, told as text; None: NULL."""
+    return sf.lit(text).cast(spark_type(arrow_type(target.type, target.name)))
 
 
 def _fits(given: str, target: Column) -> bool:

@@ -195,8 +195,11 @@ def _settled(work: PendingCommit, now: Snapshot) -> tuple[Written, ...]:
 
 def _still_there(work: PendingCommit, now: Snapshot, name: str) -> Relation:
     present = now.find(name)
-    if present is None or present.id != work.began.get(name).id:
-        raise Conflict(name, "it was dropped")
+    then = work.began.get(name)
+    if present is None or present.id != then.id:
+        raise Conflict(name, "it was dropped or renamed")
+    if (present.schema, present.constraints) != (then.schema, then.constraints):
+        raise Conflict(name, "it was altered")
     return present
 
 

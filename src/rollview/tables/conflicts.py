@@ -27,7 +27,7 @@ def check_conflict(spark: SparkSession, root: Path, written: Written, began: Sna
     if table.pins[Part.DELTA].through <= meanwhile.after:
         return
     _check_told(table, meanwhile.after)
-    key = table.constraints.primary_key
+    key = table.constraints.checked.primary_key
     columns = key or table.schema.names
     counts = (Count.INSERTED, Count.DELETED) if key else (Count.DELETED,)
 

@@ -69,20 +69,20 @@ def _violations(outcome: Outcome, written: Written) -> Iterator[Violation]:
     table = outcome.snapshot.get(written.relation.name)
     if written.effect.inserted:
         yield from _null_values(written)
-        for key in table.constraints.keys:
+        for key in table.constraints.checked.keys:
             yield from _doubled(outcome, written, table, key)
-        for reference in table.constraints.foreign_keys:
+        for reference in table.constraints.checked.foreign_keys:
             yield from _leading_nowhere(outcome, written, table, reference)
     if written.effect.deleted:
         for child in outcome.snapshot.tables():
-            for reference in child.constraints.foreign_keys:
+            for reference in child.constraints.checked.foreign_keys:
                 if same(reference.table, table.name):
                     yield from _left_behind(outcome, written, child, reference)
 
 
 def _null_values(written: Written) -> Iterator[Violation]:
     """Deleted rows have no NULL there, so every NULL in the files comes in."""
-    for name in written.relation.constraints.not_null:
+    for name in written.relation.constraints.checked.not_null:
         stored = written.relation.schema.stored(name)
         nulls = [file.nulls.get(stored) for file in written.staged.files]
         if any(count is None or count > 0 for count in nulls) and _has_null(written, name):
@@ -100,7 +100,7 @@ def _doubled(outcome: Outcome, written: Written, table: Relation, key: tuple[str
 
     found = ask(outcome.spark, written.staged.rows, table.schema, key, question)
     if found is not None:
-        kind = "its primary key" if key == table.constraints.primary_key else "UNIQUE"
+        kind = "its primary key" if key == table.constraints.checked.primary_key else "UNIQUE"
         yield Violation(table.name, f"{kind} ({', '.join(key)})", f"{told(key, found)} would be there more than once")
 
 

@@ -17,10 +17,10 @@ from sqlglot import exp
 
 from rollview.algebra.definition import checked_name, relation_name
 from rollview.algebra.text import render
-from rollview.catalog import Catalog, CatalogWriter, Moment, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Catalog, CatalogWriter, Moment, Part, Relation, RelationKind
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import same
-from rollview.core.schema import Column, Constraints, ForeignKey, Schema
+from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import AlreadyExists, SqlError, Unsupported, UsageError
 from rollview.publish.fold import fold_if_it_pays
 from rollview.publish.step import NewVersion, RunningStep, drop, dropped, recorded
@@ -29,9 +29,10 @@ from rollview.store.datafile import DataFile
 from rollview.store.timed import Stored
 from rollview.tables.declaration import DeclaredTable, declare_table
 from rollview.tables.failures import statement_failures
+from rollview.tables.resolving import resolved
 from rollview.tables.staging import Effect, effect, settle, stage_changes
 from rollview.tables.statements import inserted
-from rollview.types.arrow import arrow_type, is_atomic
+from rollview.types.arrow import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,8 @@ def run_ddl(spark: SparkSession, root: Path, catalog: Catalog, tree: exp.Expr, r
         return create_table(spark, root, catalog, tree, rows_of)
     if isinstance(tree, exp.Drop) and tree.kind == "TABLE":
         return drop_table(catalog, tree)
+    if isinstance(tree, exp.Command) and tree.name.upper() == "ALTER":
+        raise Unsupported("This ALTER is not understood.", hint="Write one change of one table in a statement.")
     raise Unsupported(
         f"{render(tree).partition(' ')[0]} of this kind is not supported.",
         hint="Tables and materialized views can be created and dropped; rows inserted, updated, deleted and merged.",
@@ -157,7 +160,7 @@ def _fill(
 
 def _add(writer: CatalogWriter, declared: DeclaredTable, schema: Schema, home: str) -> Csn:
     snapshot = writer.snapshot()
-    constraints = _resolved(snapshot, declared, schema)
+    constraints = resolved(snapshot, declared, schema)
     writer.add_relation(declared.name, RelationKind.TABLE, schema, constraints, None, (), home)
     return snapshot.moment.csn
 
@@ -195,6 +198,12 @@ def _schema(spark: SparkSession, declared: DeclaredTable) -> Schema:
     return _checked(declared.name, columns)
 
 
+def declared_column(spark: SparkSession, table: str, name: str, type_: str) -> Column:
+    """A column with a type in its author's spelling."""
+    (column,) = _schema(spark, DeclaredTable(table, (name,), (type_,), Constraints(), None, False))
+    return column
+
+
 def _kept(type_: str) -> str | None:
     return type_.lower() if type_.upper().startswith(_TEXT) else None
 
@@ -215,53 +224,3 @@ def _checked(table: str, columns: Iterable[Column]) -> Schema:
     for column in schema:
         arrow_type(column.type, column.name)
     return schema
-
-
-def _resolved(snapshot: Snapshot, declared: DeclaredTable, schema: Schema) -> Constraints:
-    """The constraints with every foreign key's target found and checked."""
-    given = declared.constraints
-    for name in {name for key in (*given.keys, *(fk.columns for fk in given.foreign_keys)) for name in key}:
-        column = schema.find(name)
-        if column is not None and not is_atomic(arrow_type(column.type, column.name)):
-            raise Unsupported(f"Column '{name}' of type {column.type.upper()} cannot be part of a key.")
-    keys = tuple(_resolved_key(snapshot, declared, schema, key) for key in given.foreign_keys)
-    return replace(given, foreign_keys=keys)
-
-
-def _resolved_key(snapshot: Snapshot, declared: DeclaredTable, schema: Schema, key: ForeignKey) -> ForeignKey:
-    name, there, constraints = declared.name, schema, declared.constraints
-    if not same(key.table, declared.name):
-        target = snapshot.get(key.table)
-        if target.source is not None:
-            raise Unsupported(
-                f"A foreign key of '{declared.name}' refers to '{target.name}', which is captured from source "
-                f"'{target.source}' and may lose rows at any time.",
-                hint="Leave the foreign key out.",
-            )
-        name, there, constraints = target.name, target.schema, target.constraints
-    wanted = key.referenced or constraints.primary_key
-    spelled = tuple(column.name for column in map(there.find, wanted) if column is not None)
-    if not wanted or set(spelled) not in [set(own) for own in constraints.keys] or len(spelled) != len(key.columns):
-        raise SqlError(
-            f"A foreign key of '{declared.name}' refers to {_tuple(wanted)} of '{name}', which is not a key there.",
-            hint="Refer to the columns of its PRIMARY KEY or of a UNIQUE constraint.",
-        )
-    for own, other in zip(key.columns, spelled, strict=True):
-        _check_same_type(_column(schema, own), _column(there, other), name)
-    return ForeignKey(key.columns, name, spelled)
-
-
-def _column(schema: Schema, name: str) -> Column:
-    return next(column for column in schema if same(column.name, name))
-
-
-def _check_same_type(own: Column, other: Column, table: str) -> None:
-    if arrow_type(own.type, own.name) != arrow_type(other.type, other.name):
-        raise SqlError(
-            f"Column '{own.name}' is {own.type.upper()}, but '{other.name}' of '{table}' is {other.type.upper()}.",
-            hint="A foreign key has the types of the key that it refers to.",
-        )
-
-
-def _tuple(names: Iterable[str]) -> str:
-    return f"({', '.join(names)})"

@@ -90,8 +90,7 @@ def _take(found: _Found, item: exp.Expr) -> None:
         case exp.UniqueColumnConstraint() if isinstance(item.this, exp.Schema):
             found.unique.append(_listed(found, item.this.expressions))
         case exp.ForeignKey():
-            _refuse_actions(item, item.args)
-            found.foreign_keys.append(_foreign_key(_listed(found, item.expressions), item.args["reference"]))
+            found.foreign_keys.append(foreign_key(item, _listed(found, item.expressions)))
         case _:
             raise Unsupported(f"'{item.sql('spark')}' is not supported in CREATE TABLE.", **_at(item))
 
@@ -132,6 +131,12 @@ def _listed(found: _Found, items: Sequence[exp.Expr]) -> tuple[str, ...]:
             raise SqlError(f"Column '{own}' is twice in one constraint.", **_at(item))
         names.append(own)
     return tuple(names)
+
+
+def foreign_key(item: exp.ForeignKey, columns: tuple[str, ...]) -> ForeignKey:
+    """As it is written; its target may not be there."""
+    _refuse_actions(item, item.args)
+    return _foreign_key(columns, item.args["reference"])
 
 
 def _foreign_key(columns: tuple[str, ...], reference: exp.Reference) -> ForeignKey:

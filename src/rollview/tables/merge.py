@@ -159,7 +159,9 @@ def _inserted(
     places = [place_in(target, item.name, item) for item in listed] or list(range(len(target.schema)))
     if len(places) != len(values) or len(set(places)) != len(places):
         raise SqlError(f"INSERT has {len(values)} values for {len(places)} columns.", **at(then))
-    return {place: without_default(value) for place, value in zip(places, values, strict=True)}
+    return {
+        place: without_default(value, target.schema.columns[place]) for place, value in zip(places, values, strict=True)
+    }
 
 
 def _by_name(target: Relation, sides: tuple[str, str], given: Sequence[str]) -> Mapping[int, exp.Expr]:
@@ -251,6 +253,8 @@ def _new_value(data: DataFrame, schema: Schema, place: int, clauses: Sequence[_C
             value = value.when(col(_ACTION) == clause.number, assigned(data, clause.place(place), target))
         elif clause.does is _Does.UPDATE:
             value = value.when(col(_ACTION) == clause.number, col(f"{OLD}{place}"))
+        elif clause.does is _Does.INSERT:
+            value = value.when(col(_ACTION) == clause.number, missing(target))
     return value
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import repeat
 from operator import or_
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,7 +27,7 @@ from rollview.core.schema import Column, Schema
 from rollview.errors import SqlError, Unsupported
 from rollview.store.multiset import col
 from rollview.tables.assignment import assigned, missing
-from rollview.types.arrow import arrow_type, holds_float, holds_map
+from rollview.types.arrow import arrow_type, holds_float, holds_map, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -61,7 +62,7 @@ class TableChanges:
 def insert(tree: exp.Insert, scope: Scope) -> TableChanges:
     refuse(tree, "overwrite", "partition", "where", "conflict", "returning", "ignore", "stored", "settings")
     target = scope.table(relation_name(tree.this, "table"))
-    query = _source(tree)
+    query = _source(tree, _listed(tree, target))
     data = scope.rows(query)
     names = _insert_columns(tree, target, data)
     literal = tree.expression
@@ -70,7 +71,7 @@ def insert(tree: exp.Insert, scope: Scope) -> TableChanges:
 
 
 def inserted(data: DataFrame, schema: Schema, names: Sequence[str]) -> DataFrame:
-    """``data``'s columns by position are the values of ``names``; what is not named is NULL."""
+    """``data``'s columns by position are the values of ``names``; what is not named has its default."""
     if len(data.columns) != len(names):
         raise SqlError(f"The rows have {len(data.columns)} values for {len(names)} columns.")
     given = data.toDF(*(f"{_GIVEN}{place}" for place in range(len(names))))
@@ -130,7 +131,7 @@ def assignments(listed: Sequence[exp.Expr], target: Relation, own: str) -> dict[
         place = place_in(target, left.name, item)
         if place in values:
             raise SqlError(f"Column '{left.name}' is set twice.", **at(item))
-        values[place] = without_default(item.expression)
+        values[place] = without_default(item.expression, target.schema.columns[place])
     return values
 
 
@@ -153,10 +154,15 @@ def refuse(tree: exp.Expr, *parts: str) -> None:
             raise Unsupported(f"{tree.key.upper()} with {word} is not supported.", **at(tree))
 
 
-def without_default(value: exp.Expr) -> exp.Expr:
-    """No column has a default other than NULL."""
+def without_default(value: exp.Expr, target: Column | None) -> exp.Expr:
+    """The word DEFAULT is the column's constant."""
     bare = isinstance(value, exp.Var) or (isinstance(value, exp.Column) and not value.table and not value.this.quoted)
-    return exp.null() if bare and value.name.upper() == "DEFAULT" else value.copy()
+    if not bare or value.name.upper() != "DEFAULT":
+        return value.copy()
+    if target is None or target.default is None:
+        return exp.null()
+    type_ = spark_type(arrow_type(target.type, target.name))
+    return exp.cast(exp.Literal.string(target.default), type_, dialect="spark")
 
 
 def _select_from(tree: exp.Expr, items: Sequence[exp.Expr]) -> exp.Select:
@@ -168,12 +174,12 @@ def _select_from(tree: exp.Expr, items: Sequence[exp.Expr]) -> exp.Select:
     return query
 
 
-def _source(tree: exp.Insert) -> exp.Expr:
+def _source(tree: exp.Insert, columns: Sequence[Column]) -> exp.Expr:
     query: Any = tree.expression
     if isinstance(tree.args.get("source"), exp.Table):
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree.args["source"].copy()))
     elif isinstance(query, exp.Values):
-        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=_values(query)))
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=_values(query, columns)))
     if not isinstance(query, exp.Query):
         raise SqlError("INSERT needs VALUES or a query.", **at(tree))
     query = query.copy()
@@ -186,11 +192,23 @@ def _source(tree: exp.Insert) -> exp.Expr:
     return made
 
 
-def _values(values: exp.Values) -> exp.Values:
+def _listed(tree: exp.Insert, target: Relation) -> Sequence[Column]:
+    """The columns for which an INSERT brings values, in their order."""
+    if not isinstance(tree.this, exp.Schema):
+        return target.schema.columns
+    return [target.schema.columns[place_in(target, item.name, item)] for item in tree.this.expressions]
+
+
+def _values(values: exp.Values, columns: Sequence[Column]) -> exp.Values:
     rows = [row if isinstance(row, exp.Tuple) else exp.Tuple(expressions=[row]) for row in values.expressions]
     if len({len(row.expressions) for row in rows}) > 1:
         raise SqlError("The rows of VALUES have different numbers of values.", **at(values))
-    listed = [exp.Tuple(expressions=[without_default(item) for item in row.expressions]) for row in rows]
+    # Too many values are refused later, too few as well.
+    targets = [*columns, *repeat(None, max(len(row.expressions) for row in rows))]
+    listed = [
+        exp.Tuple(expressions=[without_default(*pair) for pair in zip(row.expressions, targets, strict=False)])
+        for row in rows
+    ]
     return exp.Values(expressions=listed, alias=exp.TableAlias(this=identifier(f"{RESERVED_PREFIX}values")))
 
 

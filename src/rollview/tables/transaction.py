@@ -107,7 +107,7 @@ class Transaction:
         return replace(result, csn=self.csn)
 
     def insert(self, table: str, data: DataFrame) -> StatementResult:
-        """Rows by column name; columns that ``data`` does not have are NULL."""
+        """Rows by column name; columns that ``data`` does not have get their defaults."""
         target = self.table(table)
         names = [target.schema.names[statements.place_in(target, name, exp.Star())] for name in data.columns]
         with statement_failures(target.name), within(self.spark, data) as ours:
@@ -163,7 +163,8 @@ class Transaction:
         relation = self.snapshot.get(name)
         if relation.kind is RelationKind.VIEW:
             if self._staged.keys() & set(self.snapshot.tables_below(relation)):
-                return self._reader.evaluate(relation.name, self.read)
+                seen = self._reader.seen_by(relation.name)
+                return seen.evaluate(relation.name, lambda lower: seen.called(lower, self.read(lower)))
             return self._reader.newest_rows(relation.name)
         staged = self._staged.get(relation.name, [])
         own = TableInTransaction.on(self.root, relation, tuple(file for one in staged for file in one.files))

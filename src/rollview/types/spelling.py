@@ -83,3 +83,23 @@ def _part(tokens: _Tokens) -> tuple[str | None, Spelled]:
 
 def _unquoted(name: str) -> str:
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+_WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def widens(old: str, new: str) -> bool:
+    """Whether every value of the one type is the same value of the other, and is read as such from a file."""
+    before, after = parse(old), parse(new)
+    if before.word in _WHOLE_NUMBERS and after.word in _WHOLE_NUMBERS:
+        return _WHOLE_NUMBERS.index(before.word) < _WHOLE_NUMBERS.index(after.word)
+    match before, after:
+        case Spelled("float"), Spelled("double"):
+            return True
+        case Spelled("decimal", numbers=(precision, scale)), Spelled("decimal", numbers=(wider, finer)):
+            return finer >= scale and wider - finer >= precision - scale
+        case Spelled("varchar", numbers=(length,)), Spelled("varchar", numbers=(longer,)):
+            return longer >= length
+        case Spelled("varchar"), Spelled("string"):
+            return True
+    return False

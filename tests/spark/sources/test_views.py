@@ -81,8 +81,10 @@ def test_a_change_of_columns_stops_only_the_views_that_name_them(spark: SparkSes
         orders = TableSettings("orders", "orders")
         warehouse.add_source("shop", SourceSettings("sqlite", str(tmp_path / "shop.db"), (orders,)))
         warehouse.create_view(
-            "CREATE MATERIALIZED VIEW by_state AS SELECT state, SUM(amount) AS s FROM orders GROUP BY state"
+            "CREATE MATERIALIZED VIEW by_state TBLPROPERTIES ('rollview.on_schema_change' = 'ask') AS "
+            "SELECT state, SUM(amount) AS s FROM orders GROUP BY state"
         )
+        warehouse.create_view("CREATE MATERIALIZED VIEW follows AS SELECT * FROM orders WHERE state <> 'WI'")
         warehouse.create_view("CREATE MATERIALIZED VIEW states AS SELECT state, s * 2 AS d FROM by_state")
         warehouse.create_view("CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n, SUM(amount) AS s FROM orders")
         shop.execute("ALTER TABLE orders RENAME COLUMN note TO remark")
@@ -96,7 +98,14 @@ def test_a_change_of_columns_stops_only_the_views_that_name_them(spark: SparkSes
         assert "stopped: by_state, states" in captured.notes[0]
         warehouse.refresh()
         states = {view.name: (view.state, view.csn) for view in warehouse.status().views}
-        assert states == {"by_state": ("schema_changed", 2), "states": ("schema_changed", 2), "counted": ("ok", 3)}
+        stopped, going_on = ("schema_changed", 3), ("ok", 5)
+        assert states == {"by_state": stopped, "states": stopped, "counted": going_on, "follows": going_on}
+        assert warehouse.read("orders").columns == ["id", "region", "amount", "remark"]
+        assert warehouse.read("orders", 1).columns == ["id", "state", "amount", "note"]
+        assert warehouse.read("follows").columns == ["id", "state", "amount", "note"]
+        assert {row.note for row in warehouse.read("follows").collect()} == {"x", "z"}
+        assert warehouse.verify("follows").equal
+        assert warehouse.verify("follows", at=2).equal
         assert {(row.state, str(row.s)) for row in warehouse.read("by_state").collect()} == {
             ("CA", "1.00"),
             ("WI", "5.00"),
@@ -104,7 +113,7 @@ def test_a_change_of_columns_stops_only_the_views_that_name_them(spark: SparkSes
         assert len(warehouse.read("by_state", as_of=1).collect()) == 2
         assert warehouse.verify("counted").equal
         assert warehouse.verify("counted", at=1).equal
-        with pytest.raises(UsageError, match="'by_state' is stopped at csn 2"):
+        with pytest.raises(UsageError, match="'by_state' is stopped at csn 3"):
             warehouse.refresh(("by_state",))
         warehouse.drop_view("states")
         query = "SELECT id % 2 AS odd, SUM(amount) AS s FROM orders GROUP BY id % 2"

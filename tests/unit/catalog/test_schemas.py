@@ -135,8 +135,8 @@ def test_what_held_at_a_csn_is_told_by_ids_whatever_changed_since(tmp_path: Path
         assert [(one.column.name, one.column.type, one.column.stored) for one in found] == [
             (one.name, one.type, one.stored) for one in expected
         ]
-        for one in found:
-            assert ids.setdefault(one.column.stored, one.id) == one.id
+        for entry in found:
+            assert ids.setdefault(entry.column.stored, entry.id) == entry.id
     assert len(set(ids.values())) == len(ids)
 
 

@@ -35,13 +35,15 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
     relation = answer.relation
     to.say(f"{relation.kind.value} {relation.name}\n")
     to.table(("column", "type", "constraints"), [(c.name, c.type, _marks(c.name, relation)) for c in relation.schema])
-    for key in relation.constraints.foreign_keys:
+    for key in relation.constraints.checked.foreign_keys:
         to.say(f"foreign key ({', '.join(key.columns)}) → {key.table} ({', '.join(key.referenced)})")
     to.say("")
     pins = [(p.part.value, p.version, p.through, p.rows) for p in relation.pins.values() if p.is_kept]
     to.table(("part", "Delta version", "through csn", "rows"), pins, ("Delta version", "through csn", "rows"))
     to.say(f"\nfolder   {answer.folder}")
     to.say(f"reads    {', '.join(relation.depends_on) or '–'}")
+    if answer.sees:
+        to.say(f"sees     {', '.join(answer.sees)}")
     to.say(f"read by  {', '.join(answer.read_by) or '–'}")
     to.say(f"valid    {_valid(answer.valid)}")
     if relation.problem:
@@ -58,7 +60,7 @@ def _valid(valid: results.ValidTime) -> str:
 
 
 def _marks(column: str, relation: Any) -> str:
-    rules = relation.constraints
+    rules = relation.constraints.checked
     unique = any(column in key for key in rules.unique)
     marks = {"primary key": column in rules.primary_key, "unique": unique, "not null": column in rules.not_null}
     return ", ".join(mark for mark, holds in marks.items() if holds)

@@ -317,17 +317,26 @@ class SqliteSource:
             self._check_columns(remote, self._layout(remote))
 
     def _check_columns(self, remote: str, layout: SqliteLayout) -> None:
-        """The log's slots follow the columns through a change of name; only what still has its name is asked for."""
+        """The log's slots follow the columns through a change of name, and SQLite drops no column that a trigger names.
+        So what is in a slot under another name is the same column."""
         chosen = self._opening.settings.table(remote)
-        names = dict(enumerate(layout.columns))
-        gone = tuple(
-            column.name
-            for column in self._opening.known[remote].schema
-            if not _is_same(column, names.get(self._slot(remote, column.name)), chosen)
-        )
-        if gone:
-            what = f"columns that are gone or have another type: {', '.join(gone)}"
-            raise SchemaChanged(self._opening.name, remote, what, gone=gone)
+        present = dict(enumerate(layout.columns))
+        pairs = [(one, present.get(self._slot(remote, one.name))) for one in self._opening.known[remote].schema]
+        changed = [(column, now) for column, now in pairs if not _is_same(column, now, chosen)]
+        if not changed:
+            return
+        slots = self._opening.memory.get("slots", {})
+        marks = self._opening.settings.global_transactions
+        follows = remote in slots and not chosen.names_columns and (marks is None or marks.table != remote)
+        renamed = {c.name: now[0] for c, now in changed if follows and now is not None and spark_type(now[1]) == c.type}
+        gone = tuple(column.name for column, _ in changed if column.name not in renamed)
+        told = [f"{old} is {new} now" for old, new in renamed.items()]
+        told += [f"columns that are gone or have another type: {', '.join(gone)}"] if gone else []
+        refused = SchemaChanged(self._opening.name, remote, "; ".join(told), gone=gone, renamed=tuple(renamed.items()))
+        if renamed:
+            names = [present[place][0] if place in present else name for place, name in enumerate(slots[remote])]
+            refused.memory = {**self._opening.memory, "slots": {**slots, remote: names}}
+        raise refused
 
     def _slot(self, remote: str, column: str) -> int:
         """The place of a column in the log: that which it had when the triggers were made."""
