@@ -186,7 +186,7 @@ def _refreshed(work: Refresh, now: Snapshot, name: str, before: Csn, csn: Csn, r
         name=name,
         interval=_interval(work, name, before, csn),
         mode=mode,
-        reason=step.reason if step is not None else told,
+        reason=work.lagging.get(name) or (step.reason if step is not None else told),
         delta_rows=work.added.get(name, 0),
         rows=rows.get(name, held),
         actions=usage.actions,

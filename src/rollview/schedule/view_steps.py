@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rollview.algebra import script
 from rollview.algebra.view import Mode
+from rollview.capture.asking import SourceLookup
 from rollview.catalog import Catalog, Lease, Part, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.phases import Phases, add_phases, measured
 from rollview.costs.steps import past_steps
 from rollview.engine import session
 from rollview.engine.meter import Meter
-from rollview.errors import Corrupt, EngineFailed, RollviewError
+from rollview.errors import Corrupt, EngineFailed, EnvironmentFault, Retryable, RollviewError, SourceStopped
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
 from rollview.propagate.adapt import plan_adapt, run_adapt
+from rollview.propagate.asked import stand_ins
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.propagate.run import Computed, Propagated, compute_propagate, publish_propagate
 from rollview.publish.following import as_published
@@ -33,7 +36,7 @@ from rollview.relations.ahead import Ahead
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
 from rollview.relations.policies import Policies
-from rollview.relations.reader import Reader
+from rollview.relations.reader import Reader, StandIn
 from rollview.relations.versions import before_next_step, redefined
 from rollview.results import Progress
 from rollview.schedule.workers import Begun, Workers
@@ -62,6 +65,8 @@ class Refresh:
     terms: dict[str, tuple[script.TermNote, ...]] = field(default_factory=dict)
     phases: dict[str, Phases] = field(default_factory=dict)
     failures: dict[str, RollviewError] = field(default_factory=dict)
+    lagging: dict[str, str] = field(default_factory=dict)
+    """Views that went no further because a source could not be asked, and why."""
     recomputed: dict[str, OpenStep] = field(default_factory=dict)
     policies: Policies = field(default_factory=Policies)
     deadline: float | None = None
@@ -77,12 +82,19 @@ class Refresh:
     def is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def reader(self, snapshot: Snapshot, meter: Meter | None = None, step: PropagateStep | None = None) -> Reader:
-        """``step``: what it is for. Work on few rows Spark does faster with fewer preparations."""
+    def reader(
+        self,
+        snapshot: Snapshot,
+        meter: Meter | None = None,
+        step: PropagateStep | None = None,
+        asked: Mapping[str, StandIn] | None = None,
+    ) -> Reader:
+        """``step``: what it is for. Work on few rows Spark does faster with fewer preparations. ``asked``: rows that
+        are read in place of states."""
         spark = self.spark
         if step is not None and step.shuffles_little:
             spark = session.for_few_rows(spark) if step.at_once else session.for_small_work(spark)
-        return Reader(spark, self.root, snapshot, meter)
+        return Reader(spark, self.root, snapshot, meter, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +164,7 @@ class _ViewSteps:
     keeps_definition: bool = True
     has_begun: bool = False
     last: PropagateStep | None = None
-    coming: deque[Begun[tuple[Computed, Phases]]] = field(default_factory=deque)
+    coming: deque[Begun[tuple[Computed, Phases] | None]] = field(default_factory=deque)
 
     def run(self) -> None:
         try:
@@ -175,7 +187,7 @@ class _ViewSteps:
         """Whether nothing follows what was published: the view has arrived, or it is late."""
         if self.coming or not self.has_begun:
             return False
-        return self.work.is_late() or (self.last is not None and not self.last.more)
+        return self.name in self.work.lagging or self.work.is_late() or (self.last is not None and not self.last.more)
 
     def _adapt(self) -> bool:
         """Whether the view got the rows of its next definition, for which all steps before it are published."""
@@ -207,8 +219,10 @@ class _ViewSteps:
         return len(self.coming) < self.work.parallel and self.keeps_definition and not self._reads_itself(self.last)
 
     def _reads_itself(self, step: PropagateStep) -> bool:
-        """Of groups, and of what is recomputed, the state before is read."""
-        return step.mode is Mode.WHOLE or plan_of(self.snapshot, self.snapshot.get(self.name)).summary is not None
+        """Of groups, and of what is recomputed, the state before is read. What asks sources asks for one step at a
+        time."""
+        has_groups = plan_of(self.snapshot, self.snapshot.get(self.name)).summary is not None
+        return step.mode is Mode.WHOLE or bool(step.asked) or has_groups
 
     def _next(self) -> PropagateStep | None:
         changes, past = self.work.catalog.changes, partial(past_steps, self.work.catalog, self.name)
@@ -226,16 +240,38 @@ class _ViewSteps:
         )
         return as_published(self.snapshot, self.snapshot.moment.csn, [moved])
 
-    def _compute(self, step: PropagateStep, snapshot: Snapshot) -> tuple[Computed, Phases]:
+    def _compute(self, step: PropagateStep, snapshot: Snapshot) -> tuple[Computed, Phases] | None:
+        """None if a source could not be asked: the view stays where it is, and the next refresh asks again."""
         took = Phases()
-        with measured(took):
-            reader = self.work.reader(snapshot, self.meter, step)
+        with measured(took), closing(SourceLookup(self.work.catalog, self.work.root)) as lookup:
+            try:
+                step, asked = self._asked(step, snapshot, lookup)
+            except (Retryable, SourceStopped, EnvironmentFault) as error:
+                self.work.lagging[self.name] = error.message
+                lookup.release(error.message)
+                return None
+            reader = self.work.reader(snapshot, self.meter, step, asked)
             return compute_propagate(reader, self.work.catalog, self.lease, step, self.meter), took
+
+    def _asked(
+        self, step: PropagateStep, snapshot: Snapshot, lookup: SourceLookup
+    ) -> tuple[PropagateStep, Mapping[str, StandIn]]:
+        """What the step reads in place of states that are not here; how much that is, is known only now."""
+        if not step.asked or not step.moves:
+            return step, {}
+        found = stand_ins(self.work.reader(snapshot), step, lookup)
+        lookup.release()
+        sizes = {name: one.rows.num_rows for name, one in found.items() if one.place is None}
+        return replace(step, sizes={**step.sizes, **sizes}), found
 
     def _publish_first(self) -> None:
         # Beside the other workers, not only waiting for them.
         any(step.do_here() for step in self.coming)
-        computed, took = self.coming[0].result()
+        computed_in = self.coming[0].result()
+        if computed_in is None:
+            self.coming.popleft()
+            return
+        computed, took = computed_in
         add_phases(self.work.phases[self.name], took)
         view, step = self.snapshot.get(self.name), computed.step
         done = publish_propagate(computed, view.pins[Part.DELTA], self.lease, self.meter)
