@@ -42,7 +42,7 @@ pg-ivm: .venv/.installed ## get pg_ivm from Debian unstable's packages, for the 
 FAULTS := full
 faults: .venv/.installed ## kills, failing calls, full disks, stopped processes and random tests in full size: hours; FAULTS=part for a part
 	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property tests/unit
-	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/interleaving tests/spark/oracle/test_arithmetic.py \
+	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/interleaving tests/sources/test_lookup.py tests/spark/sources/test_asked.py tests/spark/oracle/test_arithmetic.py \
 		tests/spark/oracle/test_histories.py tests/spark/oracle/test_redefinitions.py tests/spark/ipda/test_policies.py \
 		tests/spark/routing/test_random_queries.py tests/spark/routing/test_beside_writers.py
 

@@ -253,7 +253,7 @@ _OF_SOURCE = {
     "tables": "what is captured",
     "options": "what the kind understands",
     "global_transactions": "where the ids of transactions over several sources are, and who takes part",
-    "copy": "`all` of each table, or only what views need (`needed`)",
+    "copy": "`all` of each table, only what views need (`needed`), or no rows (`none`): the source is asked for them",
 }
 _OF_TABLE = {
     "table": "its name at the source",

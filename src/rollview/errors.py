@@ -17,6 +17,7 @@ RollviewError                 root: code, retryable, facts, hint
 │   ├── Conflict              another transaction committed first
 │   ├── Busy                  another process holds the lease
 │   ├── SourceDown            a source does not answer
+│   ├── AskTooLarge           a source gives too much, or takes too long, for so many keys
 │   ├── SinkDown              what a subscriber is delivered to does not answer
 │   ├── InDoubt               what an answer was read from went away twice while it was fetched
 │   └── NotPassed             a source is not known to have passed a moment
@@ -186,6 +187,18 @@ class Busy(Retryable):
             hint="Wait for it, or try again later.",
             thing=thing,
             holder=holder,
+        )
+
+
+class AskTooLarge(Retryable):
+    code = "ask_too_large"
+
+    def __init__(self, table: str, keys: int, reason: str) -> None:
+        super().__init__(
+            f"Table '{table}' cannot be asked for rows of {keys} keys at once: {reason}.",
+            hint="Give the source's option ask_rows or ask_seconds a larger value, an index there, or copy the table.",
+            table=table,
+            keys=keys,
         )
 
 

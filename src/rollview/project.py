@@ -38,6 +38,9 @@ SAFE = "ROLLVIEW_SAFE_PROJECTS"
 VIEWS = "views"
 
 _STRICT = {"extra": "forbid"}
+HowToCopy = Literal["all", "needed", "none"]
+_BY_VIEWS = ("needed", "none")
+"""Where views say which columns and rows are captured."""
 _SAID = {"unexpected_keyword_argument": "there is no such setting", "missing": "it is not there, and has to be"}
 
 _TEMPLATE = """\
@@ -89,7 +92,7 @@ warehouse: .rollview
 class TableConfig:
     """``name`` is what the table is called here; without it, the last part of the source's own name. ``columns``: those
     that are captured; without it, all. ``rows``: a condition that the captured rows fulfil, in Spark's SQL.
-    ``copy``: ``all`` of that, or only what views need."""
+    ``copy``: ``all`` of that, only what views need, or no rows at all (``none``): the source is asked for them."""
 
     __pydantic_config__ = _STRICT
 
@@ -100,21 +103,26 @@ class TableConfig:
     format: str | None = None
     columns: list[str] | None = None
     rows: str | None = None
-    copy: Literal["all", "needed"] | None = None
+    copy: HowToCopy | None = None
 
-    def settings(self, copy: str) -> TableSettings:
+    def settings(self, copy: HowToCopy) -> TableSettings:
         """``copy``: what the source says where the table does not."""
-        if self.copy == "needed" and (self.columns or self.rows):
+        if self.copy in _BY_VIEWS and (self.columns or self.rows):
             raise UsageError(
                 f"Table '{self.table}' says its columns or rows, and that views say them.",
-                hint="Leave out columns and rows, or copy: needed.",
+                hint=f"Leave out columns and rows, or copy: {self.copy}.",
             )
-        needed = (self.copy or copy) == "needed" and not self.columns and not self.rows
+        plain = self.columns or self.rows
         relation = self.name or self.table.rpartition(".")[2]
         types = {column: type_.lower() for column, type_ in (self.types or {}).items()}
         chosen = tuple(self.columns or ())
         key, rows = tuple(self.key or ()), self.rows or ""
-        return TableSettings(relation, self.table, types, key, self.format, chosen, rows, needed)
+        settings = TableSettings(relation, self.table, types, key, self.format, chosen, rows)
+        return settings if plain else _copied(settings, self.copy or copy)
+
+
+def _copied(settings: TableSettings, copy: HowToCopy) -> TableSettings:
+    return replace(settings, needed=copy in _BY_VIEWS, asked=copy == "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +150,11 @@ class SourceConfig:
     tables: list[str | TableConfig]
     options: dict[str, str | int | float | bool] | None = None
     global_transactions: GlobalConfig | None = None
-    copy: Literal["all", "needed"] = "all"
+    copy: HowToCopy = "all"
 
     def settings(self) -> SourceSettings:
         tables = (
-            replace(table_named(table), needed=self.copy == "needed")
-            if isinstance(table, str)
-            else table.settings(self.copy)
+            _copied(table_named(table), self.copy) if isinstance(table, str) else table.settings(self.copy)
             for table in self.tables
         )
         options = {key: _spelled(value) for key, value in (self.options or {}).items()}

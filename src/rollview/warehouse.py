@@ -392,9 +392,12 @@ class Warehouse:
         """How the view would get its new rows by ``CREATE OR REPLACE MATERIALIZED VIEW``, which is among the texts."""
         return sql.explain_replace(self._place, name, texts)
 
-    def verify(self, name: str, at: Point | None = None) -> results.Verification:
-        """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach."""
-        return query.verify_view(self._place, name, at)
+    def verify(self, name: str, at: Point | None = None, *, ask_sources: bool = False) -> results.Verification:
+        """Compare a view with its definition recomputed from the base tables, at its own csn or another in reach.
+
+        ``ask_sources``: tables that are not copied are read once, whole, at their sources.
+        """
+        return query.verify_view(self._place, name, at, ask_sources=ask_sources)
 
     def check_history(
         self,

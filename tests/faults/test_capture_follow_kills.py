@@ -32,7 +32,7 @@ STEPS = (
     "apply.logged",
     "capture.published",
 )
-KILLS = STEPS * 2 if FULL else ("propagate.logged:2", "apply.logged", "capture.published")
+KILLS = STEPS * 2 if FULL else ("propagate.logged:2", "capture.published")
 VIEWS = {
     "totals": ("immediate", "SELECT state, SUM(amount) AS amount, COUNT(*) AS n FROM orders GROUP BY state"),
     "listed": ("ipda", "SELECT id, state FROM orders"),

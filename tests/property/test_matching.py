@@ -24,7 +24,7 @@ from tests.property.schemas import KEYED
 from tests.sizes import times
 
 PAIRS = int(os.environ.get("ROLLVIEW_PAIRS", times(3_000, full=20_000)))
-ROUTED = times(50, full=3_000)
+ROUTED = times(25, full=3_000)
 QUERIES = 5
 """So many queries near each view."""
 LENGTH = 6

@@ -13,8 +13,8 @@ from tests.property.duck import Duck
 from tests.property.test_matching import answering, engine
 from tests.sizes import times
 
-EACH = times(5, full=30)
-"""Of ten kinds: 50, or 300."""
+EACH = times(3, full=30)
+"""Of ten kinds: 30, or 300."""
 
 Texts = tuple[str, str]
 """A view, and a query that is near it."""

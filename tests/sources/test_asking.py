@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -16,27 +18,30 @@ import pyarrow as pa
 import pytest
 
 from rollview.capture.recorded_source import open_recorded
-from rollview.errors import NotFound, UsageError
+from rollview.errors import AskTooLarge, NotFound, UsageError
 from rollview.sources import SourceSettings, TableSettings, asking
 from rollview.sources.asking import Ask, AskableSource
 from rollview.sources.postgres.asking import SnapshotSeen, snapshot
 from rollview.sources.protocol import UnitOfWork
 from rollview.sources.sections import Section
-from rollview.sources.sqlite.asking import LogSeen, read_only
+from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only
 from rollview.warehouse import Warehouse
 from tests.servers.postgres import PostgresServer
 from tests.sources.files_harness import FilesHarness
 from tests.sources.harness import Bag, Harness, Write, account, tuples
+from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
 COLUMNS = ("id", "owner", "balance")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", *(pytest.param(k, marks=getattr(pytest.mark, k)) for k in ("postgres", "mariadb"))])
 def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
     if request.param == "sqlite":
         made: Harness = SqliteHarness(tmp_path)
+    elif request.param == "mariadb":
+        made = MariadbHarness(request.getfixturevalue("mariadb_server"))
     else:
         made = PostgresHarness(request.getfixturevalue("postgres_server"))
     with closing(made):
@@ -83,10 +88,14 @@ def test_keys_are_values_whatever_they_say(bank: Harness, source: Any, monkeypat
     assert bank.rows("note")[("same",)] == 2
 
 
-def test_answers_are_bounded(bank: Harness, source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "MOST_ROWS", 2)
-    with pytest.raises(UsageError, match="more than 2 rows for 3 keys"):
-        source.ask([accounts(bank, 1, 2, 3)])
+def test_answers_are_bounded(bank: Harness, empty_warehouse: Warehouse) -> None:
+    empty_warehouse.add_source("bank", replace(bank.settings(), options={"ask_rows": "2"}))
+    catalog = empty_warehouse.catalog
+    with closing(open_recorded(catalog, catalog.source("bank"))) as opened:
+        assert isinstance(opened, AskableSource)
+        with pytest.raises(AskTooLarge, match="rows of 3 keys at once: it has more than 2 rows"):
+            opened.ask([accounts(bank, 1, 2, 3)])
+        assert len(opened.ask([accounts(bank, 1, 2)]).rows[0]) == 2
 
 
 def test_what_cannot_be_asked_is_refused(bank: Harness, source: Any) -> None:
@@ -187,6 +196,16 @@ def test_sqlite_writes_nothing_while_it_is_asked(tmp_path: Path) -> None:
         connection.execute("INSERT INTO t VALUES (1)")
 
 
+def test_sqlite_gives_up_what_takes_too_long(tmp_path: Path) -> None:
+    with closing(SqliteHarness(tmp_path)) as bank:
+        bank.write(*(Write("note", None, (str(number),)) for number in range(3000)))
+        wish, limits = Ask("note", ("text",), ("text",), frozenset({("7",)})), bank.settings().asking
+        assert asked_rows(bank.connection, wish, limits) == [("7",)]
+        with pytest.raises(AskTooLarge, match="that takes longer than 0 seconds"):
+            asked_rows(bank.connection, wish, replace(limits, seconds=0))
+        assert asked_rows(bank.connection, wish, limits) == [("7",)]
+
+
 def test_sqlite_finds_keys_by_its_index(tmp_path: Path) -> None:
     """Asking costs what the keys cost, not what the table does."""
     with closing(SqliteHarness(tmp_path)) as bank:
@@ -274,3 +293,29 @@ def test_types_that_postgres_compares_in_its_own_way_are_refused(
             assert isinstance(source, AskableSource)
             with pytest.raises(UsageError, match="compares character\\(5\\) in its own way"):
                 source.ask([Ask("padded", ("code",), ("code",), frozenset({("ab   ",)}))])
+
+
+_ALLOWED = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SET ", "LOCK TABLE", "SELECT ", "ROLLBACK")
+
+
+@pytest.mark.postgres
+def test_postgres_sees_only_statements_that_read_and_are_bounded(
+    postgres_server: PostgresServer, empty_warehouse: Warehouse
+) -> None:
+    with closing(PostgresHarness(postgres_server)) as bank:
+        empty_warehouse.add_source("bank", bank.settings())
+        catalog = empty_warehouse.catalog
+        bank.connection.execute(f"ALTER DATABASE {bank.database} SET log_statement = 'all'".encode())
+        log = postgres_server.data / "log"
+        with closing(open_recorded(catalog, catalog.source("bank"))) as source:
+            assert isinstance(source, AskableSource)
+            begin = log.stat().st_size
+            source.ask([accounts(bank, 1, 2, 424242)])
+            told = log.read_text()[begin:]
+        statements = re.findall(r"(?:statement|execute [^:]*): \s*(.*)", told)
+        assert [text for text in statements if not text.startswith(_ALLOWED)] == []
+        asked = [text for text in statements if 'FROM "public"."account"' in text]
+        keys = '("id") IN (SELECT * FROM unnest($1::int8[]))'
+        assert asked == [f'SELECT "id", "owner", "balance" FROM "public"."account" WHERE {keys}']
+        assert any(text.startswith("LOCK TABLE") and "ACCESS SHARE" in text for text in statements)
+        assert any("statement_timeout" in text for text in statements)

@@ -24,6 +24,8 @@ PROPERTIES = (
     "detail",
     "ties",
     "policy",
+    "maintenance",
+    "algorithm",
     "on_schema_change",
 )
 _OURS = "rollview."

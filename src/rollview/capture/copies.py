@@ -35,6 +35,8 @@ from rollview.sources.space import Space
 from rollview.sources.spool import Spool
 
 Copied = Mapping[str, int]
+COPIED_AGAIN = "copied again"
+"""The transaction of the unit of work that a second copy is."""
 
 
 def copy(
@@ -120,7 +122,7 @@ def _replace(
         table.name: _all_of(relations[table.name], pieces(record.name, settings, table, copy), space)
         for table in copy.tables
     }
-    unit = UnitOfWork(copy.position, "copied again", copy.time, changes, quarantined=tuple(copy.quarantined))
+    unit = UnitOfWork(copy.position, COPIED_AGAIN, copy.time, changes, quarantined=tuple(copy.quarantined))
     streams = [CommitStream(source, record, catalog.snapshot())]
     return Sequencer(catalog, root, streams, lease).replace(unit, copy.memory)
 
@@ -186,6 +188,6 @@ def _resettled(before: SourceSettings, settings: SourceSettings) -> SourceSettin
     tables = []
     for table in before.tables:
         said = settings.table(table.remote)
-        given = replace(table, columns=said.columns, rows=said.rows, needed=said.needed)
+        given = replace(table, columns=said.columns, rows=said.rows, needed=said.needed, asked=said.asked)
         tables.append(table if said.is_open else given)
     return replace(before, tables=tuple(tables))

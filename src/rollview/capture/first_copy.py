@@ -17,6 +17,7 @@ import pyarrow as pa
 from rollview.capture.in_place import COPIED, READINGS, reading_of
 from rollview.capture.restrict import restriction
 from rollview.catalog import (
+    NOT_KEPT,
     Catalog,
     CatalogWriter,
     Change,
@@ -24,6 +25,7 @@ from rollview.catalog import (
     Moment,
     NewUnit,
     Part,
+    Pin,
     Relation,
     RelationKind,
     SourceRecord,
@@ -58,6 +60,8 @@ class _Copied:
     files: tuple[DataFile, ...]
     reason: str | None = None
     """Why it was copied, where the source could lend its files."""
+    asked: bool = False
+    """Its rows stay at the source."""
 
     @property
     def rows(self) -> int:
@@ -168,6 +172,8 @@ class _Staging:
             return list(pool.map(lambda pair: self._stage(*pair), planned))
 
     def _stage(self, table: SourceTable, relation: Relation) -> _Copied:
+        if self.settings.table(table.name).asked:
+            return _Copied(table, relation, (), asked=True)
         try:
             return self._link(table, relation)
         except UnlinkableError as error:
@@ -219,6 +225,9 @@ def _publish(
             moment = _first_unit(writer, record.name, copy, copied)
             for new in logged:
                 publishing.show(new, moment.csn, moment.csn)
+            for one in (one for one in copied if one.asked):
+                # No rows are here, which is not the same as none at the source.
+                publishing.show_pin(one.relation.name, Pin(Part.STATE, NOT_KEPT, moment.csn, moment.csn, 0))
             relations = {one.table.name: one.relation.name for one in copied}
             for bad in copy.quarantined:
                 writer.sources.quarantine(record.name, relations[bad.table], copy.position, bad)

@@ -84,11 +84,28 @@ def readings(catalog: Catalog, root: Path, record: SourceRecord, source: Source,
     return {READINGS: dict(readings)} if readings else {}
 
 
+ASKED = "asked"
+"""What a source's health says of how it was asked."""
+
+
+def note_asked(catalog: Catalog, name: str, asks: int, keys: int, rows: int, size: int, problem: str | None) -> None:
+    """Added to what was asked before."""
+    health = catalog.source(name).health
+    before = health.get(ASKED, {})
+    sums = {"asks": asks, "keys": keys, "rows": rows, "bytes": size}
+    told = {what: before.get(what, 0) + more for what, more in sums.items()}
+    told |= {"last": datetime.now(UTC).isoformat(), "problem": problem}
+    with catalog.write() as writer:
+        writer.sources.set_health(name, {**health, ASKED: told})
+
+
 def note_health(
     catalog: Catalog, record: SourceRecord, source: Source, readings: Mapping[str, object]
 ) -> tuple[str, ...]:
     """Written when it says something new, and from time to time as a sign of life. An alarm that is new is told."""
-    seen = {**(_seen(record, source.health()) if isinstance(source, Watched) else {}), **readings}
+    told = _seen(record, source.health()) if isinstance(source, Watched) else {}
+    asked = {ASKED: record.health[ASKED]} if ASKED in record.health else {}
+    seen = {**told, **asked, **readings}
     if seen != dict(record.health) or record.read is None or datetime.now(UTC) - record.read > _SIGN_OF_LIFE:
         with catalog.write() as writer:
             writer.sources.set_health(record.name, seen, read=True)

@@ -140,6 +140,12 @@ def needed(catalog: Catalog) -> frozenset[str]:
     return frozenset(table.relation for one in settings for table in one.tables if table.needed)
 
 
+def asked_tables(catalog: Catalog) -> frozenset[str]:
+    """The tables whose rows stay at their sources."""
+    settings = (SourceSettings.from_json(record.settings) for record in catalog.sources())
+    return frozenset(table.relation for one in settings for table in one.tables if table.asked)
+
+
 def decide(catalog: Catalog, global_id: str, choice: Choice) -> HeldPart:
     """What is done about a global transaction that is held; recorded with who decided."""
     part = next((part for part in catalog.held() if part.global_id == global_id), None)

@@ -47,6 +47,7 @@ from rollview.catalog.values import (
     StepKind,
     StepStatus,
     SubscriberRecord,
+    UnitPart,
 )
 from rollview.catalog.writer import CatalogWriter
 from rollview.core.interval import Csn, Interval
@@ -178,6 +179,11 @@ class Catalog:
         """Units of work in the order of their csn; of too many, the newest."""
         with self._database.read() as connection:
             return reading.read_ledger(connection, interval, limit)
+
+    def parts(self, source: str, interval: Interval, limit: int | None = None) -> tuple[tuple[Csn, UnitPart], ...]:
+        """What a source committed, by csn, the newest first."""
+        with self._database.read() as connection:
+            return reading.read_parts(connection, source, interval, limit)
 
     def changes(self, relation: str, interval: Interval) -> tuple[ChangeCount, ...]:
         with self._database.read() as connection:

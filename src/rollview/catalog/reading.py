@@ -117,6 +117,21 @@ def read_ledger(connection: sa.Connection, interval: Interval | None, limit: int
     )
 
 
+def read_parts(
+    connection: sa.Connection, source: str, interval: Interval, limit: int | None
+) -> tuple[tuple[Csn, UnitPart], ...]:
+    """The units of work of one source, the newest first, and those of global transactions that it has parts of."""
+
+    def of(table: sa.Table) -> sa.Select[Any]:
+        columns = (table.c.csn, table.c.source, table.c.position, table.c.transaction, table.c.source_time)
+        inside = (table.c.csn > interval.after) & (table.c.csn <= interval.through)
+        return sa.select(*columns).where(table.c.source == source, inside).order_by(table.c.csn.desc()).limit(limit)
+
+    rows = [row for table in (t.ledger, t.part) for row in connection.execute(of(table))]
+    newest = sorted(rows, key=lambda row: -row.csn)[:limit]
+    return tuple((row.csn, UnitPart(*row[1:])) for row in newest)
+
+
 def read_commit_times(connection: sa.Connection, interval: Interval) -> Mapping[Csn, datetime]:
     inside = (t.ledger.c.csn > interval.after) & (t.ledger.c.csn <= interval.through)
     query = sa.select(t.ledger.c.csn, t.ledger.c.effective).where(inside)

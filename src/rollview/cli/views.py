@@ -190,6 +190,9 @@ def verify(
     run: Invocation,
     names: Annotated[list[str] | None, typer.Argument(help="The views; all by default.")] = None,
     at: Annotated[str | None, typer.Option("--at", help="At this csn or time; the view's own by default.")] = None,
+    ask_sources: Annotated[
+        bool, typer.Option("--ask-sources", help="Read tables that are not copied once, whole, at their sources.")
+    ] = False,
 ) -> None:
     """Compare views with recomputation at the same csn. Fails with 1 when any differs."""
     point = None if at is None else run.point(at).at
@@ -197,7 +200,7 @@ def verify(
         done = []
         for name in names or [view.name for view in warehouse.snapshot().views()]:
             working.now(f"Recomputing {name}")
-            done.append(warehouse.verify(name, at=point))
+            done.append(warehouse.verify(name, at=point, ask_sources=ask_sources))
     run.output.show(Verified(tuple(done)))
     if not all(view.equal for view in done):
         raise typer.Exit(ExitCode.FAILED)

@@ -6,7 +6,7 @@ grows and never shrinks, so what a view reads is there at every csn from the one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -59,10 +59,15 @@ def reads_needed(settings: SourceSettings, view: Declared) -> bool:
 
 
 def has_rows(settings: SourceSettings, view: Declared, snapshot: Snapshot) -> bool:
-    """Whether the rows of what the view reads are here, and not only changes."""
+    """Whether the rows of what the view reads are here, and not only changes; or are asked for."""
     there = _tables(parse_one(view.query))
-    read = (table.relation for table in settings.tables if table.relation.lower() in there)
-    return all(snapshot.get(name).is_kept for name in read)
+    read = (table for table in settings.tables if table.relation.lower() in there)
+    return all(table.asked or snapshot.get(table.relation).is_kept for table in read)
+
+
+def names_any(view: Declared, tables: Collection[str]) -> bool:
+    """Whether the view's text names one of the tables."""
+    return not _tables(parse_one(view.query)).isdisjoint(table.lower() for table in tables)
 
 
 def explain_missing_columns(source: str, settings: SourceSettings, view: Declared, snapshot: Snapshot) -> None:

@@ -62,7 +62,11 @@ def plan_relation(snapshot: Snapshot, catalog: Catalog, root: Path, name: str, k
     held = stored(snapshot, root, relation)
     subscribers = [one for one in catalog.subscribers() if one.name not in keep.overtake]
     need = oldest_need(snapshot, relation, subscribers)
-    prune = _shorten(relation, need, Action.PRUNE, asked_prune(snapshot, catalog, relation, keep))
+    limit = asked_prune(snapshot, catalog, relation, keep)
+    if relation.name in keep.asked and not relation.is_kept:
+        # No csn of the table can be read, so nobody loses one.
+        limit = ShorteningLimit(need.csn, "its rows stay at the source", named=False)
+    prune = _shorten(relation, need, Action.PRUNE, limit)
     compress = _shorten(relation, need, Action.COMPRESS, asked_compress(snapshot, catalog, relation, keep))
     former = _plan_former(relation, need, asked_prune(snapshot, catalog, relation, keep))
     tasks: list[Task] = [task for task in (prune.hold, compress.hold, former) if task is not None]
@@ -143,7 +147,8 @@ def _plan_compress(relation: Relation, held: Stored, to: _Shorten, begin: Csn) -
 
 
 def _plan_release(snapshot: Snapshot, relation: Relation, held: Stored, keep: Keep) -> Task | None:
-    views = readers_of_changes(snapshot, relation) if relation.name in keep.needed and relation.is_kept else ()
+    is_free = relation.name in keep.needed and relation.is_kept
+    views = readers_of_changes(snapshot, relation, keep.asked) if is_free else ()
     if not views:
         return None
     at, files = relation.pins[Part.STATE].through, held.files(Part.STATE)

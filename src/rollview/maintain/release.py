@@ -13,22 +13,27 @@ from rollview.catalog import NOT_KEPT, Catalog, Lease, Part, Pin, Relation, Rela
 from rollview.core.interval import Interval
 from rollview.publish.rewrite import Files, Rewritten
 from rollview.publish.step import recorded
+from rollview.relations.maintenance import needs_rows_of
 from rollview.relations.plans import reads_rows_of
 
 
-def readers_of_changes(snapshot: Snapshot, table: Relation) -> tuple[str, ...]:
-    """The views over the table, if none of them will ever read its rows; nothing if one may, or if there is none."""
+def readers_of_changes(snapshot: Snapshot, table: Relation, asked: frozenset[str]) -> tuple[str, ...]:
+    """The views over the table, if none of them will ever read its rows here; nothing if one may, or if there is none.
+    ``asked``: tables whose rows stay at their sources."""
     views = snapshot.readers(table.name)
-    return tuple(view.name for view in views) if all(_reads_changes(snapshot, view, table) for view in views) else ()
+    reads = (_reads_changes(snapshot, view, table, asked) for view in views)
+    return tuple(view.name for view in views) if all(reads) else ()
 
 
-def _reads_changes(snapshot: Snapshot, view: Relation, table: Relation) -> bool:
-    """A view that is stopped may go on otherwise than it was."""
+def _reads_changes(snapshot: Snapshot, view: Relation, table: Relation, asked: frozenset[str]) -> bool:
+    """A view that is stopped may go on otherwise than it was. One that asks needs nothing else to be here."""
     waits = view.state is not None or view.problem is not None or view.pending is not None
-    if waits or table.name in reads_rows_of(snapshot, view):
+    if waits or table.name in needs_rows_of(snapshot, view, asked):
         return False
-    tables = [one for one in map(snapshot.get, view.depends_on) if one.kind is RelationKind.TABLE]
     mark = view.pins[Part.DELTA].through
+    if table.name in asked or table.name in reads_rows_of(snapshot, view):
+        return table.readable_from <= mark
+    tables = [one for one in map(snapshot.get, view.depends_on) if one.kind is RelationKind.TABLE]
     return all(one.is_kept and one.readable_from <= mark for one in tables)
 
 

@@ -52,7 +52,8 @@ def parse_period(text: str) -> Period | None:
 @dataclass(frozen=True, slots=True)
 class Keep:
     """What the user gave up. ``prune_before`` and ``compress_before`` are csns named for this one time; ``needed`` are
-    tables of which only what views need has to be here; ``overtake`` are subscribers that hold nothing this time."""
+    tables of which only what views need has to be here; ``asked``: those of them whose rows stay at their sources;
+    ``overtake`` are subscribers that hold nothing this time."""
 
     retention: Words = None
     detail: Words = None
@@ -60,6 +61,7 @@ class Keep:
     compress_before: Csn | None = None
     needed: frozenset[str] = frozenset()
     overtake: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

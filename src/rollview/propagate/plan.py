@@ -6,7 +6,7 @@ Law: only the catalog and the lists of files in Delta logs are looked at, never 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,15 +15,23 @@ from rollview.algebra.script import AT_ONCE_ROWS, ONE_TASK_ROWS, Motion
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.terms import SMALL_SIDE_ROWS
 from rollview.algebra.view import Mode, ViewPlan
-from rollview.catalog import ChangeCount, Relation, Snapshot
+from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
 from rollview.costs.refreshing import PastSteps, RefreshWork, refresh_seconds
 from rollview.costs.sizes import size_at
+from rollview.errors import OutOfReach
 from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, bounded, step_limit
 from rollview.propagate.choice import RefreshMode, check_strict, choose, choose_without, mode_of
 from rollview.relations.moved import ChangesOf, Moved, moved
-from rollview.relations.plans import Circumstances, ClosedReferences, high_water_mark, keeps_refreshes_only, plan_of
+from rollview.relations.plans import (
+    Circumstances,
+    ClosedReferences,
+    high_water_mark,
+    keeps_refreshes_only,
+    plan_of,
+    reads_rows_of,
+)
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew
 
@@ -53,6 +61,8 @@ class PropagateStep:
     """Tell the state at the end as well: it is about to be applied, and all groups are looked at anyway."""
     absent: frozenset[str] = frozenset()
     """Relations of which only changes can be read."""
+    asked: frozenset[str] = frozenset()
+    """Tables whose rows are not here, and are asked for at their sources."""
     many: bool = False
     """The changes may lie at so many csns that a key should not be looked at anew at each of them."""
     rows: Mapping[str, int] = field(default_factory=dict)
@@ -133,7 +143,7 @@ def plan_propagate(
     over that csn alone.
     ``mode``: what is asked for this time, whatever the view's own property says.
     """
-    asked = _asked(snapshot, name, target, mode)
+    asked = _view_to_move(snapshot, name, target, mode)
     if asked is None:
         return None
     past = cache(past)
@@ -154,7 +164,8 @@ def plan_propagate(
         choice.reason,
         groups_states=asked.plan.groups_states and reads.work.read_rows > SMALL_DELTA_ROWS,
         ahead=applied_next and not asked.merges and reads.few_groups and choice.mode is not Mode.WHOLE and is_last,
-        absent=frozenset(relation.name for relation in reads.absent),
+        absent=_names(reads.absent) - reads.asked,
+        asked=reads.asked if choice.mode is not Mode.WHOLE else _names(reads.missing(step.interval.through)),
         many=asked.plan.groups_states and _spread(reads.work) >= MANY_CSNS,
         is_linear=asked.plan.mode is not Mode.WHOLE and not asked.plan.groups_states,
         more=not is_last or asked.is_cut,
@@ -166,7 +177,7 @@ def plan_propagate(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ViewToMove:
     """A view that is to go from ``after`` to ``through``. ``read``: what it reads of ``below``, and moves it.
     ``is_cut``: it could go further, but for a definition that begins or ends there."""
 
@@ -177,6 +188,8 @@ class _Asked:
     read: tuple[Relation, ...]
     after: Csn
     through: Csn
+    states: frozenset[str]
+    """Relations of which it may read rows that did not change."""
     is_cut: bool = False
 
     @property
@@ -184,7 +197,7 @@ class _Asked:
         return keeps_refreshes_only(self.relation)
 
 
-def _asked(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode | None) -> _Asked | None:
+def _view_to_move(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode | None) -> _ViewToMove | None:
     relation = snapshot.get(name)
     below = tuple(snapshot.get(lower) for lower in relation.depends_on)
     after = high_water_mark(snapshot, relation)
@@ -200,11 +213,15 @@ def _asked(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode | None)
     plan, wanted = plan_of(snapshot, relation), mode_of(relation, mode)
     check_strict(name, plan, wanted)
     read = tuple(lower for lower in below if lower.name in plan.moved_by)
-    return _Asked(relation, plan, wanted, below, read, after, through, is_cut)
+    states = reads_rows_of(snapshot, relation)
+    return _ViewToMove(relation, plan, wanted, below, read, after, through, states, is_cut)
 
 
-def _next_step(snapshot: Snapshot, asked: _Asked, changes_of: ChangesOf, past: PastSteps) -> StepBound:
+def _next_step(snapshot: Snapshot, asked: _ViewToMove, changes_of: ChangesOf, past: PastSteps) -> StepBound:
     known = _known(asked.read, asked.after, asked.through)
+    anew = _askable(asked)
+    if anew is not None:
+        return StepBound(anew, 0)
     if asked.plan.mode is Mode.WHOLE or asked.mode is RefreshMode.RECOMPUTE:
         return StepBound(known, 0)
     return _one_step(snapshot, asked.read, known, changes_of, asked.plan, past)
@@ -212,13 +229,20 @@ def _next_step(snapshot: Snapshot, asked: _Asked, changes_of: ChangesOf, past: P
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """What a step reads. ``anew``: relations all rows of which came anew; ``absent``: those whose rows are not here."""
+    """What a step reads. ``anew``: relations all rows of which came anew; ``absent``: those whose rows are not here;
+    ``asked``: those of them whose rows it may need."""
 
     changes: Mapping[str, Moved]
     sizes: Mapping[str, int]
     work: RefreshWork
     anew: frozenset[str]
     absent: tuple[Relation, ...]
+    asked: frozenset[str]
+    below: tuple[Relation, ...]
+
+    def missing(self, at: Csn) -> tuple[Relation, ...]:
+        """Tables whose rows at a csn are not here."""
+        return tuple(lower for lower in self.below if not lower.is_kept or lower.readable_from > at)
 
     @property
     def motion(self) -> Mapping[str, Motion]:
@@ -229,15 +253,35 @@ class _Reads:
         return self.sizes.get(GROUPS, FEW_GROUPS + 1) <= FEW_GROUPS and self.work.delta_rows <= SMALL_DELTA_ROWS
 
 
-def _read_over(snapshot: Snapshot, root: Path, asked: _Asked, interval: Interval, changes_of: ChangesOf) -> _Reads:
+def _read_over(snapshot: Snapshot, root: Path, asked: _ViewToMove, interval: Interval, changes_of: ChangesOf) -> _Reads:
     changes = {lower.name: moved(snapshot, lower, root, interval, changes_of) for lower in asked.read}
     sizes = {lower.name: size_at(snapshot, root, lower, asked.after).most for lower in asked.read}
-    work = _work(changes, sizes)
+    replaced = [csn for lower in asked.read for csn in lower.replaced if csn in interval]
+    work = _work(changes, sizes, replaced)
     if asked.plan.summary is not None:
         sizes[GROUPS] = size_at(snapshot, root, asked.relation, asked.after).most
     anew = frozenset(lower.name for lower in asked.read if any(csn in interval for csn in lower.replaced))
     absent = tuple(lower for lower in asked.below if not lower.is_kept or lower.readable_from > asked.after)
-    return _Reads(changes, sizes, work, anew, absent)
+    return _Reads(changes, sizes, work, anew, absent, _names(absent) & asked.states, asked.below)
+
+
+def _names(relations: Iterable[Relation]) -> frozenset[str]:
+    return frozenset(relation.name for relation in relations)
+
+
+def _askable(asked: _ViewToMove) -> Interval | None:
+    """Where all rows of an asked table came anew, older ones are gone from its source too: in one step to there."""
+    tables = [lower for lower in asked.below if lower.name in asked.states and lower.kind is RelationKind.TABLE]
+    ends = [csn for lower in tables for csn in lower.replaced if csn > asked.after]
+    if not ends or max(ends) <= asked.through:
+        return Interval(asked.after, max(ends)) if ends else None
+    raise OutOfReach(
+        f"View '{asked.relation.name}' cannot be brought to csn {asked.through}: rows of what it reads came anew at "
+        f"csn {max(ends)}, and older ones are not here.",
+        hint=f"Refresh it to csn {max(ends)} or later.",
+        name=asked.relation.name,
+        csn=asked.through,
+    )
 
 
 def _known(below: Sequence[Relation], after: Csn, through: Csn) -> Interval:
@@ -274,8 +318,9 @@ def _readable(read: Sequence[Relation], csn: Csn, through: Csn) -> Csn:
     return csn if csn >= through or not inside else _readable(read, min(through, inside[0].through), through)
 
 
-def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> RefreshWork:
-    csns = [csn for change in changes.values() if change.csns is not None for csn in change.csns]
+def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int], replaced: Sequence[Csn]) -> RefreshWork:
+    """``replaced``: csns at which all rows of something came anew, be they none."""
+    csns = [*replaced, *(csn for change in changes.values() if change.csns is not None for csn in change.csns)]
     rows = sum(change.rows for change in changes.values())
     return RefreshWork(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
+from rollview.capture.asking import SourceLookup
 from rollview.catalog import RelationKind, Snapshot
 from rollview.core.interval import Interval
 from rollview.errors import UsageError
@@ -49,8 +51,15 @@ def delta(place: Workplace, name: str, after: Point, through: Point | None) -> D
     return reader.changes(relation.name, Interval(begin, end))
 
 
-def verify_view(place: Workplace, name: str, at: Point | None) -> Verification:
+def verify_view(place: Workplace, name: str, at: Point | None, *, ask_sources: bool = False) -> Verification:
+    """``ask_sources``: tables that are not here are read once, whole, at their sources."""
     reader = place.reader()
     view = reader.snapshot.view(name)
     csn = published(reader.snapshot, view) if at is None else resolve(place.catalog, at, view.name)
-    return verify(reader, view.name, csn)
+    with closing(SourceLookup(place.catalog, place.data)) as sources:
+        if ask_sources:
+            below = map(reader.snapshot.get, reader.snapshot.tables_below(view))
+            missing = [table for table in below if not table.is_kept or table.readable_from > csn]
+            reader.stand_ins = {table.name: sources.stream(table, csn) for table in missing}
+            sources.release()
+        return verify(reader, view.name, csn)

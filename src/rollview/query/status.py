@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from rollview.catalog import (
     NOTHING_MISSED,
@@ -25,6 +26,7 @@ from rollview.query.pace import LATELY, pace
 from rollview.relations.policies import Policies
 from rollview.relations.validity import Validity
 from rollview.results import (
+    AskedSoFar,
     CatalogRows,
     HeldTransaction,
     QuarantinedRow,
@@ -90,7 +92,12 @@ def _source(snapshot: Snapshot, source: SourceRecord) -> SourceStatus:
         retry_at=datetime.fromisoformat(health["retry_at"]) if "retry_at" in health else None,
         readings=readings(source),
         kept=dict(_kept(snapshot, source)),
+        asked=_asked(health.get("asked")),
     )
+
+
+def _asked(told: Mapping[str, Any] | None) -> AskedSoFar | None:
+    return None if told is None else AskedSoFar(**{**told, "last": datetime.fromisoformat(told["last"])})
 
 
 def _kept(snapshot: Snapshot, source: SourceRecord) -> Iterator[tuple[str, str]]:
@@ -98,8 +105,9 @@ def _kept(snapshot: Snapshot, source: SourceRecord) -> Iterator[tuple[str, str]]
     for told in source.settings["tables"]:
         table = snapshot.find(told["relation"])
         if table is not None and not table.is_kept:
-            views = ", ".join(view.name for view in snapshot.readers(table.name))
-            yield table.name, f"no rows kept: only changes are read, by {views or 'no view'}"
+            views = ", ".join(view.name for view in snapshot.readers(table.name)) or "no view"
+            asked = ", and rows are asked for" if told.get("asked") else ""
+            yield table.name, f"no rows kept: only changes are read{asked}, by {views}"
         elif table is not None and (told.get("columns") or told.get("rows")):
             yield table.name, f"columns {', '.join(table.schema.names)}; rows: {told.get('rows') or 'all'}"
 

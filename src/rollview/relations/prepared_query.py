@@ -188,6 +188,8 @@ def _input(reader: Reader, name: str, what: InputForm, interval: Interval) -> _I
         return _Input(f"{name}@timed", stored, "delta", (), rows=rows) if rows is not None else None
     if what == "delta":
         return _changes(f"{name}@delta", stored, interval)
+    if name in reader.stand_ins:
+        return None
     way = timed.way_to(stored, interval.after)
     return _changes(f"{name}@old", stored, way.interval, snapshot=True, back=way.back)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -23,16 +24,17 @@ from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
-from rollview.core.schema import Schema
+from rollview.core.schema import SIGNED, Schema
 from rollview.engine.binding import Prepared, prepare, prepare_words, run_query
 from rollview.engine.meter import Meter
+from rollview.errors import OutOfReach
 from rollview.relations.former import read_tables
 from rollview.relations.plans import check_reachable, covered, plan_of
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew, carried, check_defined
 from rollview.store import timed
-from rollview.store.folder import frame
-from rollview.store.multiset import col, separate, signed
+from rollview.store.folder import DeltaFolder, frame
+from rollview.store.multiset import col, expand, net, separate, signed
 from rollview.store.timed import Stored
 from rollview.store.writing import named_failures
 
@@ -52,6 +54,23 @@ def stored_as(root: Path, relation: Relation, hidden: Schema | None = None) -> S
     return Stored(relation.name, relation.schema, root / relation.folder, pins, hidden, *about)
 
 
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """What was asked for in place of a table's state at one csn: rows with ``_count``, and once each those in the files
+    of a folder."""
+
+    at: Csn
+    rows: pa.Table
+    place: Path | None = None
+
+    def signed(self, spark: SparkSession, schema: Schema) -> DataFrame:
+        few = frame(spark, self.rows, Schema((*schema.columns, SIGNED[0])))
+        if self.place is None:
+            return few
+        rows = signed(DeltaFolder(self.place, schema).read_folder(spark, self.place))
+        return rows.unionAll(few) if self.rows.num_rows else rows
+
+
 def changed_rows(snapshot: Snapshot, root: Path, view: Relation, interval: Interval) -> int:
     """At most so many rows of a view's own changes lie in the interval, over all of its definitions."""
     snapshot, view = snapshot.at(interval.through), view.at(interval.through)
@@ -65,11 +84,21 @@ def changed_rows(snapshot: Snapshot, root: Path, view: Relation, interval: Inter
 
 
 class Reader:
-    def __init__(self, spark: SparkSession, root: Path, snapshot: Snapshot, meter: Meter | None = None) -> None:
+    """``stand_ins``: by table, what is read where its own state would be."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Path,
+        snapshot: Snapshot,
+        meter: Meter | None = None,
+        stand_ins: Mapping[str, StandIn] | None = None,
+    ) -> None:
         self.spark = spark
         self.root = root
         self.snapshot = snapshot
         self.meter = meter or Meter()
+        self.stand_ins = stand_ins or {}
         self._seen: Mapping[str, Relation] = {}
 
     def seen_by(self, view: str | Relation) -> Self:
@@ -99,12 +128,16 @@ class Reader:
         then = self.snapshot.at(csn)
         if then is self.snapshot:
             return self
-        found = Reader(self.spark, self.root, then, self.meter)
+        found = Reader(self.spark, self.root, then, self.meter, self.stand_ins)
         found._seen = self._seen
         return found
 
     def rows(self, name: str, at: Csn) -> DataFrame:
         """The plain rows at a csn, in the columns of that csn."""
+        asked = self._asked(name, at)
+        if asked is not None:
+            schema = self.snapshot.get(name).schema
+            return expand(net(asked.signed(self.spark, schema), schema, apart=True), schema)
         check_reachable(self.snapshot, self._relation(name), at)
         return self.as_of(at)._rows(name, at)
 
@@ -179,6 +212,9 @@ class Reader:
 
     def signed(self, name: str, at: Csn) -> DataFrame:
         """The state as rows with ``_count`` +1 or -1."""
+        asked = self._asked(name, at)
+        if asked is not None:
+            return asked.signed(self.spark, self.snapshot.get(name).schema)
         relation = self._relation(name)
         if relation.kind is RelationKind.TABLE:
             return timed.signed_state(self.spark, stored_as(self.root, relation), at)
@@ -205,6 +241,9 @@ class Reader:
         """A small table's rows at the interval's start, at csn 0, and its changes; None if Spark must read them."""
         if self.snapshot.get(name).kind is RelationKind.VIEW:
             return None
+        asked = self._asked(name, interval.after)
+        if asked is not None:
+            return None if asked.place else timed.with_changes(asked.rows, self.stored(name), interval)
         return timed.few_timed_rows(self.stored(name), interval, MOST_FILES)
 
     def timed_rows(self, name: str, interval: Interval) -> DataFrame:
@@ -214,6 +253,12 @@ class Reader:
             return frame(self.spark, few, self.stored(name).folder("delta").schema)
         old = self.signed(name, interval.after).withColumn(CSN, sf.lit(0).cast("bigint"))
         return old.unionAll(self.unit_changes(name, interval))
+
+    def _asked(self, name: str, at: Csn) -> StandIn | None:
+        found = self.stand_ins.get(name)
+        if found is not None and found.at != at:
+            raise OutOfReach(f"Table '{name}' was asked for at csn {found.at}, and not at {at}.", name=name, csn=at)
+        return found
 
     @phase("prepare query")
     def run(

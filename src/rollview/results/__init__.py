@@ -11,6 +11,7 @@ from rollview.results.experiments import (
 )
 from rollview.results.schemas import ColumnEntry, SchemaAt, SchemaLog
 from rollview.results.sources import (
+    AskedSoFar,
     Captured,
     CopiedTable,
     Decided,
@@ -31,6 +32,7 @@ from rollview.results.status import CatalogRows, Status, TableStatus, ViewStatus
 from rollview.results.subscribers import Acknowledged, Delivered, SubscriberDelivered, SubscriberState, SubscriberStatus
 from rollview.results.views import (
     ExpectedWay,
+    ExplainedAsk,
     ExplainedOperator,
     ExplainedTerm,
     Explanation,
@@ -51,6 +53,7 @@ from rollview.results.views import (
 __all__ = [
     "Acknowledged",
     "Answer",
+    "AskedSoFar",
     "Captured",
     "CatalogRecovery",
     "CatalogRows",
@@ -63,6 +66,7 @@ __all__ = [
     "ExperimentLine",
     "ExperimentList",
     "ExperimentRun",
+    "ExplainedAsk",
     "ExplainedOperator",
     "ExplainedTerm",
     "Explanation",

@@ -129,6 +129,19 @@ class Decided(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class AskedSoFar(Result):
+    """How often a source was asked for rows, for how many keys, and what it gave. ``problem``: why it could not be
+    asked the last time."""
+
+    asks: int
+    keys: int
+    rows: int
+    bytes: int
+    last: datetime
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SourceStatus(Result):
     """``address`` as it was given: a reference where it holds a secret. ``read``: when it was last read; ``known``:
     everything that it committed by then, by its own clock, is here.
@@ -136,7 +149,7 @@ class SourceStatus(Result):
     ``behind_bytes``, ``kept_bytes``, ``slot``: how much of its log was not read and how much it keeps for us, as it was
     last seen; ``oldest_open``: the transaction that has been open for the longest, or what else it waits for, and for
     how long; ``alarm``: what somebody should look at; ``retry_at``: when it is tried again. ``kept``: what is here of
-    each table of which not simply all is.
+    each table of which not simply all is. ``asked``: how often it was asked for rows.
     """
 
     name: str
@@ -160,3 +173,4 @@ class SourceStatus(Result):
     known: datetime | None = None
     readings: Mapping[str, TableReading] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
+    asked: AskedSoFar | None = None

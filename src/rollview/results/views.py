@@ -141,6 +141,18 @@ class ExplainedOperator(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedAsk(Result):
+    """What a refresh may ask a source for. ``sql``: the statement, with places for the keys. ``now``: rows of the table
+    are not here, so it does."""
+
+    table: str
+    source: str
+    by: tuple[str, ...]
+    sql: str
+    now: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectedWay(Result):
     """A way to have a view at a csn, and the seconds that it should take. The last two are of the last time that it was
     done: what was expected then, and what it took; None where nothing is recorded."""
@@ -154,11 +166,18 @@ class ExpectedWay(Result):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Result):
+    """``asks``: of a view that need not have all its rows here. Then ``algorithm`` is what it is kept by, ``promises``
+    the level of consistency, and ``needs`` what a source has to tell for it."""
+
     name: str
     mode: ViewMode
     operators: tuple[ExplainedOperator, ...]
     terms: tuple[ExplainedTerm, ...]
     sql: str
+    asks: tuple[ExplainedAsk, ...] = ()
+    algorithm: str | None = None
+    promises: str | None = None
+    needs: tuple[str, ...] = ()
     ways: tuple[ExpectedWay, ...] = ()
 
 

@@ -93,7 +93,8 @@ def maintain_relations(
     names = select_relations(place.snapshot(), select) if select else None
     prune, compress = (recorded_by(place.catalog, point) for point in (prune_before, compress_before))
     overtaken = frozenset(place.catalog.subscriber(name).name for name in overtake)
-    keep = Keep(retention, detail, prune, compress, requests.needed(place.catalog), overtaken)
+    tables = requests.needed(place.catalog), overtaken, requests.asked_tables(place.catalog)
+    keep = Keep(retention, detail, prune, compress, *tables)
 
     def move_on(table: str) -> bool:
         return requests.move_on(place.catalog, place.data, table)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rollview.algebra import script
 from rollview.apply import plan_apply, run_apply
+from rollview.capture.asking import SourceLookup
 from rollview.catalog import Catalog, Lease, Part, Pin, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
@@ -22,14 +24,24 @@ from rollview.core.states import Policy, ViewMode
 from rollview.costs.steps import past_steps
 from rollview.engine import session
 from rollview.engine.meter import Meter
-from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, RollviewError
+from rollview.errors import (
+    Corrupt,
+    EngineFailed,
+    EnvironmentFault,
+    LostLease,
+    OutOfReach,
+    Retryable,
+    RollviewError,
+    SourceStopped,
+)
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate, run_propagate
 from rollview.propagate.adapt import plan_adapt, run_adapt
+from rollview.propagate.asked import stand_ins
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.publish.step import OpenStep
 from rollview.relations.ahead import Ahead
 from rollview.relations.policies import Policies
-from rollview.relations.reader import Reader
+from rollview.relations.reader import Reader, StandIn
 from rollview.relations.versions import before_next_step
 from rollview.results import ExplainedTerm, Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
@@ -61,6 +73,8 @@ class Refresh:
     terms: dict[str, tuple[script.TermNote, ...]] = field(default_factory=dict)
     phases: dict[str, Phases] = field(default_factory=dict)
     failures: dict[str, RollviewError] = field(default_factory=dict)
+    lagging: dict[str, str] = field(default_factory=dict)
+    """Views that went no further because a source could not be asked, and why."""
     recomputed: dict[str, OpenStep] = field(default_factory=dict)
     policies: Policies = field(default_factory=Policies)
     deadline: float | None = None
@@ -71,12 +85,19 @@ class Refresh:
     def is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def reader(self, snapshot: Snapshot, meter: Meter | None = None, step: PropagateStep | None = None) -> Reader:
-        """``step``: what it is for. Work on few rows Spark does faster with fewer preparations."""
+    def reader(
+        self,
+        snapshot: Snapshot,
+        meter: Meter | None = None,
+        step: PropagateStep | None = None,
+        asked: Mapping[str, StandIn] | None = None,
+    ) -> Reader:
+        """``step``: what it is for. Work on few rows Spark does faster with fewer preparations. ``asked``: rows that
+        are read in place of states."""
         spark = self.spark
         if step is not None and step.shuffles_little:
             spark = session.for_few_rows(spark) if step.at_once else session.for_small_work(spark)
-        return Reader(spark, self.root, snapshot, meter)
+        return Reader(spark, self.root, snapshot, meter, asked)
 
 
 def refresh(
@@ -210,17 +231,37 @@ def _step(work: Refresh, lease: Lease, name: str, csn: Csn, *, mode: RefreshMode
     step = plan_propagate(snapshot, work.root, name, csn, changes, past, mode=mode, applied_next=applied_next)
     if step is None:
         return False
-    work.steps[name] = step
-    work.began.setdefault(name, step.interval.after)
-    work.expect(name, step.expected_seconds)
-    reader = work.reader(snapshot, meter, step)
-    done = run_propagate(reader, work.catalog, lease, step, meter)
+    with closing(SourceLookup(work.catalog, work.root)) as lookup:
+        try:
+            step, asked = _asked(work, snapshot, step, lookup)
+        except (Retryable, SourceStopped, EnvironmentFault) as error:
+            # The view stays where it is, and the next refresh asks again.
+            work.lagging[name] = error.message
+            lookup.release(error.message)
+            return False
+        work.steps[name] = step
+        work.began.setdefault(name, step.interval.after)
+        work.expect(name, step.expected_seconds)
+        reader = work.reader(snapshot, meter, step, asked)
+        done = run_propagate(reader, work.catalog, lease, step, meter)
     work.added[name], work.terms[name] = work.added.get(name, 0) + done.added, done.terms
     if done.ahead is not None:
         work.ahead[name] = done.ahead
     if reader.snapshot.get(name).problem is not None and _failed_in(work, name) == "propagate":
         _note_problem(work, lease, name, None)
     return step.more
+
+
+def _asked(
+    work: Refresh, snapshot: Snapshot, step: PropagateStep, lookup: SourceLookup
+) -> tuple[PropagateStep, Mapping[str, StandIn]]:
+    """What the step reads in place of states that are not here; how much that is, is known only now."""
+    if not step.asked or not step.moves:
+        return step, {}
+    found = stand_ins(work.reader(snapshot), step, lookup)
+    lookup.release()
+    sizes = {name: one.rows.num_rows for name, one in found.items() if one.place is None}
+    return replace(step, sizes={**step.sizes, **sizes}), found
 
 
 def _failed_in(work: Refresh, name: str) -> str | None:
@@ -304,7 +345,7 @@ def _refreshed(work: Refresh, now: Snapshot, name: str, before: Csn, csn: Csn, r
         name=name,
         interval=_interval(work, name, before, csn),
         mode=mode,
-        reason=step.reason if step is not None else told,
+        reason=work.lagging.get(name) or (step.reason if step is not None else told),
         delta_rows=work.added.get(name, 0),
         rows=rows.get(name, held),
         actions=usage.actions,

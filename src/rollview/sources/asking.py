@@ -8,20 +8,19 @@ any csn: R@t = answer − Σ Δ(seen, csn > t) + Σ Δ(unseen, csn ≤ t).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from rollview.core.schema import Schema
-from rollview.errors import NotFound, UsageError
-from rollview.sources.protocol import Row, SourceTable, UnitOfWork
-from rollview.sources.settings import SourceSettings
+from rollview.errors import AskTooLarge, NotFound, UsageError
+from rollview.sources.protocol import Row, Rows, SourceTable, UnitOfWork
+from rollview.sources.settings import AskLimits, SourceSettings
 
 MOST_KEYS = 1_000
 """Keys that are bound into one statement; more of them are asked for in turn, in the same snapshot."""
-MOST_ROWS = 100_000
-"""Rows of one ask; who needs more asks with fewer keys."""
 _PLAIN = ("bigint", "int", "smallint", "tinyint", "string")
 
 
@@ -43,6 +42,9 @@ class SeenUnits(Protocol):
     def saw(self, unit: UnitOfWork, after: str) -> bool | None:
         """Whether a unit of work, the next one after a position, was seen; None if a part of it was: ask again."""
 
+    def missed(self, position: str, transaction: str) -> bool:
+        """Whether a unit of work that had been captured when the source was asked was nevertheless not seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceAnswer:
@@ -52,11 +54,30 @@ class SourceAnswer:
     seen: SeenUnits
 
 
+@dataclass(frozen=True, slots=True)
+class SourceStream:
+    """All rows of tables, piece by piece, from one snapshot; only while it is open."""
+
+    rows: Callable[[str], Iterator[Rows]]
+    seen: SeenUnits
+
+
 @runtime_checkable
 class AskableSource(Protocol):
     """A source that can be asked."""
 
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer: ...
+
+    @staticmethod
+    def statement(table: SourceTable, equal: Sequence[str]) -> str:
+        """The text with which it is asked, with places for the keys."""
+
+    def stream(self) -> AbstractContextManager[SourceStream]:
+        """All rows of captured tables, by the source's own names. Nothing is left behind at the source."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        """Where a unit of work is all that was committed by now: what is asked and then read inside has the same now.
+        Elsewhere it does nothing."""
 
 
 def asked_table(known: Mapping[str, SourceTable], settings: SourceSettings, ask: Ask) -> SourceTable:
@@ -99,10 +120,10 @@ def only_asked(rows: Iterable[Row], ask: Ask) -> tuple[Row, ...]:
     return tuple(row for row in rows if tuple(row[i] for i in at) in ask.keys)
 
 
-def check_size(ask: Ask, rows: int) -> None:
-    if rows > MOST_ROWS:
-        raise UsageError(
-            f"Table '{ask.table}' has more than {MOST_ROWS} rows for {len(ask.keys)} keys.",
-            hint="Ask with fewer keys, or copy the table.",
-            table=ask.table,
-        )
+def check_size(ask: Ask, rows: int, limits: AskLimits) -> None:
+    if rows > limits.rows:
+        raise AskTooLarge(ask.table, len(ask.keys), f"it has more than {limits.rows} rows for them")
+
+
+def took_too_long(ask: Ask, limits: AskLimits) -> AskTooLarge:
+    return AskTooLarge(ask.table, len(ask.keys), f"that takes longer than {limits.seconds} seconds")

@@ -16,7 +16,7 @@ from typing import Any
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.raised import kind_and_line
 from rollview.errors import EnvironmentFault, RollviewError, SchemaChanged, SourceDown, Unreadable
-from rollview.sources.asking import Ask, AskableSource, SourceAnswer
+from rollview.sources.asking import Ask, AskableSource, SourceAnswer, SourceStream
 from rollview.sources.protocol import (
     Batch,
     Finding,
@@ -158,6 +158,26 @@ class _GuardedAnswering(_Guarded):
         assert isinstance(self._source, AskableSource)
         with named(self._name):
             return self._source.ask(asks)
+
+    def statement(self, table: SourceTable, equal: Sequence[str]) -> str:
+        assert isinstance(self._source, AskableSource)
+        return self._source.statement(table, equal)
+
+    @contextmanager
+    def stream(self) -> Iterator[SourceStream]:
+        assert isinstance(self._source, AskableSource)
+        with ExitStack() as stack:
+            with named(self._name):
+                found = stack.enter_context(self._source.stream())
+            yield replace(found, rows=self._rows(found.rows))
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        assert isinstance(self._source, AskableSource)
+        with ExitStack() as stack:
+            with named(self._name):
+                stack.enter_context(self._source.moment())
+            yield
 
 
 _ABILITIES: tuple[tuple[Any, type[_Guarded]], ...] = (

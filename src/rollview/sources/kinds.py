@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,24 @@ def _address(name: str, settings: SourceSettings) -> str:
     return resolve(settings.address, Path.cwd(), f"source '{name}'")
 
 
+def ask_statement(kind: str, table: SourceTable, equal: Sequence[str]) -> str:
+    """The text with which a source of a kind is asked for rows of a table, with places for the keys."""
+    text: str = _class_of(kind).statement(table, equal)
+    return text
+
+
 def _open(opening: Opening) -> Source:
-    kind = KINDS.get(opening.settings.kind)
-    if kind is None:
-        known = ", ".join(sorted(KINDS))
-        told = opening.settings.kind if opening.settings.kind.isidentifier() else "…"
-        raise UsageError(f"There is no kind of source '{told}'.", hint=f"There are: {known}.")
-    module, _, made = kind.rpartition(".")
+    kind = _class_of(opening.settings.kind)
     with named(opening.name):
-        source: Source = getattr(import_module(module), made)(opening)
+        source: Source = kind(opening)
         return guarded(opening.name, source)
+
+
+def _class_of(kind: str) -> Any:
+    found = KINDS.get(kind)
+    if found is None:
+        known = ", ".join(sorted(KINDS))
+        told = kind if kind.isidentifier() else "…"
+        raise UsageError(f"There is no kind of source '{told}'.", hint=f"There are: {known}.")
+    module, _, made = found.rpartition(".")
+    return getattr(import_module(module), made)

@@ -25,6 +25,8 @@ ALLOW_OUTSIDE = "allow_outside"
 OPEN_ALARM = "open_alarm"
 SPOOL_LIMIT = "spool_limit"
 TIMEOUT = "timeout"
+ASKING = {"ask_keys": 1_000, "ask_rows": 100_000, "ask_seconds": 30, "asks_per_minute": 600}
+"""Options that bound how a source is asked, and what they are where nothing is said."""
 _TIMEOUT = "5 minutes"
 
 _CHANGEABLE = (
@@ -35,6 +37,7 @@ _CHANGEABLE = (
     "log_alarm",
     "settle_seconds",
     "confirm_empty_seconds",
+    *ASKING,
 )
 _KAFKA = "kafka."
 _OPEN_ALARM = "15 minutes"
@@ -42,6 +45,8 @@ _SPOOL_LIMIT = "50 GB"
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
+_ANSWERING = ("mariadb", "postgres", "sqlite")
+"""Kinds that give rows by keys, and tell which commits they saw."""
 
 
 class OnBadValue(StrEnum):
@@ -57,7 +62,8 @@ class OnBadValue(StrEnum):
 class TableSettings:
     """``remote`` is the table's name at the source. ``types``: Spark types that columns are to have; ``key``: columns
     that are unique, where the source cannot tell; ``columns``: those that are captured, all if it is empty; ``rows``: a
-    condition that captured rows fulfil, all if it is empty. ``needed``: both are what views need, and grow with it."""
+    condition that captured rows fulfil, all if it is empty. ``needed``: both are what views need, and grow with it.
+    ``asked``: and no rows are copied; the source is asked for those that a refresh needs."""
 
     relation: str
     remote: str
@@ -67,6 +73,7 @@ class TableSettings:
     columns: tuple[str, ...] = ()
     rows: str = ""
     needed: bool = False
+    asked: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -80,6 +87,16 @@ class TableSettings:
 
     def takes(self, column: str) -> bool:
         return not self.columns or any(same(column, name) for name in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class AskLimits:
+    """Keys and rows of one ask, seconds of one statement, and asks within a minute."""
+
+    keys: int
+    rows: int
+    seconds: int
+    per_minute: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +160,9 @@ class SourceSettings:
         for option in (IN_PLACE, ALLOW_OUTSIDE):
             if self.options.get(option, "true") not in ("true", "false"):
                 raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
+        for option in ASKING:
+            if not (said := self.options.get(option, "1")).isdecimal() or int(said) < 1:
+                raise UsageError(f"{option} is '{said}'.", hint="It is a whole number of at least 1.")
         duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
         size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
 
@@ -153,6 +173,13 @@ class SourceSettings:
             raise UsageError(
                 f"Of a source of kind '{self.kind}' all columns are captured that its settings name.",
                 hint="Leave out columns and copy; rows can be said.",
+            )
+        unasked = [table for table in self.tables if table.asked and self.kind not in _ANSWERING]
+        if unasked:
+            raise UsageError(
+                f"Table '{unasked[0].remote}' has to be copied: a source of kind '{self.kind}' cannot be asked for "
+                "rows as of a known commit.",
+                hint=f"Say copy: needed or copy: all. Kinds that can be asked: {', '.join(_ANSWERING)}.",
             )
         marker = self.global_transactions and self.global_transactions.table
         if marker and marker not in self.remotes:
@@ -172,6 +199,10 @@ class SourceSettings:
     def timeout(self) -> float:
         """So many seconds may a server give nothing while it is asked something."""
         return duration(self.options.get(TIMEOUT, _TIMEOUT)).total_seconds()
+
+    @property
+    def asking(self) -> AskLimits:
+        return AskLimits(*(int(self.options.get(option, most)) for option, most in ASKING.items()))
 
     @property
     def copies(self) -> bool:

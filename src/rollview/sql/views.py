@@ -6,22 +6,27 @@ Law: a view begins at one csn, after its tables have what it needs; one that oth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from sqlglot import exp
 
-from rollview.algebra.definition import declare, refuse_unknown
+from rollview.algebra.definition import Declared, declare, refuse_unknown
 from rollview.algebra.unsafe import refuse_unsafe
-from rollview.capture.requests import cover
+from rollview.capture.asking import SourceLookup
+from rollview.capture.requests import asked_tables, cover
 from rollview.catalog import Definition, Relation, RelationKind, Snapshot
 from rollview.core.states import Policy
 from rollview.engine.meter import Meter
 from rollview.errors import InUse, UsageError
+from rollview.evolve.needs import names_any
 from rollview.maintain.settings import check_properties
 from rollview.propagate import RefreshMode, check_strict, plan_create, refresh_mode, run_create
+from rollview.propagate.asked import ViewToKeep, check_asked, missing, whole_stand_ins
 from rollview.propagate.begin import check_begin
 from rollview.publish.step import drop, dropped
 from rollview.publish.workplace import Workplace
+from rollview.relations.maintenance import RowsFrom, maintenance_of
 from rollview.relations.plans import REFRESH_MODE, plan_of
 from rollview.relations.policies import check_legal, check_reads
 from rollview.results import ReplacementPlan, ViewCreated, ViewSet
@@ -36,7 +41,8 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
     place.recover()
     notes = cover(place.catalog, place.data, declared)
     existing = place.snapshot().find(declared.name)
-    if declared.replace and existing is not None and existing.kind is RelationKind.VIEW:
+    is_view = existing is not None and existing.kind is RelationKind.VIEW
+    if declared.replace and is_view and not _asks(place, declared):
         done = redefine(place, declared, notes)
         if done is not None:
             return done
@@ -49,10 +55,22 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
         about = (declared.name, declared.properties, view.depends_on)
         policy = place.policies.of_new(reader.snapshot, *about)
         check_reads(reader.snapshot, place.policies, declared.name, policy, view.depends_on)
-        rows = run_create(reader, place.catalog, lease, view, Meter())
+        with closing(SourceLookup(place.catalog, place.data)) as lookup:
+            kept = ViewToKeep(declared.name, view.plan, declared.properties, policy)
+            check_asked(reader.snapshot, kept, asked_tables(place.catalog), lookup)
+            reader.stand_ins = whole_stand_ins(reader, missing(reader.snapshot, view), view.at, lookup)
+            lookup.release()
+            rows = run_create(reader, place.catalog, lease, view, Meter())
     if policy.in_commits:
         place.following.catch_up(declared.name, policy)
     return ViewCreated(declared.name, view.at, rows, view.plan.mode.shown, view.replaces, (*notes, *view.notes))
+
+
+def _asks(place: Workplace, declared: Declared) -> bool:
+    """Whether rows of what it reads may have to be asked for: such a view is made anew."""
+    missing = {table.name for table in place.snapshot().tables() if not table.is_kept}
+    own = maintenance_of(declared.properties) is RowsFrom.SOURCE_QUERIES
+    return own or names_any(declared, missing | asked_tables(place.catalog))
 
 
 def explain_replace(place: Workplace, name: str, texts: Sequence[str]) -> ReplacementPlan:
@@ -75,6 +93,7 @@ def set_view(place: Workplace, name: str, properties: Mapping[str, str]) -> View
     if policy is Policy.IMMEDIATE:
         # Before it, so that a view that cannot be refreshed does not stop every transaction.
         place.following.catch_up(name, policy)
+    _check_asked_with(place, place.snapshot(), name, properties, policy)
     with place.catalog.lease("definitions", f"relation:{name}") as lease, place.catalog.write(lease) as writer:
         snapshot = writer.snapshot()
         view = snapshot.view(name)
@@ -93,6 +112,16 @@ def _policy_with(place: Workplace, snapshot: Snapshot, name: str, properties: Ma
     policy = place.policies.of_new(snapshot, view.name, _with(view, properties).properties, view.depends_on)
     check_legal(snapshot, place.policies, view.name, policy)
     return policy
+
+
+def _check_asked_with(
+    place: Workplace, snapshot: Snapshot, name: str, properties: Mapping[str, str], policy: Policy
+) -> None:
+    """Whether it could still be kept by asking, if it is."""
+    view = snapshot.view(name)
+    kept = ViewToKeep(view.name, plan_of(snapshot, view), _with(view, properties).properties, policy)
+    with closing(SourceLookup(place.catalog, place.data)) as sources:
+        check_asked(snapshot, kept, asked_tables(place.catalog), sources)
 
 
 def _with(view: Relation, properties: Mapping[str, str]) -> Definition:

@@ -42,6 +42,7 @@ __all__ = [
     "few_changes",
     "few_rows",
     "few_timed_rows",
+    "loaded_changes",
     "negative_multiplicity",
     "net",
     "only_inserts",
@@ -118,7 +119,7 @@ class Stored:
     def files(self, part: str) -> tuple[DataFile, ...]:
         if part in self.pins and self.pins[part].version == NOT_KEPT:
             raise OutOfReach(
-                f"No rows of table '{self.name}' are kept here: its views read only what changes in it.",
+                f"No rows of table '{self.name}' are kept here: its views read only its changes, or ask its source.",
                 hint=f"To have them here as they are now, run: rollview source resnapshot {self.source}",
                 name=self.name,
                 source=self.source,
@@ -242,8 +243,19 @@ def few_timed_rows(stored: Stored, interval: Interval, most_files: int) -> pa.Ta
     rows = stored.folder(part).load(state)
     rows = rows.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
     rows = pa.concat_tables([rows, _loaded_way(stored, way, before).drop_columns(CSN)])
+    return with_changes(rows, stored, interval)
+
+
+def with_changes(rows: pa.Table, stored: Stored, interval: Interval) -> pa.Table:
+    """Signed rows at the interval's start, at csn 0, and its changes."""
     rows = rows.append_column(CSN, pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
-    return pa.concat_tables([rows, _loaded(stored, interval, inside)])
+    return pa.concat_tables([rows, loaded_changes(stored, interval)])
+
+
+def loaded_changes(stored: Stored, interval: Interval) -> pa.Table:
+    """The same as ``changes``, in this process."""
+    _check_covered(stored, interval)
+    return _loaded(stored, interval, delta_files(stored, interval))
 
 
 def few_changes(stored: Stored, interval: Interval, most: int, most_files: int) -> pa.Table | None:

@@ -16,7 +16,7 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUERIES = times(9, full=2_000)
+QUERIES = times(6, full=2_000)
 ASKED = (
     # Named by the query, each of them stored at a csn of its own.
     "SELECT d.amount + w.amount AS money, d.n - w.n AS more FROM deposits d CROSS JOIN withdrawals w",

@@ -156,7 +156,7 @@ class FakeWarehouse:
         operators = (ExplainedOperator("sum", "linear", "sums add up"),)
         return Explanation(name, "incremental", operators, (ExplainedTerm("orders", True, "it changes"),), "SELECT 1")
 
-    def verify(self, name: str, at: int | None = None) -> Verification:
+    def verify(self, name: str, at: int | None = None, *, ask_sources: bool = False) -> Verification:
         return self.told("verify", name, at) or Verification(name, at or 7, True, 42)
 
     def valid_time(self, name: str) -> ValidTime:

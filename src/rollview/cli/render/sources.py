@@ -64,6 +64,12 @@ def _(answer: results.SourceQuarantine, to: TextOutput) -> None:
         to.table(("table", "position", "count", "row", "column", "reason"), rows, ("count",))
 
 
+def _asked(told: results.AskedSoFar) -> str:
+    problem = f"; could not be asked: {told.problem}" if told.problem else ""
+    given = f"{rows_of(told.rows)}, {size_of(told.bytes)}"
+    return f"{told.asks} times for {told.keys} keys: {given}; last {time_of(told.last)}{problem}"
+
+
 @renders(results.SourceStatus)
 def _(answer: results.SourceStatus, to: TextOutput) -> None:
     facts = {"kind": answer.kind, "address": answer.address, "state": answer.state, "position": answer.position or "–"}
@@ -72,6 +78,7 @@ def _(answer: results.SourceStatus, to: TextOutput) -> None:
         facts["log"] = f"{size_of(answer.kept_bytes)} kept, {size_of(answer.behind_bytes or 0)} not read, {answer.slot}"
     facts |= {f"table {name}": _reading(reading) for name, reading in answer.readings.items()}
     facts |= {f"table {name}": kept for name, kept in answer.kept.items()}
+    facts |= {"asked": _asked(answer.asked)} if answer.asked else {}
     facts |= {"oldest open": _open(answer)} if answer.oldest_open else {}
     facts |= {"alarm": answer.alarm} if answer.alarm else {}
     facts |= {"tried again": time_of(answer.retry_at)} if answer.retry_at else {}

@@ -84,6 +84,12 @@ def _(answer: results.Explanation, to: TextOutput) -> None:
         rows = [(term.relation, "yes" if term.kept else "no", term.reason) for term in answer.terms]
         to.say("")
         to.table(("changes of", "term needed", "why"), rows)
+    if answer.asks:
+        to.say(f"\nRows are asked for by {answer.algorithm}: {answer.promises}; needs {', '.join(answer.needs)}.\n")
+        asks = [(a.table, a.source, ", ".join(a.by), "no" if a.now else "yes, and is read") for a in answer.asks]
+        to.table(("table", "asked at", "by", "copied"), asks)
+        for text in dict.fromkeys(ask.sql for ask in answer.asks):
+            to.say(f"\n{text}")
     if answer.ways:
         to.say("")
         to.table(("to have it at", "csn", "expected", "last expected", "last took"), [_way(one) for one in answer.ways])

@@ -196,17 +196,21 @@ class BinlogSource(LeavesNothing, ABC):
 
     def _copied(self, connection: Any, table: BinlogLayout, sieve: Sieve) -> Iterator[Sequence[Row]]:
         own = self._described(table)
-        types = {column.name: column.type for column in own.schema}
-        columns = [column for column in stored(table) if column.name in types]
-        decoders = [(c.name, decoder(c.kind, c.spelled, c.length, types[c.name])) for c in columns]
-        # A FLOAT is printed with six digits only.
-        asked = [f"CAST({quoted(c.name)} AS DOUBLE)" if c.kind == "float" else quoted(c.name) for c in columns]
         # A YEAR is compared as if it were written with two digits.
-        plain = {c.name for c in columns if c.kind in _INTEGERS}
+        plain = {c.name for c in stored(table) if c.kind in _INTEGERS}
         settings = self._opening.settings.table(table.remote)
         where = asked_of_source(settings, own.schema, lambda name: quoted(name) if name in plain else None)
+        return self._selected(connection, table, own, where, sieve)
+
+    def _selected(
+        self, connection: Any, table: BinlogLayout, own: SourceTable, where: str, sieve: Sieve
+    ) -> Iterator[Sequence[Row]]:
+        """Rows that fulfil a condition, of these columns."""
+        there = {column.name: column for column in stored(table)}
+        columns = [(there[column.name], column.type) for column in own.schema]
+        decoders = [(c.name, decoder(c.kind, c.spelled, c.length, type_)) for c, type_ in columns]
         with self._server.translated(), connection.cursor(SSCursor) as cursor:
-            cursor.execute(f"SELECT {', '.join(asked)} FROM {quoted(table.remote)} WHERE {where}")
+            cursor.execute(f"{selection(table, own)} WHERE {where}")
             while piece := cursor.fetchmany(_PIECE):
                 yield [done for row in piece for done in self._decoded(own, decoders, row, sieve)]
 
@@ -221,6 +225,17 @@ class BinlogSource(LeavesNothing, ABC):
                 sieve.refuse(table, column, str(error), None, dict(zip(table.schema.names, row, strict=True)), +1)
                 return ()
         return (tuple(values),)
+
+
+def selection(table: BinlogLayout, own: SourceTable) -> str:
+    """A FLOAT is printed with six digits only."""
+    floats = {column.name for column in stored(table) if column.kind == "float"}
+    columns = (quoted(name) for name in own.schema.names)
+    asked = (
+        f"CAST({column} AS DOUBLE)" if name in floats else column
+        for name, column in zip(own.schema.names, columns, strict=True)
+    )
+    return f"SELECT {', '.join(asked)} FROM {quoted(table.remote)}"
 
 
 def _clock(connection: Any) -> datetime:

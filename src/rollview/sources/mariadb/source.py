@@ -5,16 +5,30 @@ Law: a place in the log is the global id of its last transaction, whose number g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
 from pymysqlreplication.event import MariadbGtidEvent
 
-from rollview.errors import LostPosition
+from rollview.core.names import quoted
+from rollview.errors import EnvironmentFault, LostPosition, SchemaChanged
+from rollview.sources.asking import (
+    Ask,
+    SourceAnswer,
+    SourceStream,
+    asked_table,
+    check_size,
+    only_asked,
+    pieces,
+    took_too_long,
+)
+from rollview.sources.binlog.layout import BinlogLayout
 from rollview.sources.binlog.server import filter_findings, log_findings, setting, version_of
 from rollview.sources.binlog.source import BinlogSource
-from rollview.sources.binlog.stream import done_through
-from rollview.sources.protocol import Capability, Finding
+from rollview.sources.mariadb.asking import TOO_LONG, GtidSeen, check_compared, condition, order_of, spelled
+from rollview.sources.protocol import Capability, Finding, Row, SourceTable
+from rollview.sources.quarantine import Sieve
 
 _NOWHERE = "0-0-0"
 _OLDEST = (10, 5)
@@ -41,7 +55,7 @@ class MariadbSource(BinlogSource):
     def snapshot(self, connection: Any) -> str:
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
             cursor.execute("SHOW STATUS LIKE 'binlog_snapshot_%'")
             found = {name.lower(): value for name, value in cursor.fetchall()}
             place = found["binlog_snapshot_file"], int(found["binlog_snapshot_position"])
@@ -66,4 +80,66 @@ class MariadbSource(BinlogSource):
         return {"is_mariadb": True, "auto_position": "" if start == _NOWHERE else start}
 
     def order(self, position: str) -> int:
-        return int(done_through(position).rpartition("-")[2])
+        return order_of(position)
+
+    def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
+        for one in asks:
+            asked_table(self._opening.known, self._opening.settings, one)
+        with self._server.translated(), self._snapshot() as (reading, seen):
+            with reading.cursor() as cursor:
+                cursor.execute("SET max_statement_time = %s", (self._opening.settings.asking.seconds,))
+            rows = tuple(only_asked(self._answered(reading, one), one) for one in asks)
+        return SourceAnswer(rows, seen)
+
+    @staticmethod
+    def statement(table: SourceTable, equal: Sequence[str]) -> str:
+        columns = ", ".join(map(quoted, table.schema.names))
+        places = f"({', '.join('?' for _ in equal)})"
+        return f"SELECT {columns} FROM {quoted(table.name)} WHERE {condition(equal, [places, '…'])}"
+
+    @contextmanager
+    def stream(self) -> Iterator[SourceStream]:
+        sieve = Sieve(self._opening)
+        with self._server.translated(), self._snapshot() as (reading, seen):
+
+            def rows(remote: str) -> Iterator[Sequence[Row]]:
+                return self._selected(reading, self._same(reading, remote), self._opening.known[remote], "TRUE", sieve)
+
+            yield SourceStream(rows, seen)
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Each transaction is a unit of its own."""
+        yield
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[tuple[Any, GtidSeen]]:
+        """A connection of its own, in one transaction that can write nothing."""
+        with closing(self._server.connect()) as reading:
+            yield reading, GtidSeen(self.snapshot(reading))
+
+    def _answered(self, reading: Any, ask: Ask) -> Iterator[Row]:
+        own = asked_table(self._opening.known, self._opening.settings, ask)
+        table, sieve, found = self._same(reading, ask.table), Sieve(self._opening), 0
+        check_compared(table, ask.equal)
+        limits = self._opening.settings.asking
+        for piece in pieces(ask.keys):
+            try:
+                for rows in self._selected(reading, table, own, condition(ask.equal, map(spelled, piece)), sieve):
+                    found += len(rows)
+                    check_size(ask, found, limits)
+                    yield from rows
+            except EnvironmentFault as error:
+                if error.facts.get("number") == TOO_LONG:
+                    raise took_too_long(ask, limits) from None
+                raise
+
+    def _same(self, reading: Any, remote: str) -> BinlogLayout:
+        """The table as it is, if its columns are still what was captured last."""
+        table, known = self._get(reading, remote), self._opening.known[remote]
+        now = self._described(table).schema
+        gone = tuple(column.name for column in known.schema if now.find(column.name) != column)
+        if gone:
+            what = f"columns that are gone or have another type: {', '.join(gone)}"
+            raise SchemaChanged(self._opening.name, remote, what, gone=gone)
+        return table

@@ -6,22 +6,29 @@ become visible in another order than they are logged; but all that it saw is log
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import LiteralString
 
 from psycopg import sql
+from psycopg.errors import QueryCanceled
 
-from rollview.sources.asking import Ask, check_size, pieces, unaskable
+from rollview.sources.asking import Ask, check_size, pieces, took_too_long, unaskable
 from rollview.sources.postgres.layout import PgTable, split
 from rollview.sources.postgres.server import Connection
 from rollview.sources.protocol import UnitOfWork
+from rollview.sources.settings import AskLimits
 
 _ARRAYS: dict[int, LiteralString] = {20: "int8[]", 21: "int8[]", 23: "int8[]", 25: "text[]", 1043: "text[]"}
 """By type: what keys are bound as. Blank-padded text, for one, compares otherwise than it is told."""
 _ROUND = 1 << 32
-_LONGEST: LiteralString = "SET LOCAL statement_timeout = '30s'"
+_PAUSE = 0.05
+_FLUSHED = """
+    SELECT pg_current_wal_flush_lsn() >= %s::pg_lsn, pg_current_wal_flush_lsn()::text,
+           (SELECT setting::float / 1000 FROM pg_settings WHERE name = 'wal_writer_delay')
+"""
 
 TextRow = tuple[str | None, ...]
 
@@ -35,25 +42,36 @@ class SnapshotSeen:
     running: frozenset[int]
 
     def saw(self, unit: UnitOfWork, after: str) -> bool | None:
+        return self._is_seen(int(unit.transaction))
+
+    def _is_seen(self, short: int) -> bool:
         """The log has ids of 32 bits: the one meant is that nearest to the snapshot."""
-        short = int(unit.transaction)
         near = self.end - (self.end - short + _ROUND // 2) % _ROUND + _ROUND // 2
         return near < self.end and near not in self.running
 
+    def missed(self, position: str, transaction: str) -> bool:
+        """A commit is logged a moment before it can be seen, and longer where a standby has to confirm it."""
+        return not self._is_seen(int(transaction))
+
 
 @contextmanager
-def snapshot(connection: Connection) -> Iterator[None]:
-    """One short transaction that can write nothing."""
+def snapshot(connection: Connection, seconds: int | None = None) -> Iterator[None]:
+    """One transaction that can write nothing. ``seconds``: that a statement may take."""
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
-        connection.execute(_LONGEST)
+        if seconds is not None:
+            connection.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(sql.Literal(f"{seconds}s")))
         yield
     finally:
         connection.execute("ROLLBACK")
 
 
-def read_seen(connection: Connection) -> SnapshotSeen:
-    """What this transaction sees; the position is read behind the snapshot."""
+def read_seen(connection: Connection, tables: Iterable[str]) -> SnapshotSeen:
+    """What this transaction sees; the position is read behind the snapshot. A table that is emptied at once, or written
+    anew, looks so to older snapshots too: as long as it is locked for reading, nobody does that."""
+    for table in tables:
+        lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*split(table)))
+        connection.execute(lock)
     row = connection.execute("SELECT txid_current_snapshot()::text").fetchone()
     assert row is not None
     _, end, running = row[0].split(":")
@@ -62,20 +80,50 @@ def read_seen(connection: Connection) -> SnapshotSeen:
     return SnapshotSeen(str(place[0]), int(end), frozenset(int(one) for one in running.split(",") if one))
 
 
-def asked_rows(connection: Connection, table: PgTable, ask: Ask) -> list[TextRow]:
-    """Values as the server writes them. A row is given once, however many keys it equals there."""
-    columns = sql.SQL(", ").join(map(sql.Identifier, ask.columns))
-    equal = sql.SQL(", ").join(map(sql.Identifier, ask.equal))
-    arrays = sql.SQL(", ").join(sql.SQL("%s::") + sql.SQL(array) for array in _arrays(table, ask))
-    query = sql.SQL("SELECT {} FROM {} WHERE ({}) IN (SELECT * FROM unnest({}))").format(
-        columns, sql.Identifier(*split(ask.table)), equal, arrays
+def flushed(connection: Connection, seen: SnapshotSeen) -> SnapshotSeen:
+    """The same, when the log up to there can be read. A commit that does not wait for the disk can be seen before, and
+    the server's log writer brings it there within three times its delay; what is left then is no commit."""
+    began = time.monotonic()
+    while True:
+        row = connection.execute(_FLUSHED, (seen.through,)).fetchone()
+        assert row is not None
+        is_flushed, end, delay = row
+        if is_flushed:
+            return seen
+        if time.monotonic() - began > 3 * delay + 1:
+            return replace(seen, through=str(end))
+        time.sleep(_PAUSE)
+
+
+def statement(
+    table: str, columns: Sequence[str], equal: Sequence[str], arrays: Sequence[LiteralString]
+) -> sql.Composed:
+    """One place for each column of the keys. A row is given once, however many keys it equals there."""
+    return sql.SQL("SELECT {} FROM {} WHERE ({}) IN (SELECT * FROM unnest({}))").format(
+        sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sql.Identifier(*split(table)),
+        sql.SQL(", ").join(map(sql.Identifier, equal)),
+        sql.SQL(", ").join(sql.SQL("%s::") + sql.SQL(array) for array in arrays),
     )
+
+
+def array_of(type_: str) -> LiteralString:
+    """What keys of a Spark type are bound as."""
+    return "text[]" if type_ == "string" else "int8[]"
+
+
+def asked_rows(connection: Connection, table: PgTable, ask: Ask, limits: AskLimits) -> list[TextRow]:
+    """Values as the server writes them."""
+    query = statement(ask.table, ask.columns, ask.equal, _arrays(table, ask))
     found: list[TextRow] = []
     # No text of this server has a NUL in it.
     keys = (key for key in ask.keys if not any(isinstance(value, str) and "\0" in value for value in key))
     for piece in pieces(keys):
-        found += _texts(connection, query, [list(column) for column in zip(*piece, strict=True)])
-        check_size(ask, len(found))
+        try:
+            found += _texts(connection, query, [list(column) for column in zip(*piece, strict=True)])
+        except QueryCanceled:
+            raise took_too_long(ask, limits) from None
+        check_size(ask, len(found), limits)
     return found
 
 

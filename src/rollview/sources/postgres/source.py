@@ -16,10 +16,10 @@ from psycopg import sql
 
 from rollview.core.names import double_quoted
 from rollview.errors import RollviewError, SchemaChanged, SourceStopped
-from rollview.sources.asking import Ask, SourceAnswer, asked_table, only_asked
+from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, only_asked
 from rollview.sources.postgres import slot
 from rollview.sources.postgres.altered import check_columns, check_logged, facts
-from rollview.sources.postgres.asking import asked_rows, read_seen, snapshot
+from rollview.sources.postgres.asking import array_of, asked_rows, flushed, read_seen, snapshot, statement
 from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
@@ -132,10 +132,37 @@ class PostgresSource:
 
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
         sieve = Sieve(self._opening)
-        with self._server.translated(), snapshot(self._connection):
-            seen = read_seen(self._connection)
+        for one in asks:
+            asked_table(self._opening.known, self._opening.settings, one)
+        limits = self._opening.settings.asking
+        with self._server.translated(), snapshot(self._connection, limits.seconds):
+            seen = read_seen(self._connection, sorted({one.table for one in asks}))
             rows = tuple(only_asked(self._answered(one, sieve), one) for one in asks)
-        return SourceAnswer(rows, seen)
+        with self._server.translated():
+            return SourceAnswer(rows, flushed(self._connection, seen))
+
+    @staticmethod
+    def statement(table: SourceTable, equal: Sequence[str]) -> str:
+        arrays = [array_of(column.type) for column in table.schema.only(equal)]
+        return statement(table.name, table.schema.names, equal, arrays).as_string(None)
+
+    @contextmanager
+    def stream(self) -> Iterator[SourceStream]:
+        sieve = Sieve(self._opening)
+        with self._server.connected() as reading, snapshot(reading):
+            seen = read_seen(reading, self._opening.settings.remotes)
+            for remote in self._opening.settings.remotes:
+                self._check_asked(reading, remote)
+
+            def rows(remote: str) -> Iterator[Sequence[Row]]:
+                yield from self._copied(reading, self._opening.known[remote], sieve)
+
+            yield SourceStream(rows, flushed(reading, seen))
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Each transaction is a unit of its own."""
+        yield
 
     def acknowledge(self, position: str) -> None:
         """The rows of a transaction that was prepared are in the log before its end is: they are read again until
@@ -258,13 +285,18 @@ class PostgresSource:
 
     def _answered(self, ask: Ask, sieve: Sieve) -> list[Row]:
         known = asked_table(self._opening.known, self._opening.settings, ask)
-        table = read_table(self._connection, ask.table)
-        if table is None:
-            raise SchemaChanged(self._opening.name, ask.table, "it is gone")
-        check_columns(self._opening.name, self._opening.known[ask.table], self._tables[ask.table], table)
+        table = self._check_asked(self._connection, ask.table)
         decoders = [decoder(column.type) for column in known.schema]
-        found = asked_rows(self._connection, table, ask)
+        found = asked_rows(self._connection, table, ask, self._opening.settings.asking)
         return [fit for row in found for fit in self._decoded(known, decoders, row, sieve)]
+
+    def _check_asked(self, connection: Connection, remote: str) -> PgTable:
+        """The table as it is, if its columns still mean what they did when it was captured last."""
+        table = read_table(connection, remote)
+        if table is None:
+            raise SchemaChanged(self._opening.name, remote, "it is gone")
+        check_columns(self._opening.name, self._opening.known[remote], self._tables[remote], table)
+        return table
 
     def _asked(self, table: SourceTable) -> str:
         """Types that were declared are not the server's; an oid is compared as the number that it is here."""

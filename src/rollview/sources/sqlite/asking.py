@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rollview.core.names import double_quoted
-from rollview.sources.asking import Ask, check_size, pieces
+from rollview.sources.asking import Ask, check_size, pieces, took_too_long
 from rollview.sources.protocol import Row, UnitOfWork
+from rollview.sources.settings import AskLimits
+
+_STEPS = 10_000
+"""After so many steps of its machine SQLite asks whether to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +34,39 @@ class LogSeen:
             return True
         return False if all(a <= b for a, b in zip(seen, begin, strict=True)) else None
 
+    def missed(self, position: str, transaction: str) -> bool:
+        """What is in the log is in the tables."""
+        return False
 
-def asked_rows(connection: sqlite3.Connection, ask: Ask) -> list[Row]:
-    """Rows as SQLite holds them. A row is given once, however many keys it equals there."""
-    columns = ", ".join(map(double_quoted, ask.columns))
-    equal = ", ".join(map(double_quoted, ask.equal))
-    keys = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(ask.equal)))
-    query = f"SELECT {columns} FROM {double_quoted(ask.table)} WHERE ({equal}) IN (SELECT {keys} FROM json_each(?))"
+
+def statement(table: str, columns: Sequence[str], equal: Sequence[str]) -> str:
+    """One place, for all keys as JSON. A row is given once, however many keys it equals there."""
+    shown = ", ".join(map(double_quoted, columns))
+    compared = ", ".join(map(double_quoted, equal))
+    keys = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(equal)))
+    return f"SELECT {shown} FROM {double_quoted(table)} WHERE ({compared}) IN (SELECT {keys} FROM json_each(?))"
+
+
+def asked_rows(connection: sqlite3.Connection, ask: Ask, limits: AskLimits) -> list[Row]:
+    """Rows as SQLite holds them."""
+    deadline = time.monotonic() + limits.seconds
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+    try:
+        return _found(connection, ask, limits)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            raise took_too_long(ask, limits) from None
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+def _found(connection: sqlite3.Connection, ask: Ask, limits: AskLimits) -> list[Row]:
+    query = statement(ask.table, ask.columns, ask.equal)
     found: list[Row] = []
     for piece in pieces(ask.keys):
         found += connection.execute(query, (json.dumps(piece),)).fetchall()
-        check_size(ask, len(found))
+        check_size(ask, len(found), limits)
     return found
 
 

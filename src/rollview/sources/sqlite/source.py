@@ -21,7 +21,7 @@ import pyarrow as pa
 from rollview.core.names import double_quoted
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
-from rollview.sources.asking import Ask, SourceAnswer, asked_table, only_asked
+from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, only_asked
 from rollview.sources.protocol import (
     ATTEMPT,
     Batch,
@@ -40,7 +40,7 @@ from rollview.sources.sections import NotPlainError, Section
 from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
-from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only
+from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only, statement
 from rollview.sources.sqlite.columns import read_columns
 from rollview.sources.sqlite.layout import SqliteLayout, described, findings, read_layout
 from rollview.sources.sqlite.triggers import Names
@@ -129,6 +129,27 @@ class SqliteSource:
             position = _position([self._place(names, self._newest(names)) for names in self._names])
             rows = tuple(only_asked(self._asked(one, sieve), one) for one in asks)
         return SourceAnswer(rows, LogSeen(position))
+
+    @staticmethod
+    def statement(table: SourceTable, equal: Sequence[str]) -> str:
+        return statement(table.name, table.schema.names, equal)
+
+    @contextmanager
+    def stream(self) -> Iterator[SourceStream]:
+        sieve = Sieve(self._opening)
+
+        def rows(remote: str) -> Iterator[Rows]:
+            yield from self._rows(self._opening.known[remote], sieve)
+
+        with self._reading(), read_only(self._connection):
+            self._check_layouts()
+            position = _position([self._place(names, self._newest(names)) for names in self._names])
+            yield SourceStream(rows, LogSeen(position))
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        with self._reading():
+            yield
 
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the entry that the position names."""
@@ -224,7 +245,7 @@ class SqliteSource:
 
     def _asked(self, ask: Ask, sieve: Sieve) -> list[Row]:
         table = asked_table(self._opening.known, self._opening.settings, ask)
-        return _decoded(table, asked_rows(self._connection, ask), None, +1, sieve)
+        return _decoded(table, asked_rows(self._connection, ask, self._opening.settings.asking), None, +1, sieve)
 
     def _found(self, seen: Sequence[_Place]) -> tuple[Sieve, list[tuple[_Place, Changes | None]]]:
         sieve = Sieve(self._opening)
