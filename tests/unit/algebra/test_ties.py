@@ -12,7 +12,6 @@ from rollview.algebra.view import Outline, outline
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import NotDeterministic, Unsupported
 
-
 Keys = tuple[tuple[str, ...], ...]
 
 
@@ -71,7 +70,7 @@ TOTAL = [
     "SELECT DISTINCT id, RANK() OVER (ORDER BY pop) AS n FROM city ORDER BY id LIMIT 3",
     "SELECT id, MAX_BY(amount, city) OVER (PARTITION BY id) AS a FROM orders",
     "SELECT k, w FROM r WHERE w = 'a' ORDER BY k LIMIT 2",
-    "SELECT ROW_NUMBER() OVER (PARTITION BY COUNT(*)) AS n FROM r",
+    "SELECT ROW_NUMBER() OVER (PARTITION BY SUM(x)) AS n FROM r",
 ]
 
 
@@ -188,7 +187,9 @@ OPEN = {
         "SELECT o.id, c.name FROM orders AS o LEFT JOIN code AS c ON o.city = c.id ORDER BY o.id, `name` LIMIT 3"
     ),
     # NULL is there several times, and so is zero
-    "SELECT holder FROM passport ORDER BY number LIMIT 2": "SELECT holder FROM passport ORDER BY number, `holder` LIMIT 2",
+    "SELECT holder FROM passport ORDER BY number LIMIT 2": (
+        "SELECT holder FROM passport ORDER BY number, `holder` LIMIT 2"
+    ),
     "SELECT what FROM sensor ORDER BY at LIMIT 2": "SELECT what FROM sensor ORDER BY at, `what` LIMIT 2",
 }
 
