@@ -70,7 +70,7 @@ def test_a_view_below_that_was_recomputed_meanwhile_tells_no_changes_from_there(
         check(name, 5)
     with pytest.raises(Retryable, match="View 'below', which 'new' reads, was recomputed meanwhile"):
         check("below", 4)
-    # whoever creates a view holds the tables' changes
+    # a table is not pruned while a view is created
     check("t", 4)
 
 
