@@ -186,6 +186,22 @@ OPEN = {
     "SELECT o.id, c.name FROM orders AS o LEFT JOIN code AS c ON o.city = c.id ORDER BY o.id LIMIT 3": (
         "SELECT o.id, c.name FROM orders AS o LEFT JOIN code AS c ON o.city = c.id ORDER BY o.id, `name` LIMIT 3"
     ),
+    "SELECT k, MAX_BY(x, w) OVER (PARTITION BY g ORDER BY k NULLS LAST) AS m FROM r": (
+        "SELECT k, (MAX(IF(ISNULL(`r`.`w`), NULL, NAMED_STRUCT('c1', `r`.`w`, 'c2', `r`.`k`, 'c3', `r`.`x`, "
+        "'v', `r`.`x`))) OVER (PARTITION BY g ORDER BY k NULLS LAST)).v AS m FROM r"
+    ),
+    # what an outer join compares is not equal in rows that met nothing
+    "SELECT o.city, c.id FROM orders AS o LEFT JOIN city AS c ON o.city = c.id ORDER BY c.id LIMIT 3": (
+        "SELECT o.city, c.id FROM orders AS o LEFT JOIN city AS c ON o.city = c.id ORDER BY c.id, `city` LIMIT 3"
+    ),
+    "SELECT r.k, r.g FROM r ANTI JOIN city AS c ON r.k = 1 AND r.g = c.id ORDER BY r.g LIMIT 3": (
+        "SELECT r.k, r.g FROM r ANTI JOIN city AS c ON r.k = 1 AND r.g = c.id ORDER BY r.g, `k` LIMIT 3"
+    ),
+    "SELECT c.id, p.a, p.b FROM r RIGHT JOIN orders AS o ON o.id = r.k JOIN city AS c ON c.id = 3 "
+    "RIGHT JOIN pair AS p ON p.a = o.id ORDER BY p.a, p.b LIMIT 3": (
+        "SELECT c.id, p.a, p.b FROM r RIGHT JOIN orders AS o ON o.id = r.k JOIN city AS c ON c.id = 3 "
+        "RIGHT JOIN pair AS p ON p.a = o.id ORDER BY p.a, p.b, `id` LIMIT 3"
+    ),
     # NULL is there several times, and so is zero
     "SELECT holder FROM passport ORDER BY number LIMIT 2": (
         "SELECT holder FROM passport ORDER BY number, `holder` LIMIT 2"
