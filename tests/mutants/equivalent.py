@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 EQUIVALENT: dict[str, str] = {
+    "algebra/combined_groups.py: _at_places: big(1) becomes big(-1)": "what is there is counted, not added up",
     "algebra/float_sums.py: _big: any becomes all": "what is added up is one column",
     "algebra/float_sums.py: _floating: any becomes all": "what is added up is one column",
     "algebra/needed.py: _conjuncts_over: a condition without not table.args.get('joins')": "it is not the first then",

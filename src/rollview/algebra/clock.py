@@ -28,7 +28,7 @@ Types = Mapping[int, str]
 def check_words(resolved: Resolved) -> None:
     types = _types(resolved)
     for literal in resolved.query.find_all(exp.Literal):
-        if literal.is_string and _WORD.fullmatch(literal.name) and _becomes_time(literal, types):
+        if _WORD.fullmatch(literal.name) and _becomes_time(literal, types):
             line, column = place_of(literal if "line" in literal.meta else literal.parent or literal)
             raise NotDeterministic(
                 f"A view cannot use '{literal.name}' as a time: its value is the time at which it runs.",

@@ -79,7 +79,7 @@ def combined(call: exp.Expr, type_of: TypeOf, result: str | None = None, copies:
         return _count([*conditions, _operand(bare)], copies)
     if isinstance(bare, exp.Count):
         operands = [] if isinstance(bare.this, exp.Star) else [bare.this, *bare.expressions]
-        known = all(isinstance(one, exp.Column) and _is_grouped(type_of(one.name)) for one in operands)
+        known = all(_is_grouped(type_of(one.name)) for one in operands)
         return _count([*conditions, *map(not_null, operands)], copies) if known else None
     if not isinstance(bare, exp.Sum | exp.Avg) or not isinstance(bare.this, exp.Column):
         return None

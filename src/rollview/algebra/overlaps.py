@@ -130,7 +130,8 @@ def _with_gaps(rels: Mapping[str, Operator], alias: str, preserved: Sequence[str
     life = [*zeroes.identity(rels[alias]), _of(alias, "first")]
     end = case((is_pair(), exp.Coalesce(this=column(None, UNTIL), expressions=[big(_FOREVER)])))
     at = column(None, AT)
-    before, with_it = (over(exp.Max(this=end.copy()), life, at, running=not b, before=b) for b in (True, False))
+    before = over(exp.Max(this=end.copy()), life, at, before=True)
+    with_it = over(exp.Max(this=end), life, at, running=True)
     # a row without a partner has no AT, and comes first
     following = over(exp.Lead(this=exp.Coalesce(this=at, expressions=[big(0)])), life, at)
     kept = [*[column(None, name) for rel in rels.values() for name in rel.columns], at, column(None, UNTIL)]
@@ -158,7 +159,7 @@ def pair() -> Stretch:
 def without_partners(alias: str, sign: int = 1) -> list[Stretch]:
     """The gaps of a life: before a pair, and after the last."""
     gap, at, copies = _of(alias, "gap"), column(None, AT), _of(alias, "copies")
-    before = all_of([is_pair(), _known(alias), exp.LT(this=gap, expression=at)])
+    before = all_of([is_pair(), exp.LT(this=gap, expression=at)])
     reached, until = _of(alias, "reached"), _of(alias, "until")
     end = exp.Coalesce(this=until, expressions=[big(_FOREVER)])
     after = all_of([_is_last(alias), exp.LT(this=reached, expression=end)])

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from sqlglot import exp
 
 from rollview.algebra.functions import INSTEAD, function_name, is_sorted
+from rollview.algebra.text import DIALECT
 from rollview.algebra.tie import Edit, Tie, fields, listed, span_of, without_order
 from rollview.algebra.total_order import OrderedRows
 
@@ -156,9 +158,9 @@ def _appended_order(tied: TiedCall, terms: tuple[exp.Expr, ...] | None, order: e
 
 def _without_nulls_words(rest: str) -> str:
     """IGNORE NULLS and RESPECT NULLS are said by the new call itself."""
-    words = rest.split()
-    if len(words) >= 2 and words[0].upper() in ("IGNORE", "RESPECT") and words[1].upper() == "NULLS":
-        return " " + " ".join(words[2:]) if words[2:] else ""
+    for word, nulls in pairwise(DIALECT().tokenize(rest)):
+        if word.text.upper() in ("IGNORE", "RESPECT") and nulls.text.upper() == "NULLS":
+            return rest[: word.start].rstrip() + rest[nulls.end + 1 :]
     return rest
 
 

@@ -183,7 +183,7 @@ def _open_outputs(query: exp.Query, rows: OrderedRows | None, items: list[exp.Ex
     outputs = list(query.selects)
     by_name = {name.lower(): output for output in outputs for name in (output.alias_or_name, name_in_text(output))}
     given = [_meant_output(item, outputs, by_name) for item in items]
-    single = rows is not None and not query.args.get("distinct") and rows.is_single(given)
+    single = rows is not None and rows.is_single(given)
     named = [_named_output(item, outputs, by_name) for item in items]
     for output in outputs:
         value = output.unalias()

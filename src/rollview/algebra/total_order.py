@@ -326,7 +326,7 @@ def _equalities(select: exp.Select, sources: Mapping[str, OrderedSource]) -> Ite
         if not join.side and (join.kind or "").upper() in ("", "INNER", "CROSS") and join.args.get("on") is not None:
             conditions += conjuncts(join.args["on"])
     for join in joins[begin:]:
-        if (join.side or "").upper() == "LEFT" and (join.kind or "").upper() in ("", "OUTER"):
+        if (join.side or "").upper() == "LEFT":
             yield from _looked_up(join, sources)
     for condition in conditions:
         if isinstance(condition, exp.EQ):
@@ -334,7 +334,8 @@ def _equalities(select: exp.Select, sources: Mapping[str, OrderedSource]) -> Ite
 
 
 def _looked_up(join: exp.Join, sources: Mapping[str, OrderedSource]) -> Iterator[Implied]:
-    """A LEFT JOIN by a key: what the key is compared with decides which row it is, or that there is none."""
+    """A LEFT JOIN by a key: what the key is compared with decides which row it is, or that there is none. Also where it
+    is a SEMI or ANTI one, of which no column is seen above."""
     alias, on = join.this.alias_or_name.lower(), join.args.get("on")
     here: dict[str, exp.Column] = {}
     for condition in conjuncts(on) if on is not None else ():

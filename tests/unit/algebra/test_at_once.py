@@ -8,8 +8,9 @@ import pytest
 from sqlglot import exp
 from tests.property.duck import Duck
 
+from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.resolve import Known
-from rollview.algebra.script import AT_ONCE_ROWS, Motion
+from rollview.algebra.script import AT_ONCE_ROWS, Motion, Script
 from rollview.algebra.view import Propagation
 from rollview.core.schema import Column, Schema
 
@@ -65,6 +66,18 @@ def test_small_inputs_that_nothing_ties_together_are_not_multiplied() -> None:
     assert not any(join.args.get("on") == exp.true() for join in made.query.find_all(exp.Join))
 
 
+def test_small_inputs_that_no_equality_ties_together_have_a_term_each() -> None:
+    made = propagation("SELECT t0.a FROM t0 JOIN t1 ON t1.a > t0.a", ["t0", "t1"])
+    assert [term.relation for term in made.terms] == ["t0", "t1"]
+
+
+def test_what_ties_small_inputs_together_is_compared_where_they_are_joined_and_nowhere_else() -> None:
+    made = propagation(f"{STAR} AND t3.a = t2.a", ["t2", "t3"])
+    above = [join.args["on"].sql() for join in made.query.find_all(exp.Join) if "t3" not in join.this.alias]
+    assert above
+    assert not any("t3" in condition for condition in above)
+
+
 def test_the_text_is_the_same_for_every_set_of_changed_small_inputs() -> None:
     texts = {propagation(CHAIN, NAMES, changed).query.sql() for changed in (["t0"], ["t3", "t5"], NAMES)}
     assert len(texts) == 1
@@ -79,3 +92,9 @@ def test_rows_that_are_not_there_are_not_joined() -> None:
     plan = Duck(TABLES).compile("v", "SELECT t0.a FROM t0 UNION ALL SELECT t1.a FROM t1")
     made = plan.propagation(sizes=dict.fromkeys(NAMES, 1), absent=frozenset(NAMES))
     assert {what for _, what in made.inputs} == {"delta"}
+
+
+def test_what_is_not_there_is_not_small_whatever_its_size() -> None:
+    leaf = Leaf("t0", ("a", "b"), {})
+    assert Script(sizes={"t0": 1}).is_small(leaf)
+    assert not Script(sizes={"t0": 1}, absent=frozenset({"t0"})).is_small(leaf)

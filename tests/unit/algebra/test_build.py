@@ -67,6 +67,18 @@ def test_joins_are_what_they_say(join: str, kind: str | None) -> None:
     assert found == ([] if kind is None else [kind])
 
 
+@pytest.mark.parametrize(
+    ("query", "at_the_top"),
+    [
+        ("SELECT g, COUNT(*) AS n FROM r GROUP BY g HAVING COUNT(*) > 1", True),
+        ("SELECT q.g FROM (SELECT g, COUNT(*) AS n FROM r GROUP BY g) AS q JOIN s ON s.k = q.g", False),
+        ("SELECT q.g FROM s JOIN (SELECT g, COUNT(*) AS n FROM r GROUP BY g) AS q ON s.k = q.g", False),
+    ],
+)
+def test_groups_that_are_joined_are_not_the_groups_of_the_view(query: str, at_the_top: bool) -> None:
+    assert (outline(declare_query("v", query), KNOWN).probes is not None) is at_the_top
+
+
 def test_an_expression_that_an_outer_join_compares_is_hidden() -> None:
     join = next(n for n in walk(built("SELECT r.x FROM r LEFT JOIN s ON r.k + 1 = s.k")) if isinstance(n, OuterJoin))
     assert join.hidden
@@ -82,6 +94,8 @@ def test_an_expression_that_an_outer_join_compares_is_hidden() -> None:
         ("SELECT r.x FROM r LEFT SEMI JOIN s ON r.k = s.k", Mode.INCREMENTAL),
         ("SELECT r.x FROM r LEFT SEMI JOIN s ON r.k <> s.k", Mode.WHOLE),
         ("SELECT r.x FROM r LEFT ANTI JOIN s ON r.k = 1", Mode.WHOLE),
+        ("SELECT r.x FROM r RIGHT SEMI JOIN s ON r.k = s.k", Mode.WHOLE),
+        ("SELECT r.x, s.y FROM r LEFT SEMI JOIN s ON r.k = s.k", Mode.WHOLE),
         ("SELECT r.x FROM r ASOF JOIN s ON r.k = s.k", Mode.WHOLE),
         ("SELECT r.x FROM r ANTI JOIN s ON r.k = s.k", Mode.INCREMENTAL),
         ("SELECT r.x, j1.k FROM r LEFT JOIN s ON r.k = s.k JOIN s AS j1 ON j1.k = r.k", Mode.INCREMENTAL),

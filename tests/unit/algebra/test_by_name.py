@@ -51,6 +51,7 @@ def test_a_join_by_name_is_written_out(text: str, expected: str) -> None:
     "text",
     [
         "SELECT k FROM (SELECT * EXCEPT (x) FROM a) AS q JOIN b USING (k)",
+        "SELECT k FROM (SELECT a.* FROM a) AS q NATURAL JOIN b",
         "SELECT k FROM a PIVOT (SUM(x) FOR g IN (1, 2)) AS p JOIN b USING (k)",
         "SELECT b.y FROM (a JOIN c ON a.k = c.k) JOIN b USING (k)",
         "SELECT b.y FROM (a JOIN c ON a.k = c.k) AS q JOIN b USING (k)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
+from rollview.algebra.levels import parenthesised
 from rollview.algebra.text import parse_one, parse_statements, render
 from rollview.errors import SqlError
 
@@ -116,3 +117,18 @@ def test_a_comment_that_goes_on_for_spark_alone_is_refused() -> None:
 def test_a_backslash_in_a_text_or_before_the_end_is_none_of_that() -> None:
     for text in ("SELECT 'a\\\nb' AS a", "SELECT 1 AS a -- a \\ b\n", "SELECT 1 AS a -- b\\"):
         assert len(parse_statements(text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "in_full"),
+    [
+        ("a + b * c > 2 AND NOT d", "((a + (b * c)) > 2) AND (NOT d)"),
+        ("a - b - c", "(a - b) - c"),
+        ("F(a) + x[1]", "F(a) + x[1]"),
+    ],
+)
+def test_parentheses_around_all_operands_say_how_a_text_is_read(text: str, in_full: str) -> None:
+    """For engines with other levels of operators."""
+    tree = parse_one(f"SELECT {text}")
+    assert render(parenthesised(tree.copy(), always=True)) == f"SELECT {in_full}"
+    assert render(parenthesised(tree)) == f"SELECT {text}"

@@ -12,10 +12,12 @@ from rollview.algebra.view import Outline, outline
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import NotDeterministic, Unsupported
 
+Keys = tuple[tuple[str, ...], ...]
 
-def table(name: str, columns: str, key: tuple[str, ...] = (), told: tuple[tuple[str, ...], ...] = ()) -> Known:
+
+def table(name: str, columns: str, key: tuple[str, ...] = (), told: Keys = (), unique: Keys = ()) -> Known:
     pairs = (item.split(":") for item in columns.split())
-    return Known(name, Schema(tuple(Column(*pair) for pair in pairs)), Constraints(key), told)
+    return Known(name, Schema(tuple(Column(*pair) for pair in pairs)), Constraints(key, unique), told)
 
 
 TABLES = {
@@ -25,6 +27,10 @@ TABLES = {
         table("city", "id:int name:string pop:int tags:map<string,int>", ("id",)),
         table("orders", "id:int city:int amount:int", ("id",)),
         table("of_view", "a:int b:int", (), (("a",),)),
+        table("code", "id:string name:string", ("id",)),
+        table("pair", "a:int b:int", ("a", "b")),
+        table("passport", "number:int holder:string ignore:int", unique=(("number",),)),
+        table("sensor", "at:double what:string", ("at",)),
     )
 }
 
@@ -57,6 +63,14 @@ TOTAL = [
     "SELECT k, DENSE_RANK() OVER (ORDER BY g ROWS UNBOUNDED PRECEDING) AS n FROM r",
     "SELECT k, g FROM r ORDER BY ALL DESC LIMIT 3",
     "SELECT k, g FROM r UNION ALL SELECT id, pop FROM city ORDER BY ALL LIMIT 3",
+    # all rows belong to the frame, in whatever order they come
+    "SELECT k, SUM(x) OVER (ORDER BY g ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS n FROM r",
+    # one row for each key, whatever else is computed for it
+    "SELECT id, RANK() OVER (ORDER BY pop) AS n FROM city ORDER BY id LIMIT 3",
+    "SELECT DISTINCT id, RANK() OVER (ORDER BY pop) AS n FROM city ORDER BY id LIMIT 3",
+    "SELECT id, MAX_BY(amount, city) OVER (PARTITION BY id) AS a FROM orders",
+    "SELECT k, w FROM r WHERE w = 'a' ORDER BY k LIMIT 2",
+    "SELECT ROW_NUMBER() OVER (PARTITION BY SUM(x)) AS n FROM r",
 ]
 
 
@@ -146,6 +160,53 @@ OPEN = {
     "SELECT k, (SELECT name FROM city ORDER BY pop LIMIT 1) AS n FROM r": (
         "SELECT k, (SELECT name FROM city ORDER BY pop, `name` LIMIT 1) AS n FROM r"
     ),
+    "SELECT g, FIRST(w, TRUE) AS a, FIRST(w, FALSE) AS b, MAX(k) AS m FROM r GROUP BY g": (
+        "SELECT g, (MIN(IF(ISNULL(`r`.`w`), NULL, NAMED_STRUCT('c1', `r`.`k`, 'c2', `r`.`w`, 'v', `r`.`w`)))).v AS a, "
+        "(MIN(NAMED_STRUCT('c1', `r`.`k`, 'c2', `r`.`w`, 'v', `r`.`w`))).v AS b, MAX(k) AS m FROM r GROUP BY g"
+    ),
+    "SELECT g, FIRST(w) FILTER (WHERE k > 1) IGNORE /* none */ NULLS AS f FROM r GROUP BY g": (
+        "SELECT g, (MIN(IF(ISNULL(`r`.`w`), NULL, NAMED_STRUCT('c1', `r`.`k`, 'c2', `r`.`w`, 'v', `r`.`w`))) "
+        "FILTER (WHERE k > 1)).v AS f FROM r GROUP BY g"
+    ),
+    "SELECT FIRST(holder) FILTER (WHERE ignore > 1) AS f FROM passport": (
+        "SELECT (MIN(NAMED_STRUCT('c1', `passport`.`holder`, 'c2', `passport`.`ignore`, 'v', `passport`.`holder`)) "
+        "FILTER (WHERE ignore > 1)).v AS f FROM passport"
+    ),
+    "SELECT g, COLLECT_SET(x) AS f, MAX(k) AS m FROM r GROUP BY g": (
+        "SELECT g, SORT_ARRAY(COLLECT_SET(x)) AS f, MAX(k) AS m FROM r GROUP BY g"
+    ),
+    "SELECT k, LAST(x) OVER (ORDER BY w RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS l FROM r": (
+        "SELECT k, LAST(x) OVER (ORDER BY w, `r`.`k`, `r`.`x` "
+        "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS l FROM r"
+    ),
+    # a column of the table is no output of the same name
+    "SELECT g AS k, k AS g FROM r ORDER BY r.k LIMIT 2": "SELECT g AS k, k AS g FROM r ORDER BY r.k, `k` LIMIT 2",
+    # '1' and '01' are both 1
+    "SELECT k, w FROM r WHERE w = 1 ORDER BY k LIMIT 2": "SELECT k, w FROM r WHERE w = 1 ORDER BY k, `w` LIMIT 2",
+    "SELECT o.id, c.name FROM orders AS o LEFT JOIN code AS c ON o.city = c.id ORDER BY o.id LIMIT 3": (
+        "SELECT o.id, c.name FROM orders AS o LEFT JOIN code AS c ON o.city = c.id ORDER BY o.id, `name` LIMIT 3"
+    ),
+    "SELECT k, MAX_BY(x, w) OVER (PARTITION BY g ORDER BY k NULLS LAST) AS m FROM r": (
+        "SELECT k, (MAX(IF(ISNULL(`r`.`w`), NULL, NAMED_STRUCT('c1', `r`.`w`, 'c2', `r`.`k`, 'c3', `r`.`x`, "
+        "'v', `r`.`x`))) OVER (PARTITION BY g ORDER BY k NULLS LAST)).v AS m FROM r"
+    ),
+    # what an outer join compares is not equal in rows that met nothing
+    "SELECT o.city, c.id FROM orders AS o LEFT JOIN city AS c ON o.city = c.id ORDER BY c.id LIMIT 3": (
+        "SELECT o.city, c.id FROM orders AS o LEFT JOIN city AS c ON o.city = c.id ORDER BY c.id, `city` LIMIT 3"
+    ),
+    "SELECT r.k, r.g FROM r ANTI JOIN city AS c ON r.k = 1 AND r.g = c.id ORDER BY r.g LIMIT 3": (
+        "SELECT r.k, r.g FROM r ANTI JOIN city AS c ON r.k = 1 AND r.g = c.id ORDER BY r.g, `k` LIMIT 3"
+    ),
+    "SELECT c.id, p.a, p.b FROM r RIGHT JOIN orders AS o ON o.id = r.k JOIN city AS c ON c.id = 3 "
+    "RIGHT JOIN pair AS p ON p.a = o.id ORDER BY p.a, p.b LIMIT 3": (
+        "SELECT c.id, p.a, p.b FROM r RIGHT JOIN orders AS o ON o.id = r.k JOIN city AS c ON c.id = 3 "
+        "RIGHT JOIN pair AS p ON p.a = o.id ORDER BY p.a, p.b, `id` LIMIT 3"
+    ),
+    # NULL is there several times, and so is zero
+    "SELECT holder FROM passport ORDER BY number LIMIT 2": (
+        "SELECT holder FROM passport ORDER BY number, `holder` LIMIT 2"
+    ),
+    "SELECT what FROM sensor ORDER BY at LIMIT 2": "SELECT what FROM sensor ORDER BY at, `what` LIMIT 2",
 }
 
 
@@ -170,6 +231,13 @@ def test_an_order_that_leaves_ties_goes_on(query: str) -> None:
         ("SELECT pop, FIRST(tags) AS t FROM city GROUP BY pop", "`city`.`tags` has no order"),
         ("SELECT k, COLLECT_LIST(x) OVER (PARTITION BY g ORDER BY k) AS l FROM r", "belong to its frame together"),
         ("SELECT g, ROW_NUMBER() OVER (ORDER BY SUM(x)) AS n FROM r GROUP BY CUBE (g)", "row_number"),
+        (
+            "SELECT k, FIRST(x) OVER (ORDER BY w RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS l FROM r",
+            "belong to its frame together",
+        ),
+        ("SELECT name, tags FROM city LIMIT 1", "LIMIT"),
+        ("SELECT k FROM r SORT BY k LIMIT 1", "LIMIT"),
+        ("SELECT k FROM r CLUSTER BY k LIMIT 1", "LIMIT"),
         ("SELECT k, APPROX_PERCENTILE(x, 0.5) AS n FROM r GROUP BY k", "approx_percentile"),
     ],
 )
@@ -206,6 +274,12 @@ def test_only_two_ways_to_meet_ties_are_known() -> None:
         ("SELECT o.city, c.name FROM orders AS o JOIN city AS c ON o.city = c.id", None),
         ("SELECT DISTINCT g, k FROM r", [["g", "k"]]),
         ("SELECT k FROM r UNION SELECT id FROM city", [["k"]]),
+        ("SELECT g, COUNT(*) AS n FROM r GROUP BY ALL", [["g"]]),
+        ("SELECT a, b FROM pair", [["a", "b"]]),
+        ("SELECT number, holder FROM passport", None),
+        ("SELECT n, COUNT(*) AS c FROM r LATERAL VIEW EXPLODE(ARRAY(1, 2)) AS n GROUP BY n", [["n"]]),
+        ("SELECT o.id, o.amount FROM orders AS o LEFT SEMI JOIN city AS c ON o.city = c.id", [["id"]]),
+        ("SELECT o.id, o.amount FROM orders AS o LEFT ANTI JOIN city AS c ON o.city = c.id", [["id"]]),
         ("SELECT id, EXPLODE(ARRAY(1, 2)) AS n FROM city", None),
         ("SELECT g, EXPLODE(ARRAY(1, 2)) AS n FROM r GROUP BY g", None),
     ],

@@ -1,10 +1,13 @@
-"""Spark groups by a map but cannot compare two, so such groups are never looked for."""
+"""What is known of types: that of a sum of integers; that maps are grouped but not compared."""
 
 from __future__ import annotations
 
+import pytest
 from tests.property.duck import declare_query
 
 from rollview.algebra.resolve import Known
+from rollview.algebra.text import parse_one
+from rollview.algebra.types import type_of_expression
 from rollview.algebra.view import Mode, outline, plan
 from rollview.core.schema import Column, Schema
 
@@ -26,3 +29,12 @@ def test_groups_of_maps_are_recomputed() -> None:
 def test_groups_of_maps_below_others_are_recomputed() -> None:
     query = f"SELECT q.c, COUNT(*) AS n FROM ({GROUPED}) AS q GROUP BY q.c"
     assert mode(query, "bigint") is Mode.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [("a + b", "bigint"), ("b * a", "bigint"), ("a - 1", "int"), ("-(c + a)", "int"), ("a + w", None), ("a / b", None)],
+)
+def test_arithmetic_of_two_integers_has_the_larger_type(text: str, type_: str | None) -> None:
+    types = {"a": "int", "b": "bigint", "c": "smallint", "w": "string"}
+    assert type_of_expression(parse_one(f"SELECT {text}").selects[0], lambda one: types[one.name]) == type_

@@ -216,6 +216,13 @@ def test_what_is_not_kept_is_not_recomputed_from(world: World) -> None:
         plan(world, "v", mode=RefreshMode.RECOMPUTE)
 
 
+def test_all_is_read_at_once_where_it_is_small_there_and_the_view_linear(world: World) -> None:
+    assert plan(world, "v").at_once
+    assert not plan(world, "keyed").at_once
+    world.pin("t", Part.STATE, version=NOT_KEPT)
+    assert not plan(world, "v").at_once
+
+
 def test_a_long_interval_is_several_steps_and_what_is_recomputed_is_one(world: World) -> None:
     world.csn = 60_000
     world.counts = [ChangeCount("t", csn, 1, 0, None) for csn in range(1, 60_001)]

@@ -14,10 +14,14 @@ from tests.unit.propagate.world import World
 from rollview.algebra.script import Motion
 from rollview.algebra.view import Mode
 from rollview.core.interval import Interval
+from rollview.engine.meter import Meter
+from rollview.propagate import run
 from rollview.propagate.choice import RefreshWork
 from rollview.propagate.plan import PropagateStep
 from rollview.propagate.run import _coarse, _terms, closed_in
 from rollview.relations.plans import plan_of
+from rollview.relations.reader import stored_as
+from rollview.relations.shared import SHARES
 
 Csns = tuple[int, int] | None
 
@@ -53,6 +57,29 @@ def test_a_recomputation_makes_its_csns_one_and_what_is_read_keeps_its_own(
     assert list(_coarse(reader, step(mode, csns))) == [Interval(5, 7), *own]
 
 
+def test_changes_that_become_one_make_their_csns_one(reader: Any) -> None:
+    merged = replace(step(Mode.INCREMENTAL, (4, 6)), merged=True)
+    assert list(_coarse(reader, merged)) == [Interval(5, 7), Interval(3, 6)]
+
+
+def test_a_view_that_shares_anothers_delta_only_moves_its_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path, 9)
+    world.table("t")
+    world.view("v", "SELECT k, x FROM t", mark=9)
+    world.view("copy", "SELECT k, x FROM v", reads=("v",), facts={SHARES: True})
+    snapshot, computed = world.snapshot, list[str]()
+    reader: Any = SimpleNamespace(
+        snapshot=snapshot, stored=lambda name: stored_as(world.root, snapshot.get(name), None), plan=lambda _: None
+    )
+    running: Any = SimpleNamespace(begun=lambda: None, log=lambda *_: ("version",))
+    monkeypatch.setattr(run, "_computed", lambda _, step, *rest: (computed.append(step.view), ((), None))[1])
+    for name in ("v", "copy"):
+        done, opened = run._logged(reader, step(Mode.WHOLE, (4, 6), name), Meter(), running, "place")
+        assert done.added == 0
+        assert [shown.through for shown in opened.shown] == [9]
+    assert computed == ["v"]
+
+
 def test_terms_are_those_of_the_deltas_that_moved(reader: Any) -> None:
     assert len(_terms(reader, step(Mode.INCREMENTAL, (4, 6), "pairs"))) == 2
     assert not _terms(reader, step(Mode.INCREMENTAL, None, "pairs", moves=False))
@@ -66,3 +93,5 @@ def test_keys_are_looked_at_where_deltas_of_a_child_and_its_parent_are_joined(tm
     assert closed_in(reader, moved) == PAIR
     assert not closed_in(reader, replace(moved, mode=Mode.WHOLE))
     assert not closed_in(reader, replace(moved, motion=dict.fromkeys("pc", Motion(changed=False))))
+    # where all is read at once, nothing is gained by them
+    assert not closed_in(reader, replace(moved, sizes={"p": 1, "c": 1}, is_linear=True))
