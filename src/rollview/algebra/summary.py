@@ -84,7 +84,7 @@ def find_aggregate(rel: Operator) -> tuple[Aggregate, tuple[Output, ...], tuple[
         return Aggregate(rel.input, rel.columns, ()), outputs, ()
     if isinstance(rel, Aggregate):
         return rel, tuple(Output(name, column("g", name)) for name in rel.columns), ()
-    if isinstance(rel, Block) and isinstance(rel.sources[0].rel, Aggregate):
+    if isinstance(rel, Block) and len(rel.sources) == 1 and isinstance(rel.sources[0].rel, Aggregate):
         return rel.sources[0].rel, rel.outputs, rel.where
     return None
 
