@@ -10,7 +10,7 @@ EQUIVALENT: dict[str, str] = {
     "algebra/needed.py: _rows_there: a condition without node is not table": "a table's place is the table",
     "algebra/needed.py: _rows_there: a condition without not isinstance(select, exp.Select)": "only they have tables",
     "algebra/notes.py: _origin: a condition without below is None": "every alias is there",
-    "algebra/summary.py: find_aggregate: a condition without len(rel.sources) == 1": "a join reads groups through a block",
+    "algebra/summary.py: find_aggregate: a condition without len(rel.sources) == 1": "a join reads a block",
     "apply/run.py: _net_change: Lt becomes LtE": "no step stays where it is",
     "apply/plan.py: _groups_pay: LtE becomes Lt": "an empty interval has no changes",
     "propagate/create.py: _staged: min becomes max": "only how many files are written",
