@@ -31,7 +31,7 @@ def users_of(snapshot: Snapshot, relation: Relation) -> tuple[str, ...]:
     return tuple(reader.name for reader in snapshot.readers(relation.name)) + tuple(referring)
 
 
-def check_not_read_before(snapshot: Snapshot, relation: Relation) -> None:
+def check_not_read_before(snapshot: Snapshot, relation: Relation, doing: str = "drop") -> None:
     """Refuse where a view can be read at csns at which it was defined by the relation."""
     for view in snapshot.relations.values():
         ends = [
@@ -41,8 +41,8 @@ def check_not_read_before(snapshot: Snapshot, relation: Relation) -> None:
         ]
         if ends:
             raise errors.UsageError(
-                f"Cannot drop {relation.kind} '{relation.name}': view '{view.name}' reads it by the definition that it "
-                f"had before csn {max(ends)}.",
+                f"Cannot {doing} {relation.kind} '{relation.name}': view '{view.name}' reads it by the definition "
+                f"that it had before csn {max(ends)}.",
                 hint=f"Give that up: rollview maintain --select {view.name} --prune-before {max(ends)}",
                 view=view.name,
                 csn=max(ends),

@@ -51,9 +51,9 @@ class Lookup(Protocol):
 @phase("ask the sources")
 def stand_ins(reader: Reader, step: PropagateStep, lookup: Lookup) -> Mapping[str, StandIn]:
     """What is read in place of the states that are not here."""
+    _check_names(reader, step.view)
     if step.mode is Mode.WHOLE:
         return whole_stand_ins(reader, step.asked, step.interval.through, lookup)
-    _check_names(reader, step.view)
     found = {name: _Asked(reader.snapshot.get(name), step.interval.after, lookup) for name in step.asked}
     for route in routes(reader.plan(step.view), step.asked):
         if step.motion[route.relation].changed:
@@ -64,11 +64,11 @@ def stand_ins(reader: Reader, step: PropagateStep, lookup: Lookup) -> Mapping[st
 def _check_names(reader: Reader, view: str) -> None:
     """A view that knows columns of a table by names of before cannot ask for them by those."""
     for known in reader.plan(view).reads:
-        now = reader.snapshot.get(known.name).schema
-        gone = [name for name in known.schema.names if now.find(name) is None]
+        now = {(column.name, column.stored) for column in reader.snapshot.get(known.name).schema}
+        gone = [column.name for column in known.schema if (column.name, column.stored) not in now]
         if gone:
             raise Retryable(
-                f"Rows of table '{known.name}' cannot be asked for: column '{gone[0]}' is called otherwise now.",
+                f"Rows cannot be asked for: column '{gone[0]}' of table '{known.name}' is called otherwise now.",
                 hint=f"Create view '{view}' anew with CREATE OR REPLACE MATERIALIZED VIEW.",
             )
 

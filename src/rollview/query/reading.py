@@ -6,11 +6,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rollview.capture.asking import SourceLookup
-from rollview.catalog import RelationKind, Snapshot
+from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Interval
 from rollview.errors import UsageError
 from rollview.publish.workplace import Workplace
 from rollview.query.verify import verify
+from rollview.relations.former import sees_former_names
 from rollview.relations.former_rows import rows_at, snapshot_at
 from rollview.relations.plans import check_reachable, high_water_mark
 from rollview.relations.points import Point, published, resolve
@@ -58,8 +59,18 @@ def verify_view(place: Workplace, name: str, at: Point | None, *, ask_sources: b
     csn = published(reader.snapshot, view) if at is None else resolve(place.catalog, at, view.name)
     with closing(SourceLookup(place.catalog, place.data)) as sources:
         if ask_sources:
+            _check_names(reader.snapshot, view)
             below = map(reader.snapshot.get, reader.snapshot.tables_below(view))
             missing = [table for table in below if not table.is_kept or table.readable_from > csn]
             reader.stand_ins = {table.name: sources.stream(table, csn) for table in missing}
             sources.release()
         return verify(reader, view.name, csn)
+
+
+def _check_names(snapshot: Snapshot, view: Relation) -> None:
+    """Rows that a source gives have the names that its columns have now."""
+    if sees_former_names(snapshot, view):
+        raise UsageError(
+            f"View '{view.name}' knows columns by names that they had before, and sources give rows by those of now.",
+            hint=f"Create view '{view.name}' anew with CREATE OR REPLACE MATERIALIZED VIEW.",
+        )

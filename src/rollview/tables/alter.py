@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from rollview.algebra.text import render
 from rollview.catalog import Catalog, CatalogWriter, Lease, Moment, Part, Relation, RelationKind, Snapshot
+from rollview.catalog.graph import check_not_read_before
 from rollview.core.schema import AddedRule, Column, RuleKind
 from rollview.core.states import Policy, ViewState
 from rollview.errors import ConstraintViolated, Retryable, SqlError, Unsupported, UsageError
@@ -125,6 +126,8 @@ class _AlterWork:
         gone = [column.stored for column in draft.dropped]
         renamed = [column.stored for column in draft.table.schema if column.name in draft.renamed]
         wider = [column.stored for column in draft.widened]
+        if gone or draft.name != draft.table.name:
+            check_not_read_before(draft.snapshot, draft.table, "alter")
         return views_affected(draft.snapshot, draft.table, gone, renamed, wider)
 
     def _check_rows(self, snapshot: Snapshot, draft: Draft) -> None:

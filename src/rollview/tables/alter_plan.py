@@ -170,6 +170,12 @@ def _(one: SetType, draft: Draft, meanings: Meanings) -> Draft:
             f"{wider.type.upper()}: not every value would stay what it is.",
             hint="Add a column of the new type, fill it by UPDATE, then drop this one.",
         )
+    if column.type == "float" and (column.fill, column.default) != (None, None):
+        raise Unsupported(
+            f"Column '{column.name}' of table '{draft.name}' is FLOAT with a DEFAULT, which as DOUBLE would be another "
+            "number.",
+            hint="Add a column of the new type, fill it by UPDATE, then drop this one.",
+        )
     _check_in_no_key(draft, column, "get another type")
     return draft.with_column(column, replace(wider, fill=column.fill, default=column.default))
 

@@ -201,6 +201,24 @@ def test_what_cannot_be_altered_is_refused_and_changes_nothing(warehouse: Wareho
     assert warehouse.snapshot() == before
 
 
+def test_what_an_earlier_definition_reads_stays_as_it_is(warehouse: Warehouse) -> None:
+    warehouse.sql(
+        "CREATE TABLE t (k INT, c INT, d INT)",
+        "INSERT INTO t VALUES (1, 2, 3)",
+        "CREATE MATERIALIZED VIEW v AS SELECT k, c FROM t",
+        "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT k, d FROM t",
+        "ALTER TABLE t ADD COLUMN f FLOAT DEFAULT 0.1",
+    )
+    csn = warehouse.snapshot().moment.csn
+    for change in ("DROP COLUMN c", "RENAME TO u"):
+        with pytest.raises(errors.UsageError, match="views name it: v|view 'v' reads it by the definition"):
+            warehouse.sql(f"ALTER TABLE t {change}")
+    with pytest.raises(errors.Unsupported, match="FLOAT with a DEFAULT"):
+        warehouse.sql("ALTER TABLE t ALTER COLUMN f TYPE DOUBLE")
+    assert warehouse.snapshot().moment.csn == csn
+    assert [tuple(row) for row in warehouse.read("v", 1).collect()] == [(1, 2)]
+
+
 def test_rules_that_are_added_are_kept_from_then_on_and_dropped_by_name(warehouse: Warehouse) -> None:
     warehouse.sql(
         "CREATE TABLE p (id INT PRIMARY KEY)",
