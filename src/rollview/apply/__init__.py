@@ -6,6 +6,6 @@ insertions of one row meet before either is done.
 """
 
 from rollview.apply.plan import ApplyStep, plan_apply
-from rollview.apply.run import run_apply
+from rollview.apply.run import ExtentsTogether, run_apply
 
-__all__ = ["ApplyStep", "plan_apply", "run_apply"]
+__all__ = ["ApplyStep", "ExtentsTogether", "plan_apply", "run_apply"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as sf
 
@@ -37,16 +36,64 @@ LABEL = "apply"
 OnFailure = Callable[[str, RollviewError], None]
 
 
-RunAll = Callable[[Mapping[str, Callable[[], None]]], None]
-
-
-def _in_order(tasks: Mapping[str, Callable[[], None]]) -> None:
-    for task in tasks.values():
-        task()
-
-
 def _raise(view: str, error: RollviewError) -> None:
     raise error
+
+
+class ExtentsTogether:
+    """Extents that are written one by one, in order or side by side, and published in one catalog transaction.
+
+    ``ahead``: views whose state at their csn was computed already. ``also``: steps that are published with them. A view
+    that fails is told to ``on_failure``. Unless that raises, the others are published without it and without those that
+    read it. As a context: whatever is not published when it fails is given up.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        catalog: Catalog,
+        lease: Lease,
+        meters: dict[str, Meter],
+        on_failure: OnFailure = _raise,
+        ahead: Mapping[str, Ahead] = MappingProxyType({}),
+        phases: Mapping[str, Phases] = MappingProxyType({}),
+        also: Sequence[OpenStep] = (),
+    ) -> None:
+        self._reader, self._catalog, self._lease, self._meters = reader, catalog, lease, meters
+        self._on_failure, self._ahead, self._phases, self._also = on_failure, ahead, phases, also
+        self._written: dict[str, OpenStep] = {}
+        self._failed: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            for one in (*self._also, *self._written.values()):
+                one.running.give_up()
+
+    def write(self, step: ApplyStep) -> None:
+        if self._reads_failed(step.view):
+            return
+        try:
+            meter = self._meters.setdefault(step.view, Meter())
+            with measured(self._phases.get(step.view, Phases())):
+                ahead = self._ahead.get(step.view)
+                self._written[step.view] = log_apply(self._reader, self._catalog, self._lease, step, meter, ahead)
+        except (EngineFailed, Corrupt) as error:
+            self._failed.add(step.view)
+            self._on_failure(step.view, error)
+
+    def publish(self, steps: Sequence[ApplyStep]) -> dict[str, int]:
+        """Rows per view."""
+        for view in [view for view in self._written if self._reads_failed(view)]:
+            self._written.pop(view).running.give_up()
+        done = [*self._also, *(self._written[step.view] for step in steps if step.view in self._written)]
+        _publish(self._catalog, self._lease, done)
+        return {one.relation: one.shown[0].logged.rows for one in done}
+
+    def _reads_failed(self, view: str) -> bool:
+        return any(lower.name in self._failed for lower in self._reader.snapshot.below(view))
 
 
 def run_apply(
@@ -55,47 +102,13 @@ def run_apply(
     lease: Lease,
     steps: Sequence[ApplyStep],
     meters: dict[str, Meter],
-    on_failure: OnFailure = _raise,
     ahead: Mapping[str, Ahead] = MappingProxyType({}),
-    phases: Mapping[str, Phases] = MappingProxyType({}),
-    also: Sequence[OpenStep] = (),
-    run_all: RunAll = _in_order,
 ) -> dict[str, int]:
-    """Bring every view of the set to its csn and publish them in one catalog transaction. Rows per view.
-
-    ``ahead``: views whose state at that csn was computed already. ``also``: steps that are published with them.
-    A view that fails is told to ``on_failure``. Unless that raises, the others are published without it and without
-    those that read it. ``run_all``: how the extents are written, in order or side by side.
-    """
-    applied: dict[str, OpenStep] = {}
-    failed: set[str] = set()
-
-    def apply(step: ApplyStep) -> None:
-        if failed.intersection(_below(reader, step.view)):
-            return
-        try:
-            meter = meters.setdefault(step.view, Meter())
-            with measured(phases.get(step.view, Phases())):
-                applied[step.view] = log_apply(reader, catalog, lease, step, meter, ahead.get(step.view))
-        except (EngineFailed, Corrupt) as error:
-            failed.add(step.view)
-            on_failure(step.view, error)
-
-    try:
-        run_all({step.view: partial(apply, step) for step in steps})
-        for view in [view for view in applied if failed.intersection(_below(reader, view))]:
-            applied.pop(view).running.give_up()
-        done = [*also, *(applied[step.view] for step in steps if step.view in applied)]
-        _publish(catalog, lease, done)
-    except BaseException:
-        for one in (*also, *applied.values()):
-            one.running.give_up()
-        raise
-    return {one.relation: one.shown[0].logged.rows for one in done}
-
-
-def _below(reader: Reader, view: str) -> set[str]:
-    return {lower.name for lower in reader.snapshot.below(view)}
+    """Bring every view of the set to its csn, one after the other, and publish them together. Rows per view."""
+    with ExtentsTogether(reader, catalog, lease, meters, ahead=ahead) as extents:
+        for step in steps:
+            extents.write(step)
+        return extents.publish(steps)
 
 
 def _told(ahead: Ahead | None, step: ApplyStep) -> Ahead | None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from rollview.apply import plan_apply, run_apply
+from rollview.apply import ExtentsTogether, plan_apply, run_apply
 from rollview.catalog import Lease, Part, Pin, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
@@ -133,8 +133,10 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
     also = tuple(work.recomputed.values())
     if not steps and not also:
         return {}
-    side_by_side = work.workers.run
-    rows = run_apply(reader, work.catalog, lease, steps, work.meters, stop, work.ahead, work.phases, also, side_by_side)
+    about = (reader, work.catalog, lease, work.meters, stop, work.ahead, work.phases, also)
+    with ExtentsTogether(*about) as extents:
+        work.workers.run({step.view: partial(extents.write, step) for step in steps})
+        rows = extents.publish(steps)
     for name in rows:
         if reader.snapshot.get(name).problem is not None:
             note_problem(work, lease, name, None)

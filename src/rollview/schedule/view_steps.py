@@ -24,7 +24,6 @@ from rollview.core.phases import Phases, add_phases, measured
 from rollview.costs.steps import past_steps
 from rollview.engine import session
 from rollview.engine.meter import Meter
-from rollview.engine.workers import Begun, Workers
 from rollview.errors import Corrupt, EngineFailed, EnvironmentFault, Retryable, RollviewError, SourceStopped
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
 from rollview.propagate.adapt import plan_adapt, run_adapt
@@ -40,6 +39,7 @@ from rollview.relations.policies import Policies
 from rollview.relations.reader import Reader, StandIn
 from rollview.relations.versions import before_next_step, redefined
 from rollview.results import Progress
+from rollview.schedule.workers import Begun, Workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

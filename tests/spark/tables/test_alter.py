@@ -211,7 +211,7 @@ def test_what_an_earlier_definition_reads_stays_as_it_is(warehouse: Warehouse) -
     )
     csn = warehouse.snapshot().moment.csn
     for change in ("DROP COLUMN c", "RENAME TO u"):
-        with pytest.raises(errors.UsageError, match="views name it: v|view 'v' reads it by the definition"):
+        with pytest.raises(errors.UsageError, match=r"views name it: v|view 'v' reads it by the definition"):
             warehouse.sql(f"ALTER TABLE t {change}")
     with pytest.raises(errors.Unsupported, match="FLOAT with a DEFAULT"):
         warehouse.sql("ALTER TABLE t ALTER COLUMN f TYPE DOUBLE")

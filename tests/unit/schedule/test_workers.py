@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rollview.engine.workers import Workers
 from rollview.schedule import workers
+from rollview.schedule.workers import Workers
 
 
 @pytest.fixture(autouse=True)
