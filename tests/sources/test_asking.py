@@ -11,14 +11,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pyarrow as pa
 import pytest
 
 from rollview.capture.recorded_source import open_recorded
-from rollview.errors import AskTooLarge, NotFound, UsageError
+from rollview.errors import AskTooLarge, LostPosition, NotFound, UsageError
 from rollview.sources import SourceSettings, TableSettings, asking
 from rollview.sources.asking import Ask, AskableSource
 from rollview.sources.postgres.asking import SnapshotSeen, snapshot
@@ -294,6 +294,26 @@ def test_types_that_postgres_compares_in_its_own_way_are_refused(
             assert isinstance(source, AskableSource)
             with pytest.raises(UsageError, match="compares character\\(5\\) in its own way"):
                 source.ask([Ask("padded", ("code",), ("code",), frozenset({("ab   ",)}))])
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("anew", ["DROP TABLE account", "ALTER TABLE account RENAME TO account_before"])
+def test_a_table_that_was_made_anew_is_not_asked(
+    postgres_server: PostgresServer, empty_warehouse: Warehouse, anew: LiteralString
+) -> None:
+    """It has the same name and columns, and the log has none of the rows that it began with."""
+    with closing(PostgresHarness(postgres_server)) as bank:
+        empty_warehouse.add_source("bank", bank.settings())
+        catalog = empty_warehouse.catalog
+        with closing(open_recorded(catalog, catalog.source("bank"))) as source:
+            assert isinstance(source, AskableSource)
+            bank.connection.execute("CREATE TABLE another (LIKE account INCLUDING ALL)")
+            bank.connection.execute(anew)
+            bank.connection.execute("ALTER TABLE another RENAME TO account")
+            with pytest.raises(LostPosition, match="was made anew"):
+                source.ask([accounts(bank, 1)])
+            with pytest.raises(LostPosition, match="was made anew"), source.stream():
+                """It is not begun."""
 
 
 _ALLOWED = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SET ", "LOCK TABLE", "SELECT ", "ROLLBACK")
