@@ -161,3 +161,18 @@ def test_commits_that_are_captured_and_were_not_seen_are_added(
             numbers(csns[0])
         monkeypatch.setattr(LogSeen, "missed", lambda _, position, transaction: position == late)
         assert [numbers(csn) for csn in csns] == [{7}, {7, 8}, {7, 8, 9}]
+
+
+def test_a_stream_that_is_tried_again_takes_its_space_once(
+    tmp_path: Path, empty_warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(SqliteHarness(tmp_path)) as bank:
+        bank.write(*(Write("account", None, account(number, "new", "1.00")) for number in range(10, 20)))
+        empty_warehouse.add_source("bank", asked(bank, spool_limit="1 KB"))
+        at, before = empty_warehouse.snapshot().moment.csn, bank.rows("account")
+        bank.write(Write("account", None, account(20, "new", "1.00")))
+        tries, saw = iter(range(15)), LogSeen.saw
+        monkeypatch.setattr(LogSeen, "saw", lambda *about: saw(*about) if next(tries, None) is None else None)
+        with closing(SourceLookup(empty_warehouse.catalog, empty_warehouse.root / "data")) as lookup:
+            assert whole(lookup.stream(empty_warehouse.snapshot().get("account"), at)) == before
+        assert next(tries, None) is None

@@ -180,15 +180,19 @@ class _HeldSource:
 
     def stream_to(self, relation: Relation, at: Csn) -> StandIn:
         table, place = self._table(relation), self._space.new_folder()
+        taken: list[int] = []
 
         def streamed() -> pa.Table:
             self._pace()
             for left in place.iterdir():
                 left.unlink()
+            self._space.give_back(sum(taken))
+            taken.clear()
             with self._source.moment(), self._source.stream() as found:
                 for rows in self._fitting(table, found.rows, found.seen):
                     self._count(rows)
                     self._space.take(rows.nbytes)
+                    taken.append(rows.nbytes)
                     write_table(rows, place, relation.schema, None, ())
                 self._read_through(found.seen)
             return self._compensation(relation, found.seen, at, lambda rows: rows)
