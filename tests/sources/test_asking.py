@@ -21,11 +21,13 @@ from rollview.capture.recorded_source import open_recorded
 from rollview.errors import AskTooLarge, LostPosition, NotFound, UsageError
 from rollview.sources import SourceSettings, TableSettings, asking
 from rollview.sources.asking import Ask, AskableSource
+from rollview.sources.binlog.charsets import is_read_alike
 from rollview.sources.postgres.asking import SnapshotSeen, snapshot
 from rollview.sources.protocol import UnitOfWork
 from rollview.sources.sections import Section
 from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only
 from rollview.warehouse import Warehouse
+from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 from tests.sources.files_harness import FilesHarness
 from tests.sources.harness import Bag, Harness, Write, account, tuples
@@ -341,3 +343,38 @@ def test_postgres_sees_only_statements_that_read_and_are_bounded(
         assert asked == [f'SELECT "id", "owner", "balance" FROM "public"."account" WHERE {keys}']
         assert any(text.startswith("LOCK TABLE") and "ACCESS SHARE" in text for text in statements)
         assert any("statement_timeout" in text for text in statements)
+
+
+# MariaDB
+
+
+@pytest.mark.mariadb
+def test_texts_are_found_in_every_character_set_and_others_are_in_no_row(
+    mariadb_server: MariadbServer, empty_warehouse: Warehouse
+) -> None:
+    with closing(MariadbHarness(mariadb_server)) as bank:
+        sets = [name for (name,) in bank.execute("SELECT character_set_name FROM information_schema.character_sets")]
+        sets = [str(name) for name in sets if is_read_alike("varchar", str(name))]
+        for name in sets:
+            bank.execute(f"CREATE TABLE in_{name} (word VARCHAR(9) CHARACTER SET {name}, n INT)")
+            if name.startswith("utf8"):
+                bank.execute(f"INSERT INTO in_{name} VALUES ('aé', 1), ('a€', 2), ('a表', 3), ('a\x81', 4)")
+                continue
+            for byte in range(1, 128 if name == "ascii" else 256):
+                bank.execute(f"INSERT INTO in_{name} VALUES (_{name} X'61{byte:02x}', {byte})")
+            # Bytes that are no character.
+            bank.execute(f"DELETE FROM in_{name} WHERE CONVERT(CONVERT(word USING utf8mb4) USING {name}) <> word")
+        bank.execute("INSERT INTO in_utf8mb4 VALUES ('a🦆', 5)", "COMMIT")
+        tables = tuple(TableSettings(f"in_{name}", f"in_{name}") for name in sets)
+        empty_warehouse.add_source("bank", SourceSettings("mariadb", bank.url, tables))
+        catalog = empty_warehouse.catalog
+        with closing(open_recorded(catalog, catalog.source("bank"))) as source:
+            assert isinstance(source, AskableSource)
+            for name in sets:
+                rows = bank.rows(f"in_{name}")
+                keys = frozenset({*rows, ("a🦆", 5), ("a表", 3), ("aж🦆", 1)})
+                both = Ask(f"in_{name}", ("word", "n"), ("word", "n"), keys)
+                word = replace(both, equal=("word",), keys=frozenset((word,) for word, _ in keys))
+                nothing = replace(word, keys=frozenset({("表🦆",)}))
+                answer = source.ask([both, word, nothing])
+                assert [Counter(some) for some in answer.rows] == [rows, rows, Counter()], name
