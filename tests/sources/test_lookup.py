@@ -15,10 +15,10 @@ import pytest
 from rollview.capture.asking import SourceLookup
 from rollview.core.interval import Interval
 from rollview.core.names import COUNT
-from rollview.errors import Corrupt, Retryable
+from rollview.errors import Corrupt, Retryable, SourceDown
 from rollview.relations.reader import StandIn
 from rollview.sources.asking import SourceAnswer
-from rollview.sources.settings import SourceSettings
+from rollview.sources.settings import SourceSettings, TableSettings
 from rollview.sources.sqlite.asking import LogSeen
 from rollview.sources.sqlite.source import SqliteSource
 from rollview.warehouse import Warehouse
@@ -161,3 +161,42 @@ def test_commits_that_are_captured_and_were_not_seen_are_added(
             numbers(csns[0])
         monkeypatch.setattr(LogSeen, "missed", lambda _, position, transaction: position == late)
         assert [numbers(csn) for csn in csns] == [{7}, {7, 8}, {7, 8, 9}]
+
+
+def test_a_stream_that_is_tried_again_takes_its_space_once(
+    tmp_path: Path, empty_warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(SqliteHarness(tmp_path)) as bank:
+        bank.write(*(Write("account", None, account(number, "new", "1.00")) for number in range(10, 20)))
+        empty_warehouse.add_source("bank", asked(bank, spool_limit="1 KB"))
+        at, before = empty_warehouse.snapshot().moment.csn, bank.rows("account")
+        bank.write(Write("account", None, account(20, "new", "1.00")))
+        tries, saw = iter(range(15)), LogSeen.saw
+        monkeypatch.setattr(LogSeen, "saw", lambda *about: saw(*about) if next(tries, None) is None else None)
+        with closing(SourceLookup(empty_warehouse.catalog, empty_warehouse.root / "data")) as lookup:
+            assert whole(lookup.stream(empty_warehouse.snapshot().get("account"), at)) == before
+        assert next(tries, None) is None
+
+
+def test_what_keeps_a_source_from_being_opened_is_noted_with_it(tmp_path: Path, empty_warehouse: Warehouse) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with closing(SqliteHarness(tmp_path / "one")) as one, closing(SqliteHarness(tmp_path / "two")) as two:
+        empty_warehouse.add_source("one", asked(one))
+        tables = (TableSettings("other", "account", asked=True),)
+        empty_warehouse.add_source("two", replace(two.settings(), tables=tables))
+        two.path.unlink()
+        snapshot = empty_warehouse.snapshot()
+        with closing(SourceLookup(empty_warehouse.catalog, empty_warehouse.root / "data")) as lookup:
+            first, second = (
+                (snapshot.get(name), ("id",), frozenset({(1,)}), snapshot.moment.csn) for name in ("account", "other")
+            )
+            assert lookup.rows(*first).num_rows == 1
+            with pytest.raises(SourceDown) as told:
+                lookup.rows(*second)
+            lookup.release(told.value.message)
+        noted = {source.name: source.asked for source in empty_warehouse.sources()}
+        assert {name: asked and (asked.asks, asked.problem) for name, asked in noted.items()} == {
+            "one": (1, None),
+            "two": (0, told.value.message),
+        }

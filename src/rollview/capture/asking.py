@@ -79,6 +79,7 @@ class SourceLookup:
         self._files = ExitStack()
         self._held = ExitStack()
         self._sources: dict[str, _HeldSource] = {}
+        self._last: str | None = None
 
     def check(self, relation: Relation, equal: tuple[str, ...]) -> None:
         """Refuse columns by which the source cannot be asked."""
@@ -92,11 +93,13 @@ class SourceLookup:
 
     def release(self, problem: str | None = None) -> None:
         """Let the sources go; files of streamed tables stay. ``problem``: why the last of them could not be asked."""
-        for source in self._sources.values():
-            source.note(problem)
-            problem = None
+        for name, source in self._sources.items():
+            source.note(problem if name == self._last else None)
+        if problem is not None and self._last is not None and self._last not in self._sources:
+            note_asked(self._catalog, self._last, 0, 0, 0, 0, problem)
         self._held.close()
         self._sources.clear()
+        self._last = None
 
     def close(self) -> None:
         self.release()
@@ -104,11 +107,11 @@ class SourceLookup:
 
     def _of(self, relation: Relation) -> _HeldSource:
         assert relation.source is not None
-        name = relation.source
-        # The one that is asked last is the first.
-        found = self._sources.pop(name, None) or _HeldSource(self._catalog, self._root, name, self._held, self._files)
-        self._sources = {name: found, **self._sources}
-        return found
+        # It is the last one even if it cannot be opened.
+        self._last = name = relation.source
+        if name not in self._sources:
+            self._sources[name] = _HeldSource(self._catalog, self._root, name, self._held, self._files)
+        return self._sources[name]
 
 
 class _HeldSource:
@@ -180,15 +183,19 @@ class _HeldSource:
 
     def stream_to(self, relation: Relation, at: Csn) -> StandIn:
         table, place = self._table(relation), self._space.new_folder()
+        taken: list[int] = []
 
         def streamed() -> pa.Table:
             self._pace()
             for left in place.iterdir():
                 left.unlink()
+            self._space.give_back(sum(taken))
+            taken.clear()
             with self._source.moment(), self._source.stream() as found:
                 for rows in self._fitting(table, found.rows, found.seen):
                     self._count(rows)
                     self._space.take(rows.nbytes)
+                    taken.append(rows.nbytes)
                     write_table(rows, place, relation.schema, None, ())
                 self._read_through(found.seen)
             return self._compensation(relation, found.seen, at, lambda rows: rows)

@@ -270,11 +270,15 @@ def _names(relations: Iterable[Relation]) -> frozenset[str]:
 
 
 def _askable(asked: _ViewToMove) -> Interval | None:
-    """Where all rows of an asked table came anew, older ones are gone from its source too: in one step to there."""
-    tables = [lower for lower in asked.below if lower.name in asked.states and lower.kind is RelationKind.TABLE]
-    ends = [csn for lower in tables for csn in lower.replaced if csn > asked.after]
-    if not ends or max(ends) <= asked.through:
-        return Interval(asked.after, max(ends)) if ends else None
+    """Where all rows of an asked table came anew, older ones are gone from its source too: in one step to there. That
+    step reads all rows of every table, so it ends where they can be read."""
+    tables = [lower for lower in asked.below if lower.kind is RelationKind.TABLE]
+    anew = {lower.name: [csn for csn in lower.replaced if csn > asked.after] for lower in tables}
+    if not any(anew[name] for name in anew.keys() & asked.states):
+        return None
+    ends = [csn for csns in anew.values() for csn in csns]
+    if max(ends) <= asked.through:
+        return Interval(asked.after, max(ends))
     raise OutOfReach(
         f"View '{asked.relation.name}' cannot be brought to csn {asked.through}: rows of what it reads came anew at "
         f"csn {max(ends)}, and older ones are not here.",

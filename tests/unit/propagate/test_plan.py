@@ -17,7 +17,7 @@ from rollview.algebra.view import Mode
 from rollview.catalog import NOT_KEPT, ChangeCount, Part
 from rollview.core.interval import Interval
 from rollview.core.schema import Constraints
-from rollview.errors import UsageError
+from rollview.errors import OutOfReach, UsageError
 from rollview.propagate.bounds import FEWEST_COMMITS
 from rollview.propagate.choice import RefreshMode
 from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, PropagateStep, plan_propagate
@@ -199,6 +199,20 @@ def test_over_a_csn_at_which_nobody_knows_what_changed_a_view_is_recomputed(worl
     ]
     world.pin("v", Part.DELTA, through=2)
     assert plan(world, "v", 4, mode=RefreshMode.RECOMPUTE).mode is Mode.INCREMENTAL
+
+
+def test_where_rows_are_asked_for_a_step_ends_where_all_rows_of_every_table_can_be_read(world: World) -> None:
+    """Of the last table the view reads changes only, but all rows where another one came anew."""
+    world.table("w")
+    joined = "SELECT t.k, u.x FROM t JOIN u ON t.k = u.k UNION ALL SELECT k, x FROM w"
+    world.view("united", joined, reads=("t", "u", "w"))
+    world.relations["w"] = replace(world.relations["w"], replaced=(8,))
+    assert plan(world, "united").interval == Interval(0, 7)
+    world.relations["t"] = replace(world.relations["t"], replaced=(5,))
+    step = plan(world, "united")
+    assert (step.interval, step.mode) == (Interval(0, 8), Mode.WHOLE)
+    with pytest.raises(OutOfReach, match="came anew at csn 8"):
+        plan(world, "united", 6)
 
 
 def test_a_step_that_more_follow_tells_nothing_ahead(world: World) -> None:

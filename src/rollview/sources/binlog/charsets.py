@@ -18,6 +18,9 @@ _ALIKE = _UNICODE | {
     *("koi8r", "macroman"),
 }
 _READ_AS: Mapping[str, str] = {"utf8mb4": "utf8", "utf8mb3": "utf8", "latin1": "cp1252", "koi8r": "koi8_r"}
+_NARROW = ("utf8mb3", "utf8")
+_HOLES = frozenset(("latin1", one) for one in "\x81\x8d\x8f\x90\x9d")
+"""What the server has where cp1252 has nothing."""
 _ENCODINGS = frozenset({_READ_AS.get(name, name) for name in _ALIKE} | {"binary"})
 _ENUM_ENCODINGS = frozenset({"utf8", "ascii"})
 _TEXTS = (FIELD_TYPE.VARCHAR, FIELD_TYPE.VAR_STRING, FIELD_TYPE.STRING, FIELD_TYPE.BLOB)
@@ -27,6 +30,17 @@ _WIDE = re.compile(r"\b(?:ucs2|utf16|utf32)", re.IGNORECASE)
 def is_read_alike(kind: str, charset: str | None) -> bool:
     """Whether values of a column come out of the log as they are."""
     return charset is None or charset in (_UNICODE if kind == "enum" else _ALIKE)
+
+
+def encoded(charset: str, text: str) -> bytes | None:
+    """A text as a column has it; None if it cannot have it."""
+    if charset in _NARROW and any(one > "\uffff" for one in text):
+        return None
+    encoding = _READ_AS.get(charset, charset)
+    try:
+        return b"".join(one.encode("latin-1" if (charset, one) in _HOLES else encoding) for one in text)
+    except UnicodeEncodeError:
+        return None
 
 
 def names_unreadable(statement: str) -> bool:

@@ -6,11 +6,12 @@ ahead of it. Keys go into a statement as numbers and as hexadecimal digits, so n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rollview.core.names import quoted
 from rollview.sources.asking import unaskable
+from rollview.sources.binlog.charsets import encoded
 from rollview.sources.binlog.layout import BinlogLayout, stored
 from rollview.sources.binlog.stream import done_through
 from rollview.sources.protocol import Row, UnitOfWork
@@ -51,9 +52,20 @@ def condition(equal: Sequence[str], keys: Iterable[str]) -> str:
     return f"({', '.join(map(quoted, equal))}) IN ({', '.join(keys)})"
 
 
-def spelled(key: Row) -> str:
-    return f"({', '.join(map(_spelled, key))})"
+def spelled(table: BinlogLayout, equal: Sequence[str], keys: Iterable[Row]) -> Iterator[str]:
+    """Those that a row may have. Texts are in the columns' own character sets: the server refuses to compare others, or
+    does not find them among several."""
+    charsets = {column.name: column.charset for column in stored(table)}
+    for key in keys:
+        values = [_spelled(charsets[name], value) for name, value in zip(equal, key, strict=True)]
+        texts = [value for value in values if value is not None]
+        if len(texts) == len(equal):
+            yield f"({', '.join(texts)})"
 
 
-def _spelled(value: object) -> str:
-    return str(int(value)) if isinstance(value, int) else f"_utf8mb4 X'{str(value).encode().hex()}'"
+def _spelled(charset: str | None, value: object) -> str | None:
+    if isinstance(value, int):
+        return str(int(value))
+    assert charset is not None
+    text = encoded(charset, str(value))
+    return None if text is None else f"_{charset} X'{text.hex()}'"

@@ -124,8 +124,11 @@ class MariadbSource(BinlogSource):
         check_compared(table, ask.equal)
         limits = self._opening.settings.asking
         for piece in pieces(ask.keys):
+            keys = list(spelled(table, ask.equal, piece))
+            if not keys:
+                continue
             try:
-                for rows in self._selected(reading, table, own, condition(ask.equal, map(spelled, piece)), sieve):
+                for rows in self._selected(reading, table, own, condition(ask.equal, keys), sieve):
                     found += len(rows)
                     check_size(ask, found, limits)
                     yield from rows

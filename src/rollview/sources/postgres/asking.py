@@ -24,6 +24,8 @@ from rollview.sources.settings import AskLimits
 _ARRAYS: dict[int, LiteralString] = {20: "int8[]", 21: "int8[]", 23: "int8[]", 25: "text[]", 1043: "text[]"}
 """By type: what keys are bound as. Blank-padded text, for one, compares otherwise than it is told."""
 _ROUND = 1 << 32
+_AHEAD = 1 << 24
+"""More transactions than begin between a snapshot and the reading of the log behind it."""
 _PAUSE = 0.05
 _FLUSHED = """
     SELECT pg_current_wal_flush_lsn() >= %s::pg_lsn, pg_current_wal_flush_lsn()::text,
@@ -45,9 +47,10 @@ class SnapshotSeen:
         return self._is_seen(int(unit.transaction))
 
     def _is_seen(self, short: int) -> bool:
-        """The log has ids of 32 bits: the one meant is that nearest to the snapshot."""
-        near = self.end - (self.end - short + _ROUND // 2) % _ROUND + _ROUND // 2
-        return near < self.end and near not in self.running
+        """The log has ids of 32 bits: the one meant began a little after the snapshot, or else before it, however long
+        ago."""
+        ahead = (short - self.end) % _ROUND
+        return ahead >= _AHEAD and self.end + ahead - _ROUND not in self.running
 
     def missed(self, position: str, transaction: str) -> bool:
         """A commit is logged a moment before it can be seen, and longer where a standby has to confirm it."""

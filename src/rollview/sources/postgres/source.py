@@ -291,11 +291,11 @@ class PostgresSource:
         return [fit for row in found for fit in self._decoded(known, decoders, row, sieve)]
 
     def _check_asked(self, connection: Connection, remote: str) -> PgTable:
-        """The table as it is, if its columns still mean what they did when it was captured last."""
-        table = read_table(connection, remote)
-        if table is None:
-            raise SchemaChanged(self._opening.name, remote, "it is gone")
-        check_columns(self._opening.name, self._opening.known[remote], self._tables[remote], table)
+        """The table as it is, if it is the one that was captured last and its columns still mean what they did."""
+        table, recorded = read_table(connection, remote), self._tables[remote]
+        check_logged(self._opening.name, remote, recorded, table)
+        assert table is not None
+        check_columns(self._opening.name, self._opening.known[remote], recorded, table)
         return table
 
     def _asked(self, table: SourceTable) -> str:

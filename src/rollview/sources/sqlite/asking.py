@@ -41,10 +41,14 @@ class LogSeen:
 
 def statement(table: str, columns: Sequence[str], equal: Sequence[str]) -> str:
     """One place, for all keys as JSON. A row is given once, however many keys it equals there."""
+    keys = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(equal)))
+    return _statement(table, columns, equal, f"SELECT {keys} FROM json_each(?)")
+
+
+def _statement(table: str, columns: Sequence[str], equal: Sequence[str], keys: str) -> str:
     shown = ", ".join(map(double_quoted, columns))
     compared = ", ".join(map(double_quoted, equal))
-    keys = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(equal)))
-    return f"SELECT {shown} FROM {double_quoted(table)} WHERE ({compared}) IN (SELECT {keys} FROM json_each(?))"
+    return f"SELECT {shown} FROM {double_quoted(table)} WHERE ({compared}) IN ({keys})"
 
 
 def asked_rows(connection: sqlite3.Connection, ask: Ask, limits: AskLimits) -> list[Row]:
@@ -63,9 +67,16 @@ def asked_rows(connection: sqlite3.Connection, ask: Ask, limits: AskLimits) -> l
 
 def _found(connection: sqlite3.Connection, ask: Ask, limits: AskLimits) -> list[Row]:
     query = statement(ask.table, ask.columns, ask.equal)
+    with_nul = {key for key in ask.keys if any(isinstance(value, str) and "\0" in value for value in key)}
     found: list[Row] = []
-    for piece in pieces(ask.keys):
+    for piece in pieces(ask.keys - with_nul):
         found += connection.execute(query, (json.dumps(piece),)).fetchall()
+        check_size(ask, len(found), limits)
+    for piece in pieces(with_nul):
+        # A text in JSON ends at a NUL here: each value has a place of its own.
+        places = ", ".join([f"({', '.join('?' * len(ask.equal))})"] * len(piece))
+        query = _statement(ask.table, ask.columns, ask.equal, f"VALUES {places}")
+        found += connection.execute(query, [value for key in piece for value in key]).fetchall()
         check_size(ask, len(found), limits)
     return found
 
