@@ -208,7 +208,7 @@ def refresh(
     point = run.point(to).at
     with run.warehouse() as warehouse, run.working("Refreshing views") as working:
         answer = warehouse.refresh(tuple(select or ()), point, mode, working.tell, workers)
-    run.output.show(Profile(answer.csn, answer.views) if profile else answer)
+    run.output.show(Profile(answer.csn, answer.views, answer.lagging) if profile else answer)
 
 
 @command(app, "propagate")

@@ -46,6 +46,16 @@ class Meter:
         finally:
             self.add(label, Usage(actions=1, seconds=time.perf_counter() - started))
 
+    @contextmanager
+    def part(self) -> Iterator[Meter]:
+        """A meter for a piece of the work, which is added to this one at its end, also when it fails."""
+        own = Meter()
+        try:
+            yield own
+        finally:
+            for label, usage in own.by_label().items():
+                self.add(label, usage)
+
     def rows(self, label: str, count: int) -> None:
         self.add(label, Usage(rows=count))
 

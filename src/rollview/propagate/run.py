@@ -18,7 +18,7 @@ from rollview.catalog import Catalog, Lease, Part, Pin
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
-from rollview.engine.meter import Meter
+from rollview.engine.meter import Meter, Usage
 from rollview.errors import EngineFailed
 from rollview.propagate.bounds import TOOK
 from rollview.propagate.closed import closed_references
@@ -54,7 +54,7 @@ class Propagated:
 class Computed:
     """A step whose files are staged and named by no version yet: steps after it may be computed before it is published.
 
-    ``seconds``: what that took.
+    ``seconds``: what that took; ``usage``: what this step alone has cost.
     """
 
     step: PropagateStep
@@ -64,11 +64,12 @@ class Computed:
     coarse: tuple[Interval, ...]
     done: Propagated
     seconds: float
+    usage: Usage
 
 
 def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Propagated:
     computed = compute_propagate(reader, catalog, lease, step, meter)
-    return publish_propagate(computed, reader.snapshot.get(step.view).pins[Part.DELTA], lease, meter)
+    return publish_propagate(computed, reader.snapshot.get(step.view).pins[Part.DELTA], lease)
 
 
 def log_propagate(
@@ -78,41 +79,45 @@ def log_propagate(
     reads has come as far as the step."""
     computed = compute_propagate(reader, catalog, lease, step, meter)
     with given_up_on_failure(computed.running):
-        return computed.done, _log(computed, reader.snapshot.get(step.view).pins[Part.DELTA], meter)
+        return computed.done, _log(computed, reader.snapshot.get(step.view).pins[Part.DELTA])
 
 
 def compute_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Computed:
     """The step recorded, and its files staged."""
     place, began = DeltaFolder.new_folder(), time.monotonic()
     paths = (f"{reader.snapshot.get(step.view).folder}/delta/{place}",)
-    with recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running:
-        reader = reader.seen_by(step.view)
+    with (
+        meter.part() as own,
+        recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running,
+    ):
+        reader = reader.metered(own).seen_by(step.view)
         folder = reader.stored(step.view).folder("delta")
         running.begun()
         closed = closed_in(reader, step)
         # One that shares another's delta only moves its mark.
         view = reader.snapshot.get(step.view)
         stores = step.moves and changes_from(reader.snapshot, view) is view
-        files, ahead = _computed(reader, step, closed, (folder, place), meter, running) if stores else ((), None)
+        files, ahead = _computed(reader, step, closed, (folder, place), own, running) if stores else ((), None)
         done = Propagated(sum(file.rows for file in files), _terms(reader, step, closed), ahead)
-        return Computed(step, running, folder, files, _coarse(reader, step), done, time.monotonic() - began)
+        usage = own.of(LABEL) + own.of("stage")
+        return Computed(step, running, folder, files, _coarse(reader, step), done, time.monotonic() - began, usage)
 
 
-def publish_propagate(computed: Computed, pin: Pin, lease: Lease, meter: Meter) -> Propagated:
+def publish_propagate(computed: Computed, pin: Pin, lease: Lease) -> Propagated:
     """``pin``: of the view's delta, which ends where the step begins."""
     with given_up_on_failure(computed.running):
-        opened = _log(computed, pin, meter)
+        opened = _log(computed, pin)
         with computed.running.publish(lease, opened.profile) as publishing:
             publishing.show_step(opened)
     return computed.done
 
 
-def _log(computed: Computed, pin: Pin, meter: Meter) -> OpenStep:
-    step, added = computed.step, computed.done.added
+def _log(computed: Computed, pin: Pin) -> OpenStep:
+    step = computed.step
     assert pin.through == step.interval.after, "steps are published in the order of their csns"
     new = NewVersion(step.view, Part.DELTA, computed.folder, pin, computed.files)
     (logged,) = computed.running.log([new], {"view": step.view, "interval": str(step.interval)})
-    profile = {"mode": step.mode.value, "reason": step.reason, **_profile(meter, step, added), TOOK: computed.seconds}
+    profile = {"mode": step.mode.value, "reason": step.reason, **_profile(computed), TOOK: computed.seconds}
     shown = (Shown(logged, pin.after, step.interval.through),)
     return OpenStep(computed.running, step.view, profile, shown, computed.coarse)
 
@@ -232,7 +237,8 @@ def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
             meter.read(LABEL, len(files), sum(file.size for file in files))
 
 
-def _profile(meter: Meter, step: PropagateStep, added: int) -> dict[str, object]:
-    usage = meter.of(LABEL) + meter.of("stage")
+def _profile(computed: Computed) -> dict[str, object]:
+    step = computed.step
     read = {"delta_rows_read": step.work.delta_rows, "read_rows": step.work.read_rows, "commits": step.commits}
-    return {**read, "delta_rows": added, "expected_seconds": step.expected_seconds, **usage.to_json()}
+    told = {**read, "delta_rows": computed.done.added, "expected_seconds": step.expected_seconds}
+    return {**told, **computed.usage.to_json()}

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 
 from rollview.catalog import NOT_KEPT, Catalog, Process, Snapshot, Step, StoredParts, this_process
 from rollview.catalog.process import is_dead
@@ -30,6 +31,8 @@ _OWNER = re.compile(r".*@(?P<host>\S+) pid (?P<pid>\d+)(?: \((?P<machine>[0-9a-f
 _let_go: dict[tuple[Path, int], datetime] = {}
 """Steps of this process that failed, and could not be given up then: the disk was full, or the catalog away. When that
 was tells them from steps of a warehouse that was made anew in the same place."""
+_letting_go = Lock()
+"""Several threads let go, and recover. It is held for the dictionary alone: whoever lets go waits for no recovery."""
 
 
 def this_owner() -> str:
@@ -40,22 +43,24 @@ def this_owner() -> str:
 
 def let_go(root: Path, *step_ids: int) -> None:
     """This process has done with steps that go on in the catalog; its next recovery takes them for abandoned."""
-    _let_go.update(((root, step_id), datetime.now(UTC)) for step_id in step_ids)
+    with _letting_go:
+        _let_go.update(((root, step_id), datetime.now(UTC)) for step_id in step_ids)
 
 
 def has_let_go(root: Path) -> bool:
-    return any(place == root for place, _ in _let_go)
+    return bool(_let_go_in(root))
 
 
 def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
     """Take away what dead processes left, or this one let go, and return their steps."""
-    if not _abandoned(catalog, root):
-        _forget(root)
+    known = _let_go_in(root)
+    if not _abandoned(catalog, known):
+        _forget(root, known)
         return ()
     # A publication whose outcome is unknown holds the clock: in here it has happened, or it never will. Afterwards a
     # process that only seemed dead cannot publish: its step is not its own any more.
     with catalog.write() as writer:
-        steps = _abandoned(catalog, root)
+        steps = _abandoned(catalog, known)
         writer.abandon_steps(step.id for step in steps)
     # Read after the steps: what was published before its process died is pinned here.
     snapshot = catalog.snapshot()
@@ -64,24 +69,31 @@ def discard_abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
         discard_unpinned(snapshot, root, step.folders)
     with catalog.write() as writer:
         writer.undo_steps(step.id for step in steps)
-    _forget(root)
+    _forget(root, known)
     reach("recover.published")
     return steps
 
 
-def _abandoned(catalog: Catalog, root: Path) -> tuple[Step, ...]:
+def _abandoned(catalog: Catalog, known: Mapping[int, datetime]) -> tuple[Step, ...]:
     running = catalog.steps(limit=None, status="running")
-    found = [step for step in running if _was_let_go(root, step) or _is_of_the_dead(step)]
+    found = [step for step in running if _was_let_go(known, step) or _is_of_the_dead(step)]
     return tuple({step.id: step for step in (*found, *catalog.abandoned(_is_elsewhere))}.values())
 
 
-def _forget(root: Path) -> None:
-    for key in [key for key in _let_go if key[0] == root]:
-        del _let_go[key]
+def _let_go_in(root: Path) -> dict[int, datetime]:
+    with _letting_go:
+        return {step_id: when for (place, step_id), when in _let_go.items() if place == root}
 
 
-def _was_let_go(root: Path, step: Step) -> bool:
-    when = _let_go.get((root, step.id))
+def _forget(root: Path, known: Mapping[int, datetime]) -> None:
+    """Those that a recovery knew when it began, and no others: none of them goes on any more."""
+    with _letting_go:
+        for step_id in known:
+            _let_go.pop((root, step_id), None)
+
+
+def _was_let_go(known: Mapping[int, datetime], step: Step) -> bool:
+    when = known.get(step.id)
     return when is not None and step.started <= when
 
 

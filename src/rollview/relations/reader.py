@@ -110,6 +110,12 @@ class Reader:
         found._seen = seen
         return found
 
+    def metered(self, meter: Meter) -> Self:
+        """The same, with what it costs counted elsewhere."""
+        found = copy(self)
+        found.meter = meter
+        return found
+
     def plan(self, name: str) -> ViewPlan:
         return plan_of(self.snapshot, self.snapshot.get(name))
 

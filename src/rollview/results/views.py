@@ -96,8 +96,11 @@ class ViewRefreshed(Result):
 
 @dataclass(frozen=True, slots=True)
 class Refreshed(Result):
+    """``lagging``: views, chosen or below those, that went no further because a source could not be asked."""
+
     csn: Csn
     views: tuple[ViewRefreshed, ...]
+    lagging: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

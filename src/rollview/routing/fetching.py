@@ -94,7 +94,9 @@ def _fetched(place: Workplace, answer: Answer, found: Route, number: int | None,
     seconds = time.perf_counter() - began
     if number is not None:
         place.catalog.readers.end(number, seconds)
-    return FetchedAnswer(answer, table, is_still_valid(place, found), seconds)
+    # Columns and names that were altered are no changes of rows; the answer says itself how long it was valid.
+    valid = answer.valid.through >= found.newest and is_still_valid(place, found)
+    return FetchedAnswer(answer, table, valid, seconds)
 
 
 def _table(rows: DataFrame | None, limit: int | None) -> pa.Table:

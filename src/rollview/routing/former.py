@@ -6,45 +6,93 @@ definitions use other names.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from rollview.catalog import Relation, RelationKind, Snapshot
-from rollview.costs.reading import WayToRead
+from rollview.core.interval import Csn
+from rollview.costs.reading import RelationCost, WayToRead
 from rollview.engine.failures import users_query_failures
 from rollview.publish.workplace import Workplace
 from rollview.relations import references
 from rollview.relations.former_rows import rows_at, snapshot_at
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer, Considered
+from rollview.routing.fetching import AnswerReading, hold, leave, release_with
 from rollview.routing.freshness import found_valid
 from rollview.routing.residual import ResidualReader
+from rollview.routing.route import Route
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def of_former_columns(place: Workplace, tree: exp.Query, as_of: Point | None, *, allow_unsafe: bool) -> Answer | None:
     """None if what the query names is now as it was then."""
     if as_of is None or not any(table.layouts for table in place.snapshot().tables()):
         return None
-    reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
+    snapshot = place.snapshot()
     names = {one.name for one in references.free_tables(tree, outside=True)}
-    csn = resolve(place.catalog, as_of, *(one.name for name in names if (one := reader.snapshot.find(name))))
-    then = snapshot_at(place.catalog, reader.snapshot, csn)
-    if all(then.find(name) is reader.snapshot.find(name) for name in names):
+    csn = resolve(place.catalog, as_of, *(one.name for name in names if (one := snapshot.find(name))))
+    then = snapshot_at(place.catalog, snapshot, csn)
+    if all(then.find(name) is snapshot.find(name) for name in names):
         return None
     ids = {one.id for name in names if (one := then.find(name)) is not None}
-    read = [relation for relation in reader.snapshot.relations.values() if relation.id in ids]
-    tables = {name for one in read for name in _tables(reader.snapshot, one)}
-    with users_query_failures():
-        rows = references.run(
-            place.spark, tree, lambda name: rows_at(place.catalog, reader, name, csn), outside=allow_unsafe
-        )
-    valid, behind = found_valid(place.catalog, reader.snapshot, tables, csn)
-    altered = (layout.csn - 1 for name in tables for layout in reader.snapshot.get(name).layouts if layout.csn > csn)
-    valid = replace(valid, through=min((valid.through, *altered)))
+    found = _route(snapshot, csn, [relation for relation in snapshot.relations.values() if relation.id in ids])
+    wish = _FormerWish(place, tree, allow_unsafe, snapshot, found)
+    return _asked(wish, lambda: _asked(wish, None))
+
+
+@dataclass(frozen=True, slots=True)
+class _FormerWish:
+    """``snapshot``: by which the way was found."""
+
+    place: Workplace
+    tree: exp.Query
+    allow_unsafe: bool
+    snapshot: Snapshot
+    found: Route
+
+
+def _route(snapshot: Snapshot, csn: Csn, read: Sequence[Relation]) -> Route:
+    tables = frozenset(name for one in read for name in _tables(snapshot, one))
     named = tuple(Considered(one.name, True, csn, WayToRead.ROWS, 0.0, "named by the query") for one in read)
-    return Answer(csn, valid, behind, named, 0.0, rows)
+    readings = tuple(RelationCost(one.name, WayToRead.ROWS, 0.0) for one in read)
+    return Route(csn, snapshot.moment.csn, None, None, readings, named, 0.0, tables)
+
+
+def _asked(wish: _FormerWish, again: Callable[[], Answer] | None) -> Answer:
+    """``again``: for when what is read goes away meanwhile."""
+    place, found = wish.place, wish.found
+    number = hold(place.catalog, wish.snapshot, found)
+    # After the hold: nothing that is in here goes away.
+    reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
+    try:
+        with users_query_failures():
+            rows = references.run(
+                place.spark,
+                wish.tree,
+                lambda name: rows_at(place.catalog, reader, name, found.csn),
+                outside=wish.allow_unsafe,
+            )
+    except BaseException:
+        leave(place.catalog, number)
+        raise
+    release_with(rows, place.catalog, number)
+    reading = AnswerReading(place, found, reader.snapshot.at(found.csn), number, again)
+    return reading.of(_answer(wish, rows))
+
+
+def _answer(wish: _FormerWish, rows: DataFrame) -> Answer:
+    found, snapshot = wish.found, wish.snapshot
+    valid, behind = found_valid(wish.place.catalog, snapshot, found.read_tables, found.csn)
+    layouts = [layout for name in found.read_tables for layout in snapshot.get(name).layouts]
+    altered = (layout.csn - 1 for layout in layouts if layout.csn > found.csn)
+    valid = replace(valid, through=min((valid.through, *altered)))
+    return Answer(found.csn, valid, behind, found.considered, found.seconds, rows)
 
 
 def _tables(snapshot: Snapshot, relation: Relation) -> Collection[str]:

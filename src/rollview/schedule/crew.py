@@ -10,7 +10,8 @@ from pathlib import Path
 
 from rollview.capture.plan import Group, plan_capture
 from rollview.capture.run import run_group
-from rollview.catalog import Catalog, Part
+from rollview.catalog import Catalog, Part, Snapshot
+from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.core.raised import unexpected_error
 from rollview.core.states import ViewState
@@ -134,7 +135,8 @@ class Crew:
 
     def refresh(self, names: ViewGroup) -> Refreshed:
         """For a while: what is not done then has its next turn at once, after the others. A view that only has to be
-        propagated by now is not applied. The first turn is one step, so that each view soon comes nearer.
+        propagated by now is not applied. The first turn is one step, so that each view soon comes nearer. Where a
+        source cannot be asked, what is not done waits as after a failure.
         """
         if not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations()):
             return self._propagated(names)
@@ -142,9 +144,13 @@ class Crew:
         seconds = _SLICE if self._seen_to.issuperset(names) else 0.0
         self._seen_to.update(names)
         done = self._refreshed(names, seconds)
-        now = self._catalog.snapshot()
-        self._turns.unfinished(name for name in names if now.get(name).pins[Part.EXTENT].through < newest)
+        if not done.lagging:
+            self._turns.unfinished(self._behind(names, newest))
         return done
+
+    def _behind(self, names: Sequence[str], csn: Csn) -> Sequence[str]:
+        now = self._catalog.snapshot()
+        return [name for name in names if _applied(now, name) < csn]
 
     def _propagated(self, names: ViewGroup) -> Refreshed:
         try:
@@ -152,13 +158,14 @@ class Crew:
         except Exception as error:
             self._turns.propagated(names, _failed(error, names))
             raise
-        self._turns.propagated(names)
+        self._turns.propagated(names, names if done.lagging else ())
         return done
 
     def refresh_all(self, names: Sequence[str]) -> Refreshed:
         return self._refreshed(names, None)
 
     def _refreshed(self, names: Sequence[str], seconds: float | None) -> Refreshed:
+        before = self._catalog.snapshot()
         try:
             done = self._refresh(names, seconds)
             self._fold()
@@ -166,8 +173,16 @@ class Crew:
             failed = _failed(error, names)
             self._turns.refreshed(set(names).difference(failed), failed)
             raise
-        self._turns.refreshed(names)
+        if done.lagging:
+            now = self._catalog.snapshot()
+            # One that went on a little waits as after a first failure.
+            self._turns.refreshed(name for name in names if _applied(now, name) > _applied(before, name))
+        self._turns.refreshed(names, self._behind(names, before.moment.csn) if done.lagging else ())
         return done
+
+
+def _applied(snapshot: Snapshot, name: str) -> Csn:
+    return snapshot.get(name).pins[Part.EXTENT].through
 
 
 def _failed(error: Exception, names: Sequence[str]) -> Sequence[str]:

@@ -60,7 +60,8 @@ def refresh(
             raise
     _raise_failures(work)
     now = work.catalog.snapshot()
-    return Refreshed(csn, tuple(_refreshed(work, now, name, before[name], csn, rows) for name in names))
+    done = tuple(_refreshed(work, now, name, before[name], csn, rows) for name in names)
+    return Refreshed(csn, done, tuple(sorted(work.lagging)))
 
 
 def _bring(work: Refresh, lease: Lease, aim: Aim, snapshot: Snapshot, needed: Sequence[str], name: str) -> None:

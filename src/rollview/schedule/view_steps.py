@@ -274,7 +274,7 @@ class _ViewSteps:
         computed, took = computed_in
         add_phases(self.work.phases[self.name], took)
         view, step = self.snapshot.get(self.name), computed.step
-        done = publish_propagate(computed, view.pins[Part.DELTA], self.lease, self.meter)
+        done = publish_propagate(computed, view.pins[Part.DELTA], self.lease)
         self.coming.popleft()
         self._note(step, done)
         if view.problem is not None and _failed_in(self.work, self.name) == "propagate":

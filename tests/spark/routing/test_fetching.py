@@ -88,6 +88,18 @@ def test_what_was_expected_and_what_it_took_is_recorded(shop: Warehouse) -> None
     assert (recorded.expected_seconds, recorded.seconds) == (one.answer.expected_seconds, one.seconds)
 
 
+def test_an_answer_in_names_of_then_is_held_and_fetched_like_any_other(shop: Warehouse) -> None:
+    shop.sql("ALTER TABLE orders RENAME COLUMN amount TO total")
+    answer = shop.query("SELECT id, amount FROM orders", as_of=1)
+    (live,) = shop.catalog.readers.live()
+    assert (live.csn, live.ways, live.relations) == (1, {"orders": "rows"}, {"orders"})
+    one = fetched(answer)
+    assert told(one) == bag([(1, 10), (2, 3)])
+    assert one.rows.column_names == ["id", "amount"]
+    assert not one.still_valid, "the column has another name since"
+    assert [row.seconds for row in shop.catalog.readers.ended()] == [one.seconds]
+
+
 def test_files_that_went_all_the_same_are_answered_for_at_a_new_csn(shop: Warehouse) -> None:
     answer, before = asked(shop), extent_files(shop)
     commit_and_refresh(shop, 3)

@@ -123,12 +123,13 @@ def test_a_view_that_asks_keeps_no_rows_and_waits_for_its_source(
         truth.capture()
         path, away = Path(database.address), tmp_path / "away.db"
         path.rename(away)
-        (refreshed,) = warehouse.refresh().views
-        assert "there is no file" in refreshed.reason
+        done = warehouse.refresh()
+        assert "there is no file" in done.views[0].reason
+        assert done.lagging == ("joined",)
         mark = warehouse.snapshot().get("joined").pins[Part.DELTA].through
         assert mark == truth.began
         away.rename(path)
-        warehouse.refresh()
+        assert warehouse.refresh().lagging == ()
         assert truth.check("joined") == 1
 
 

@@ -25,6 +25,15 @@ def test_the_total_is_the_sum_of_the_labels() -> None:
     assert set(meter.by_label()) == {"a", "b"}
 
 
+def test_a_part_is_counted_alone_and_with_the_rest_also_when_it_fails() -> None:
+    meter = Meter()
+    meter.rows("a", 3)
+    with pytest.raises(RuntimeError), meter.part() as own, own.action("a"):
+        raise RuntimeError
+    assert (own.of("a").rows, own.of("a").actions) == (0, 1)
+    assert (meter.of("a").rows, meter.of("a").actions) == (3, 1)
+
+
 def test_threads_lose_nothing() -> None:
     meter = Meter()
     with ThreadPoolExecutor(8) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,8 +14,9 @@ from tests.unit.propagate.world import World
 
 from rollview.algebra.script import Motion
 from rollview.algebra.view import Mode
+from rollview.catalog import Part
 from rollview.core.interval import Interval
-from rollview.engine.meter import Meter
+from rollview.engine.meter import Meter, Usage
 from rollview.propagate import run
 from rollview.propagate.choice import RefreshWork
 from rollview.propagate.plan import PropagateStep
@@ -62,22 +64,58 @@ def test_changes_that_become_one_make_their_csns_one(reader: Any) -> None:
     assert list(_coarse(reader, merged)) == [Interval(5, 7), Interval(3, 6)]
 
 
-def test_a_view_that_shares_anothers_delta_only_moves_its_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A reader of views ``v`` and ``copy``, which shares the delta of the other, while nothing is recorded."""
     world = World(tmp_path, 9)
     world.table("t")
     world.view("v", "SELECT k, x FROM t", mark=9)
     world.view("copy", "SELECT k, x FROM v", reads=("v",), facts={SHARES: True})
-    snapshot, computed = world.snapshot, list[str]()
-    reader: Any = SimpleNamespace(
-        snapshot=snapshot, stored=lambda name: stored_as(world.root, snapshot.get(name), None), plan=lambda _: None
+    snapshot = world.snapshot
+    running = SimpleNamespace(begun=lambda: None, log=lambda *_: ("version",))
+    monkeypatch.setattr(run, "recorded", lambda *_: nullcontext(running))
+    reader = SimpleNamespace(
+        root=world.root,
+        snapshot=snapshot,
+        stored=lambda name: stored_as(world.root, snapshot.get(name), None),
+        plan=lambda _: None,
+        metered=lambda _: reader,
+        seen_by=lambda _: reader,
     )
-    running: Any = SimpleNamespace(begun=lambda: None, log=lambda *_: ("version",))
+    return reader
+
+
+def profile(reader: Any, view: str, meter: Meter) -> Any:
+    unused: Any = None
+    computed = run.compute_propagate(reader, unused, unused, step(Mode.WHOLE, (4, 6), view), meter)
+    assert computed.done.added == 0
+    opened = run._log(computed, replace(reader.snapshot.get(view).pins[Part.DELTA], through=3))
+    assert [shown.through for shown in opened.shown] == [9]
+    return opened.profile
+
+
+def test_a_view_that_shares_anothers_delta_only_moves_its_mark(copied: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = list[str]()
     monkeypatch.setattr(run, "_computed", lambda _, step, *rest: (computed.append(step.view), ((), None))[1])
     for name in ("v", "copy"):
-        done, opened = run._logged(reader, step(Mode.WHOLE, (4, 6), name), Meter(), running, "place")
-        assert done.added == 0
-        assert [shown.through for shown in opened.shown] == [9]
+        profile(copied, name, Meter())
     assert computed == ["v"]
+
+
+def test_a_step_records_what_it_has_cost_itself(copied: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not what the steps before it in the same refresh have."""
+
+    def costs(reader: Any, step: Any, closed: Any, where: Any, meter: Meter, running: Any) -> Any:
+        meter.add(run.LABEL, Usage(actions=1, seconds=2.0))
+        meter.add("stage", Usage(actions=1, seconds=0.5))
+        return (), None
+
+    monkeypatch.setattr(run, "_computed", costs)
+    meter = Meter()
+    for _ in range(3):
+        told = profile(copied, "v", meter)
+        assert (told["actions"], told["seconds"]) == (2, 2.5)
+    assert meter.total() == Usage(actions=6, seconds=7.5)
 
 
 def test_terms_are_those_of_the_deltas_that_moved(reader: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,8 @@ from rollview.core.interval import Interval
 from rollview.core.order import Order
 from rollview.core.states import ViewState
 from rollview.errors import EngineFailed
-from rollview.schedule.crew import GROUP, Crew
+from rollview.results import Refreshed
+from rollview.schedule.crew import GROUP, Crew, OwnPropagation
 from rollview.schedule.refresh import _reached
 from rollview.schedule.view_steps import Refresh
 
@@ -84,9 +86,51 @@ def test_the_first_turn_of_each_view_is_one_step(world: World, monkeypatch: pyte
         world.relations[name].pins[Part.EXTENT] = world.relations[name].pins[Part.DELTA]  # type: ignore[index]
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
     asked: list[tuple[tuple[str, ...], float | None]] = []
-    refresh: Any = lambda names, seconds: asked.append((names, seconds))  # noqa: E731
-    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, refresh, None, 1.0)
+
+    def refresh(names: Any, seconds: float | None) -> Any:
+        asked.append((names, seconds))
+        return Refreshed(100, ())
+
+    deliver: Any = None
+    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, deliver, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a", "b"))
     for names in (("a",), ("b",), ("a",), ("b",)):
         crew.refresh(names)
     assert [seconds for _, seconds in asked] == [0.0, 0.0, 5.0, 5.0]
+
+
+def test_a_view_whose_source_cannot_be_asked_waits_as_after_a_failure(world: World) -> None:
+    """Or the daemon would ask again and again, without a pause."""
+    long_ago = datetime.now(UTC) - timedelta(days=1)
+    catalog: Any = SimpleNamespace(
+        snapshot=lambda: world.snapshot, oldest_change=lambda *_: long_ago, last_step=lambda *_: None
+    )
+    for name, through in (("a", 100), ("b", 70), ("c", 60)):
+        world.pin(name, Part.EXTENT, through=through)
+    lagging, goes_on_to = ["b"], 60
+
+    def refresh(names: Any, seconds: float | None) -> Refreshed:
+        world.pin("c", Part.EXTENT, through=goes_on_to)
+        return Refreshed(100, (), tuple(lagging))
+
+    deliver: Any = None
+    propagation = OwnPropagation(refresh, "continuous")
+    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, deliver, "continuous", 1.0, None, propagation)
+    turns = crew._turns
+    assert set(turns.views()) == {"b", "c"}
+    for _ in range(3):
+        crew.refresh(("c",))
+    assert turns.views() == ("b",), "it reads the one that lags"
+    assert turns._failures["c"][0] == 3
+    goes_on_to = 65
+    crew.refresh(("c",))
+    assert turns._failures["c"][0] == 1, "it went on a little"
+    assert "c" not in turns.views()
+    lagging.clear()
+    crew.refresh(("c",))
+    assert "c" in turns.views(), "what is only unfinished has its next turn at once"
+    lagging.append("b")
+    world.pin("c", Part.EXTENT, through=100)
+    assert "c" in turns.propagations()
+    crew.refresh(("c",))
+    assert "c" not in turns.propagations()

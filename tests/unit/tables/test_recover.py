@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from rollview.catalog import Catalog, Part, Pin, RelationKind, this_process
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Constraints, Schema
+from rollview.publish import recover
 from rollview.publish.recover import discard_abandoned, has_let_go, let_go, this_owner
 from rollview.store.folder import DeltaFolder
 
@@ -66,3 +69,39 @@ def test_a_step_of_a_warehouse_made_anew_in_the_same_place_is_not_what_was_let_g
             assert writer.begin_step("t", "commit", Interval(0, 1), this_owner(), []) == 1
         assert discard_abandoned(catalog, tmp_path) == ()
         assert len(catalog.steps(status="running")) == 1
+
+
+def test_what_is_let_go_during_a_recovery_is_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Catalog.create(tmp_path / "catalog.db") as catalog:
+        with catalog.write() as writer:
+            first, second = (writer.begin_step("t", "commit", Interval(0, 1), this_owner(), []) for _ in range(2))
+        let_go(tmp_path, first)
+        monkeypatch.setattr(recover, "reach", lambda point: let_go(tmp_path, second) if "found" in point else None)
+        assert [step.id for step in discard_abandoned(catalog, tmp_path)] == [first]
+        monkeypatch.undo()
+        assert has_let_go(tmp_path)
+        assert [step.id for step in discard_abandoned(catalog, tmp_path)] == [second]
+        assert not has_let_go(tmp_path)
+
+
+def test_threads_recover_and_let_go_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = Barrier(4)
+
+    def none_abandoned(*about: object) -> tuple[()]:
+        together.wait(20)
+        return ()
+
+    monkeypatch.setattr(recover, "_abandoned", none_abandoned)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with Catalog.create(tmp_path / "catalog.db") as catalog, ThreadPoolExecutor(5) as threads:
+            let_go(tmp_path, *range(20_000))
+            tasks = [threads.submit(discard_abandoned, catalog, tmp_path) for _ in range(4)]
+            beside = [threads.submit(let_go, tmp_path / "elsewhere", step) for step in range(1_000)]
+            while not all(task.done() for task in (*tasks, *beside)):
+                has_let_go(tmp_path)
+            assert [task.result() for task in tasks] == [()] * 4
+    finally:
+        sys.setswitchinterval(before)
+        recover._let_go.clear()
