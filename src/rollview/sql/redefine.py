@@ -140,10 +140,18 @@ def _commit(
             csn = writer.commit_units([NewUnit((unit,), ())]).csn
         if derivation.mode is AdaptMode.RENAMED and not old.definition.facts.get(SHARES):
             schema = renamed_schema(old.schema, new.schema, derivation.columns)
-            writer.define_from(old.name, csn, definition, schema, *about)
+            renamed = _going_on_through(old.definition, definition, derivation)
+            writer.define_from(old.name, csn, renamed, schema, *about)
         else:
             writer.redefine_from(old.name, csn, definition, new.schema, *about)
     return csn
+
+
+def _going_on_through(old: Definition, new: Definition, derivation: Derivation) -> Definition:
+    """The new definition, of the old one's rows: its columns go on from those that the old one's go on from."""
+    origin = old.facts.get(GOES_ON_FROM, {})
+    through = {name: origin[was] for name, was in derivation.columns.items() if was in origin}
+    return replace(new, facts={**new.facts, GOES_ON_FROM: through})
 
 
 def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:

@@ -17,6 +17,7 @@ import pytest
 from tests.sizes import times
 
 from rollview import errors
+from rollview.catalog import Part
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -228,6 +229,26 @@ def test_names_and_order_of_columns_change_without_a_job_or_a_file(warehouse: Wa
     for row in delta.collect():
         found[(row.n, row.kind, row.sum_of)] += row._count
     assert +found == bag(warehouse.read("v"))
+
+
+def test_columns_with_other_names_go_on_from_before_the_rows_were_others(warehouse: Warehouse) -> None:
+    create = "CREATE OR REPLACE MATERIALIZED VIEW r AS SELECT"
+    first = warehouse.create_view(f"{create} id, amount FROM sale").csn
+    warehouse.sql("INSERT INTO sale VALUES (4, 'b', 1)")
+    warehouse.refresh()
+    warehouse.create_view(f"{create} id, amount, kind FROM sale WHERE amount > 2")
+    at = warehouse.create_view(f"{create} kind AS k, id, amount AS a FROM sale WHERE amount > 2").csn
+    warehouse.sql("INSERT INTO sale VALUES (5, 'b', 6)")
+    warehouse.refresh()
+    assert warehouse.snapshot().get("r").pins[Part.BRIDGE].through == at - 1
+    for through in (at, at + 1):
+        found = Counter((None, row.id, row.amount) for row in warehouse.read("r", as_of=first).collect())
+        for row in warehouse.delta("r", first, through).collect():
+            found[(row.k, row.id, row.a)] += row._count
+        assert +found == bag(warehouse.read("r", as_of=through))
+        assert all(count >= 0 for count in found.values())
+    with pytest.raises(errors.OutOfReach, match=f"another definition since csn {at}"):
+        warehouse.roll(["r"], at - 1)
 
 
 DERIVED = (
