@@ -126,18 +126,15 @@ def _commit(
     definition: Definition,
     derivation: Derivation,
 ) -> Csn:
-    """The csn from which the definition holds: that of one which never got its rows, or the next."""
+    """The csn from which the definition holds: the next, for it is written in the names that columns have now. One that
+    never got its rows is withdrawn."""
     assert old.definition is not None
     about = (new.depends_on, "replaced")
     with place.catalog.lease("commit") as clock, place.catalog.write(lease, clock) as writer:
-        waiting = writer.snapshot().get(old.name).pending
-        if waiting is not None:
-            csn = waiting.csn
-            writer.withdraw_definition(old.name)
-        else:
-            position = str(writer.snapshot().moment.csn + 1)
-            unit = UnitPart("local", position, str(uuid4()), datetime.now(UTC))
-            csn = writer.commit_units([NewUnit((unit,), ())]).csn
+        writer.withdraw_definition(old.name)
+        position = str(writer.snapshot().moment.csn + 1)
+        unit = UnitPart("local", position, str(uuid4()), datetime.now(UTC))
+        csn = writer.commit_units([NewUnit((unit,), ())]).csn
         if derivation.mode is AdaptMode.RENAMED and not old.definition.facts.get(SHARES):
             schema = renamed_schema(old.schema, new.schema, derivation.columns)
             renamed = _going_on_through(old.definition, definition, derivation)

@@ -251,6 +251,34 @@ def test_columns_with_other_names_go_on_from_before_the_rows_were_others(warehou
         warehouse.roll(["r"], at - 1)
 
 
+class Cut(Exception):
+    """The process that asked for a definition ended before the view had rows of it."""
+
+
+def cut_off(warehouse: Warehouse, text: str) -> None:
+    def cut(point: str) -> None:
+        raise Cut(point)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rollview.sql.redefine.reach", cut)
+        with pytest.raises(Cut):
+            replace(warehouse, text)
+    assert warehouse.snapshot().get("v").pending is not None
+
+
+def test_a_definition_that_replaces_a_waiting_one_is_in_the_names_of_its_own_csn(warehouse: Warehouse) -> None:
+    first = warehouse.snapshot().moment.csn
+    cut_off(warehouse, "SELECT kind, amount AS total, id AS n FROM sale")
+    for old, new in (("id", "x"), ("amount", "id"), ("x", "amount")):
+        warehouse.sql(f"ALTER TABLE sale RENAME COLUMN {old} TO {new}")
+    before = warehouse.snapshot().moment.csn
+    at = replace(warehouse, "SELECT kind, amount AS total, id AS n FROM sale")
+    assert at == before + 1
+    assert bag(warehouse.read("v")) == Counter({("a", 1, 5): 1, ("a", 2, 2): 1, ("b", 3, 9): 1})
+    assert bag(warehouse.read("v", as_of=before)) == bag(warehouse.read("v", as_of=first))
+    assert [one.csn for one in warehouse.view_log("v").definitions] == [first, at]
+
+
 DERIVED = (
     (
         "SELECT kind, id % 2 AS odd, SUM(amount) AS s, AVG(amount) AS a FROM sale GROUP BY kind, id % 2",
