@@ -14,10 +14,8 @@ from rollview.relations.plans import check_reachable, plan_of
 from rollview.relations.reader import changed_rows, stored_as
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import same_columns_since
+from rollview.store.buckets import REWRITE_ROWS
 from rollview.store.timed import Stored, delta_files
-
-REWRITE_ROWS = 500_000
-"""Up to here an extent is written anew; beyond it only the buckets that changed are."""
 
 FOLD_ROWS = 2_000
 """Groups are written anew when their delta has outgrown them and this."""

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from tests.unit.propagate.world import FACTS, SUMMED, World
 
-from rollview.apply.plan import FOLD_ROWS, REWRITE_ROWS, ApplyStep, plan_apply
+from rollview.apply.plan import FOLD_ROWS, ApplyStep, plan_apply
 from rollview.catalog import DefinitionVersion, Part
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Schema
 from rollview.errors import OutOfReach
+from rollview.store.buckets import REWRITE_ROWS
 
 SUMS = Schema((Column("k", "bigint"), Column("s", "bigint")))
 
