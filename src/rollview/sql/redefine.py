@@ -152,8 +152,8 @@ def _going_on_through(old: Definition, new: Definition, derivation: Derivation) 
 
 
 def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:
-    """The view brought over the csn. False if what it is by its old definition cannot be computed or read: then it
-    begins anew."""
+    """The view brought over the csn. False if what is stored of it by its old definition cannot be read: then it begins
+    anew. A failure that may pass costs no csn."""
     try:
         place.following.catch_up(old.name, Policy.IMMEDIATE)
     except (EngineFailed, Corrupt) as error:
@@ -165,9 +165,10 @@ def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:
             with place.catalog.write(lease) as writer:
                 writer.withdraw_definition(old.name)
                 writer.set_problem(old.name, None)
-            is_of_the_old = isinstance(error, Corrupt) or high_water_mark(snapshot, view) < csn - 1
-            if not is_of_the_old or snapshot.readers(old.name):
-                raise _kept(error, old.name) from error
+            if isinstance(error, EngineFailed):
+                raise _kept(error, old.name, high_water_mark(snapshot, view) < csn - 1) from error
+            if snapshot.readers(old.name):
+                raise _kept(error, old.name, False) from error
             return False
     if place.snapshot().get(old.name).pending is not None:
         raise Retryable(
@@ -178,8 +179,10 @@ def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:
     return True
 
 
-def _kept(error: RollviewError, name: str) -> RollviewError:
-    return EngineFailed(f"View '{name}' keeps the definition that it has. {error.message}", hint=error.hint, view=name)
+def _kept(error: RollviewError, name: str, is_of_the_old: bool) -> RollviewError:
+    again = f"Run: rollview refresh {name}. While that fails, CREATE OR REPLACE makes the view anew, from then on."
+    hint = again if is_of_the_old else error.hint
+    return EngineFailed(f"View '{name}' keeps the definition that it has. {error.message}", hint=hint, view=name)
 
 
 def check_readers(snapshot: Snapshot, old: Relation, new: ViewToCreate, definition: Definition) -> None:

@@ -155,6 +155,24 @@ def test_what_cannot_be_computed_leaves_the_view_as_it_was(warehouse: Warehouse)
     assert warehouse.verify("v").equal
 
 
+def test_a_failure_on_the_way_to_the_csn_costs_no_csn(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse.sql("INSERT INTO sale VALUES (4, 'b', 1)")
+    was = warehouse.snapshot().get("v")
+
+    def fail(*_: Any) -> None:
+        raise errors.EngineFailed("Spark has gone.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(warehouse._place.following), "catch_up", fail)
+        with pytest.raises(errors.EngineFailed, match="keeps the definition that it has") as refusal:
+            replace(warehouse, TEXTS[3])
+    assert "rollview refresh v" in (refusal.value.hint or "")
+    now = warehouse.snapshot().get("v")
+    assert (now.folder, now.pins, now.versions, now.problem) == (was.folder, was.pins, (), None)
+    replace(warehouse, TEXTS[3])
+    assert len(warehouse.view_log("v").definitions) == 2
+
+
 def test_a_comment_or_a_property_is_no_commit(warehouse: Warehouse) -> None:
     was = warehouse.snapshot()
     done = warehouse.create_view(
