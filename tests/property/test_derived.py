@@ -124,6 +124,14 @@ def test_rows_in_another_order_are_written_too() -> None:
     assert plan_derivation(*about, keeps_order=True).mode is AdaptMode.STORED
 
 
+def test_a_grand_total_does_not_tell_the_groups_of_no_rows() -> None:
+    duck = engine()
+    old = duck.compile("v", "SELECT SUM(x) AS total, COUNT(*) AS n FROM c")
+    new = duck.compile("v", "SELECT 1 AS one, SUM(x) AS total, COUNT(*) AS n FROM c GROUP BY 1 + 0")
+    assert new.summary is not None
+    assert plan_derivation((old, schema(old)), (new, schema(new))).mode is AdaptMode.RECOMPUTED
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_stored_rows_tell_the_new_ones_rightly(chunk: int) -> None:
     seeds = range(chunk, PAIRS, CHUNKS)

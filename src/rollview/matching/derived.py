@@ -27,6 +27,8 @@ def derived_groups(old: Summary, new: Summary, groups: str) -> exp.Select:
     the new ones."""
     if not new.keys:
         raise NoMatch("a grand total is there without any group")
+    if not old.keys:
+        raise NoMatch("a grand total is a group without any row")
     try:
         below, above = _over_the_same(flatten(old.input), flatten(new.input))
     except NotFlat as operator:
