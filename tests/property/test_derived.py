@@ -132,6 +132,13 @@ def test_a_grand_total_does_not_tell_the_groups_of_no_rows() -> None:
     assert plan_derivation((old, schema(old)), (new, schema(new))).mode is AdaptMode.RECOMPUTED
 
 
+def test_a_constant_key_is_not_taken_for_the_place_of_a_column() -> None:
+    duck = engine()
+    old = duck.compile("v", "SELECT pid, SUM(x) AS total FROM c GROUP BY pid")
+    new = duck.compile("v", "SELECT d.five, SUM(d.x) AS total FROM (SELECT 5 AS five, x FROM c) AS d GROUP BY d.five")
+    assert plan_derivation((old, schema(old)), (new, schema(new))).mode is AdaptMode.RECOMPUTED
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_stored_rows_tell_the_new_ones_rightly(chunk: int) -> None:
     seeds = range(chunk, PAIRS, CHUNKS)

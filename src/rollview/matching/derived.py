@@ -42,6 +42,9 @@ def derived_groups(old: Summary, new: Summary, groups: str) -> exp.Select:
         rest = [stored.write(part) for part in _rest(below, above, normal)]
     except NotStored as missing:
         raise NoMatch(f"its groups do not tell {missing.column.name}") from None
+    if any(key.find(exp.Column) is None for key in keys):
+        # A number there would be the place of a column.
+        raise NoMatch("a constant is not grouped by")
     sums = [_summed(ROWS, "bigint", ROWS), *(_sum_of(one, old, below, above, normal) for one in _added(new))]
     query = select(*(named(key, name) for key, name in zip(keys, new.keys, strict=True)), *sums).from_(table(groups))
     query = query.where(all_of(rest), copy=False) if rest else query
