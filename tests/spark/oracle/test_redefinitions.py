@@ -287,6 +287,8 @@ def cut_off(warehouse: Warehouse, text: str) -> None:
 def test_a_definition_that_replaces_a_waiting_one_is_in_the_names_of_its_own_csn(warehouse: Warehouse) -> None:
     first = warehouse.snapshot().moment.csn
     cut_off(warehouse, "SELECT kind, amount AS total, id AS n FROM sale")
+    with pytest.raises(errors.UsageError, match="its properties cannot be set"):
+        warehouse.set_view("v", {"rollview.group": "g"})
     for old, new in (("id", "x"), ("amount", "id"), ("x", "amount")):
         warehouse.sql(f"ALTER TABLE sale RENAME COLUMN {old} TO {new}")
     before = warehouse.snapshot().moment.csn
