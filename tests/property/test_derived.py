@@ -102,6 +102,43 @@ def test_aggregates_in_another_order_are_known_by_what_they_are() -> None:
     assert found.columns == {"rows": "n", "kind": "kind", "sum_of": "total"}
 
 
+@pytest.mark.parametrize(
+    ("new", "mode"),
+    [
+        ("SELECT pid AS kind, SUM(x) AS s, COUNT(*) AS rows FROM c GROUP BY pid", AdaptMode.RENAMED),
+        ("SELECT COUNT(*) AS rows, pid AS kind, SUM(x) AS s FROM c GROUP BY pid", AdaptMode.STORED),
+    ],
+)
+def test_where_rows_are_stored_by_the_order_of_columns_another_order_is_written(new: str, mode: AdaptMode) -> None:
+    duck = engine()
+    old = duck.compile("v", "SELECT pid AS kind, SUM(x) AS total, COUNT(*) AS n FROM c GROUP BY pid")
+    plan = duck.compile("v", new)
+    assert plan_derivation((old, schema(old)), (plan, schema(plan)), keeps_order=True).mode is mode
+
+
+def test_rows_in_another_order_are_written_too() -> None:
+    duck = engine()
+    old, new = (duck.compile("v", f"SELECT {columns} FROM c") for columns in ("pid, x AS y", "x AS z, pid"))
+    about = (old, schema(old)), (new, schema(new))
+    assert plan_derivation(*about).mode is AdaptMode.RENAMED
+    assert plan_derivation(*about, keeps_order=True).mode is AdaptMode.STORED
+
+
+def test_a_grand_total_does_not_tell_the_groups_of_no_rows() -> None:
+    duck = engine()
+    old = duck.compile("v", "SELECT SUM(x) AS total, COUNT(*) AS n FROM c")
+    new = duck.compile("v", "SELECT 1 AS one, SUM(x) AS total, COUNT(*) AS n FROM c GROUP BY 1 + 0")
+    assert new.summary is not None
+    assert plan_derivation((old, schema(old)), (new, schema(new))).mode is AdaptMode.RECOMPUTED
+
+
+def test_a_constant_key_is_not_taken_for_the_place_of_a_column() -> None:
+    duck = engine()
+    old = duck.compile("v", "SELECT pid, SUM(x) AS total FROM c GROUP BY pid")
+    new = duck.compile("v", "SELECT d.five, SUM(d.x) AS total FROM (SELECT 5 AS five, x FROM c) AS d GROUP BY d.five")
+    assert plan_derivation((old, schema(old)), (new, schema(new))).mode is AdaptMode.RECOMPUTED
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_stored_rows_tell_the_new_ones_rightly(chunk: int) -> None:
     seeds = range(chunk, PAIRS, CHUNKS)

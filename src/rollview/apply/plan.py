@@ -13,11 +13,9 @@ from rollview.errors import OutOfReach
 from rollview.relations.plans import check_reachable, plan_of
 from rollview.relations.reader import changed_rows, stored_as
 from rollview.relations.shared import changes_from
-from rollview.relations.versions import began_anew
+from rollview.relations.versions import same_columns_since
+from rollview.store.buckets import REWRITE_ROWS
 from rollview.store.timed import Stored, delta_files
-
-REWRITE_ROWS = 500_000
-"""Up to here an extent is written anew; beyond it only the buckets that changed are."""
 
 FOLD_ROWS = 2_000
 """Groups are written anew when their delta has outgrown them and this."""
@@ -50,8 +48,8 @@ def plan_apply(snapshot: Snapshot, root: Path, names: Sequence[str], target: Csn
 
 
 def _check_definition(relation: Relation, target: Csn) -> None:
-    since = began_anew(relation)
-    if since is not None and target < since:
+    since = same_columns_since(relation)
+    if target < since and target != _csn(relation):
         raise OutOfReach(
             f"Cannot roll view '{relation.name}' to csn {target}: it has another definition since csn {since}.",
             hint=f"Read it as it was: rollview view read {relation.name} --as-of {target}",

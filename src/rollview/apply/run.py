@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as sf
 
-from rollview.apply.plan import REWRITE_ROWS, ApplyStep
+from rollview.apply.plan import ApplyStep
 from rollview.catalog import Catalog, Lease, Part
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import Phases, measured, phase
@@ -19,7 +19,7 @@ from rollview.errors import Corrupt, EngineFailed, RollviewError
 from rollview.publish.step import NewVersion, OpenStep, Shown, publish_together, recorded
 from rollview.relations.ahead import Ahead
 from rollview.relations.reader import Reader, stored_as
-from rollview.store.buckets import Buckets, bucket_expression
+from rollview.store.buckets import REWRITE_ROWS, Buckets, bucket_expression
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import expand, net, signed

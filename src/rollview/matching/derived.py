@@ -27,6 +27,8 @@ def derived_groups(old: Summary, new: Summary, groups: str) -> exp.Select:
     the new ones."""
     if not new.keys:
         raise NoMatch("a grand total is there without any group")
+    if not old.keys:
+        raise NoMatch("a grand total is a group without any row")
     try:
         below, above = _over_the_same(flatten(old.input), flatten(new.input))
     except NotFlat as operator:
@@ -40,6 +42,9 @@ def derived_groups(old: Summary, new: Summary, groups: str) -> exp.Select:
         rest = [stored.write(part) for part in _rest(below, above, normal)]
     except NotStored as missing:
         raise NoMatch(f"its groups do not tell {missing.column.name}") from None
+    if any(key.find(exp.Column) is None for key in keys):
+        # A number there would be the place of a column.
+        raise NoMatch("a constant is not grouped by")
     sums = [_summed(ROWS, "bigint", ROWS), *(_sum_of(one, old, below, above, normal) for one in _added(new))]
     query = select(*(named(key, name) for key, name in zip(keys, new.keys, strict=True)), *sums).from_(table(groups))
     query = query.where(all_of(rest), copy=False) if rest else query

@@ -15,12 +15,13 @@ from sqlglot import exp
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.pieces import TablePiece
 from rollview.algebra.view import ViewPlan
-from rollview.catalog import Relation, Snapshot
+from rollview.catalog import Part, Relation, Snapshot
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.matching import Answering, NoMatch, NotFlat, flatten, rewritings, written
 from rollview.matching.derived import derived_groups
 from rollview.relations.former import sees_former_names
 from rollview.relations.plans import plan_of
+from rollview.store.buckets import REWRITE_ROWS
 
 OLD_ROWS, OLD_GROUPS = "_rv_old_rows", "_rv_old_groups"
 
@@ -48,20 +49,25 @@ def derivation_of(snapshot: Snapshot, old: Relation, new: tuple[ViewPlan, Schema
     have to mean the same columns by them."""
     if sees_former_names(snapshot, old):
         return Derivation(AdaptMode.RECOMPUTED, "columns that it reads have other names by now")
-    return plan_derivation((plan_of(snapshot, old), old.schema), new)
+    # A large extent is in buckets by all of its columns, in their order.
+    keeps_order = old.pins[Part.EXTENT].rows > REWRITE_ROWS
+    return plan_derivation((plan_of(snapshot, old), old.schema), new, keeps_order=keeps_order)
 
 
-def plan_derivation(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Derivation:
-    """Of one view's old and new plan, each with the view's columns."""
+def plan_derivation(
+    old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema], *, keeps_order: bool = False
+) -> Derivation:
+    """Of one view's old and new plan, each with the view's columns. ``keeps_order``: columns in another order need rows
+    of their own."""
     try:
         if old[0].summary is not None and new[0].summary is not None:
-            return _of_groups(old, new)
-        return _of_rows(old, new)
+            return _of_groups(old, new, keeps_order)
+        return _of_rows(old, new, keeps_order)
     except NoMatch as refusal:
         return Derivation(AdaptMode.RECOMPUTED, str(refusal))
 
 
-def _of_groups(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Derivation:
+def _of_groups(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema], keeps_order: bool) -> Derivation:
     before, after = old[0].summary, new[0].summary
     assert before is not None
     assert after is not None
@@ -72,7 +78,7 @@ def _of_groups(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> De
         # Aggregates are numbered, each in its own definition: only what they are over the groups can be compared.
         values = [[item.this for item in query.expressions] for query in (shown, wanted)]
         renamed = _renamed(values[0], values[1], old[1], new[1])
-        if renamed is not None:
+        if renamed is not None and not (keeps_order and _reorders(renamed, old[1])):
             return Derivation(AdaptMode.RENAMED, "only names or the order of columns differ", renamed)
     return Derivation(AdaptMode.STORED, "its groups tell the new ones", groups=groups)
 
@@ -81,7 +87,7 @@ def _text(plan: ViewPlan) -> str:
     return plan.first_groups().query.sql("spark")
 
 
-def _of_rows(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Derivation:
+def _of_rows(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema], keeps_order: bool) -> Derivation:
     (before, columns), (after, wanted) = old, new
     if before.outline.rel is None or after.outline.rel is None:
         raise NoMatch("it is computed whole from its text")
@@ -102,7 +108,7 @@ def _of_rows(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema]) -> Deri
     if not made.where and all(isinstance(value, exp.Column) for value in values):
         own = [exp.column(name) for name in columns.names]
         renamed = _renamed(own, [exp.column(value.name) for value in values], columns, wanted)
-        if renamed is not None:
+        if renamed is not None and not (keeps_order and _reorders(renamed, columns)):
             return Derivation(AdaptMode.RENAMED, "only names or the order of columns differ", renamed)
     return Derivation(AdaptMode.STORED, "its rows tell the new ones", rows=written(made))
 
@@ -119,6 +125,10 @@ def _renamed(old: Sequence[exp.Expr], new: Sequence[exp.Expr], before: Schema, a
     if any(before.find(name) is not None and before.find(name) != column for name, column in origin.items()):
         return None
     return {name: column.name for name, column in origin.items()} if typed else None
+
+
+def _reorders(renamed: Mapping[str, str], before: Schema) -> bool:
+    return tuple(renamed.values()) != tuple(before.names)
 
 
 def renamed_schema(before: Schema, after: Schema, columns: Mapping[str, str]) -> Schema:

@@ -8,6 +8,7 @@ changes over (a, b], in the columns of b, are π(changes over (a, s-1]), the bri
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rollview.catalog import Part, Relation, Snapshot
@@ -33,6 +34,13 @@ def began_anew(relation: Relation) -> Csn | None:
     """The csn from which a view has the rows of its present definition, where an earlier one had others."""
     pin = relation.pins.get(Part.BRIDGE)
     return None if pin is None else pin.through
+
+
+def same_columns_since(view: Relation) -> Csn:
+    """The csn from which a view has the rows and the columns that it has here. Its extent is not brought below it."""
+    held = [one for one in view.versions if not one.pending and (view.until is None or one.csn < view.until)]
+    renamed = (then.csn for before, then in pairwise(held) if before.schema != then.schema)
+    return max([began_anew(view) or 0, *renamed])
 
 
 def earlier(snapshot: Snapshot, relation: Relation) -> tuple[Snapshot, Relation] | None:

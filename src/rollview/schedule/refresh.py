@@ -7,11 +7,11 @@ its last good extent; the rest is published together.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from rollview.apply import ExtentsTogether, plan_apply, run_apply
-from rollview.catalog import Lease, Part, Pin, Snapshot
+from rollview.catalog import Lease, Part, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, measured
 from rollview.core.states import Policy, ViewMode
@@ -19,6 +19,7 @@ from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, LostLease, OutOfReach, RollviewError
 from rollview.propagate import RefreshMode
 from rollview.relations.reader import Reader
+from rollview.relations.versions import same_columns_since
 from rollview.results import ExplainedTerm, Progress, Refreshed, Rolled, ViewRefreshed, ViewRolled
 from rollview.schedule.selection import views_below
 from rollview.schedule.view_steps import Aim, Refresh, note_problem, propagate_view, recompute_view
@@ -117,9 +118,8 @@ def _with_views_below(snapshot: Snapshot, names: Sequence[str]) -> tuple[str, ..
 
 def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[str, int]:
     reader = work.reader(work.catalog.snapshot())
-    pins = {name: reader.snapshot.get(name).pins for name in names}
-    # Of views that are refreshed for a while only, one may be further already.
-    ready = [name for name in names if pins[name][Part.DELTA].through >= csn >= _floor(work, pins[name])]
+    views = [reader.snapshot.get(name) for name in names]
+    ready = [view.name for view in views if view.pins[Part.DELTA].through >= csn >= _floor(work, view)]
     ready = [name for name in ready if name not in work.recomputed]
     ready = [name for name in ready if name not in work.failures and not _reads_stopped(work, reader, name, ready)]
     steps = plan_apply(reader.snapshot, work.root, ready, csn)
@@ -144,8 +144,9 @@ def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[
     return rows
 
 
-def _floor(work: Refresh, pins: Mapping[Part, Pin]) -> Csn:
-    return pins[Part.EXTENT].through if work.deadline is not None else 0
+def _floor(work: Refresh, view: Relation) -> Csn:
+    """Of views that are refreshed for a while only, one may be further already, or get other columns on the way."""
+    return max(view.pins[Part.EXTENT].through, same_columns_since(view)) if work.deadline is not None else 0
 
 
 def _reads_stopped(work: Refresh, reader: Reader, name: str, ready: Sequence[str]) -> bool:

@@ -126,29 +126,34 @@ def _commit(
     definition: Definition,
     derivation: Derivation,
 ) -> Csn:
-    """The csn from which the definition holds: that of one which never got its rows, or the next."""
+    """The csn from which the definition holds: the next, for it is written in the names that columns have now. One that
+    never got its rows is withdrawn."""
     assert old.definition is not None
     about = (new.depends_on, "replaced")
     with place.catalog.lease("commit") as clock, place.catalog.write(lease, clock) as writer:
-        waiting = writer.snapshot().get(old.name).pending
-        if waiting is not None:
-            csn = waiting.csn
-            writer.withdraw_definition(old.name)
-        else:
-            position = str(writer.snapshot().moment.csn + 1)
-            unit = UnitPart("local", position, str(uuid4()), datetime.now(UTC))
-            csn = writer.commit_units([NewUnit((unit,), ())]).csn
+        writer.withdraw_definition(old.name)
+        position = str(writer.snapshot().moment.csn + 1)
+        unit = UnitPart("local", position, str(uuid4()), datetime.now(UTC))
+        csn = writer.commit_units([NewUnit((unit,), ())]).csn
         if derivation.mode is AdaptMode.RENAMED and not old.definition.facts.get(SHARES):
             schema = renamed_schema(old.schema, new.schema, derivation.columns)
-            writer.define_from(old.name, csn, definition, schema, *about)
+            renamed = _going_on_through(old.definition, definition, derivation)
+            writer.define_from(old.name, csn, renamed, schema, *about)
         else:
             writer.redefine_from(old.name, csn, definition, new.schema, *about)
     return csn
 
 
+def _going_on_through(old: Definition, new: Definition, derivation: Derivation) -> Definition:
+    """The new definition, of the old one's rows: its columns go on from those that the old one's go on from."""
+    origin = old.facts.get(GOES_ON_FROM, {})
+    through = {name: origin[was] for name, was in derivation.columns.items() if was in origin}
+    return replace(new, facts={**new.facts, GOES_ON_FROM: through})
+
+
 def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:
-    """The view brought over the csn. False if what it is by its old definition cannot be computed or read: then it
-    begins anew."""
+    """The view brought over the csn. False if what is stored of it by its old definition cannot be read: then it begins
+    anew. A failure that may pass costs no csn."""
     try:
         place.following.catch_up(old.name, Policy.IMMEDIATE)
     except (EngineFailed, Corrupt) as error:
@@ -160,9 +165,10 @@ def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:
             with place.catalog.write(lease) as writer:
                 writer.withdraw_definition(old.name)
                 writer.set_problem(old.name, None)
-            is_of_the_old = isinstance(error, Corrupt) or high_water_mark(snapshot, view) < csn - 1
-            if not is_of_the_old or snapshot.readers(old.name):
-                raise _kept(error, old.name) from error
+            if isinstance(error, EngineFailed):
+                raise _kept(error, old.name, high_water_mark(snapshot, view) < csn - 1) from error
+            if snapshot.readers(old.name):
+                raise _kept(error, old.name, False) from error
             return False
     if place.snapshot().get(old.name).pending is not None:
         raise Retryable(
@@ -173,8 +179,10 @@ def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:
     return True
 
 
-def _kept(error: RollviewError, name: str) -> RollviewError:
-    return EngineFailed(f"View '{name}' keeps the definition that it has. {error.message}", hint=error.hint, view=name)
+def _kept(error: RollviewError, name: str, is_of_the_old: bool) -> RollviewError:
+    again = f"Run: rollview refresh {name}. While that fails, CREATE OR REPLACE makes the view anew, from then on."
+    hint = again if is_of_the_old else error.hint
+    return EngineFailed(f"View '{name}' keeps the definition that it has. {error.message}", hint=hint, view=name)
 
 
 def check_readers(snapshot: Snapshot, old: Relation, new: ViewToCreate, definition: Definition) -> None:

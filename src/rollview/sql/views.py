@@ -97,6 +97,7 @@ def set_view(place: Workplace, name: str, properties: Mapping[str, str]) -> View
     with place.catalog.lease("definitions", f"relation:{name}") as lease, place.catalog.write(lease) as writer:
         snapshot = writer.snapshot()
         view = snapshot.view(name)
+        _check_not_waiting(view)
         policy = _policy_with(place, snapshot, name, properties)
         definition = _with(view, properties)
         _check_mode(snapshot, view, definition)
@@ -104,6 +105,17 @@ def set_view(place: Workplace, name: str, properties: Mapping[str, str]) -> View
     if policy.in_commits:
         place.following.catch_up(name, policy)
     return ViewSet(view.name, dict(definition.properties), policy)
+
+
+def _check_not_waiting(view: Relation) -> None:
+    """The definition that a view is to get has properties of its own, which would take the place of these."""
+    if view.pending is not None:
+        raise UsageError(
+            f"View '{view.name}' has another definition from csn {view.pending.csn} on, and no rows of it yet: its "
+            "properties cannot be set.",
+            hint=f"Run: rollview refresh {view.name}",
+            view=view.name,
+        )
 
 
 def _policy_with(place: Workplace, snapshot: Snapshot, name: str, properties: Mapping[str, str]) -> Policy:

@@ -25,6 +25,9 @@ else:
 
 BUCKET = "_rv_bucket"
 
+REWRITE_ROWS = 500_000
+"""Up to here an extent is written anew; beyond it only the buckets that changed are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buckets:

@@ -17,6 +17,7 @@ import pytest
 from tests.sizes import times
 
 from rollview import errors
+from rollview.catalog import Part
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -154,6 +155,24 @@ def test_what_cannot_be_computed_leaves_the_view_as_it_was(warehouse: Warehouse)
     assert warehouse.verify("v").equal
 
 
+def test_a_failure_on_the_way_to_the_csn_costs_no_csn(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse.sql("INSERT INTO sale VALUES (4, 'b', 1)")
+    was = warehouse.snapshot().get("v")
+
+    def fail(*_: Any) -> None:
+        raise errors.EngineFailed("Spark has gone.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(warehouse._place.following), "catch_up", fail)
+        with pytest.raises(errors.EngineFailed, match="keeps the definition that it has") as refusal:
+            replace(warehouse, TEXTS[3])
+    assert "rollview refresh v" in (refusal.value.hint or "")
+    now = warehouse.snapshot().get("v")
+    assert (now.folder, now.pins, now.versions, now.problem) == (was.folder, was.pins, (), None)
+    replace(warehouse, TEXTS[3])
+    assert len(warehouse.view_log("v").definitions) == 2
+
+
 def test_a_comment_or_a_property_is_no_commit(warehouse: Warehouse) -> None:
     was = warehouse.snapshot()
     done = warehouse.create_view(
@@ -228,6 +247,56 @@ def test_names_and_order_of_columns_change_without_a_job_or_a_file(warehouse: Wa
     for row in delta.collect():
         found[(row.n, row.kind, row.sum_of)] += row._count
     assert +found == bag(warehouse.read("v"))
+
+
+def test_columns_with_other_names_go_on_from_before_the_rows_were_others(warehouse: Warehouse) -> None:
+    create = "CREATE OR REPLACE MATERIALIZED VIEW r AS SELECT"
+    first = warehouse.create_view(f"{create} id, amount FROM sale").csn
+    warehouse.sql("INSERT INTO sale VALUES (4, 'b', 1)")
+    warehouse.refresh()
+    warehouse.create_view(f"{create} id, amount, kind FROM sale WHERE amount > 2")
+    at = warehouse.create_view(f"{create} kind AS k, id, amount AS a FROM sale WHERE amount > 2").csn
+    warehouse.sql("INSERT INTO sale VALUES (5, 'b', 6)")
+    warehouse.refresh()
+    assert warehouse.snapshot().get("r").pins[Part.BRIDGE].through == at - 1
+    for through in (at, at + 1):
+        found = Counter((None, row.id, row.amount) for row in warehouse.read("r", as_of=first).collect())
+        for row in warehouse.delta("r", first, through).collect():
+            found[(row.k, row.id, row.a)] += row._count
+        assert +found == bag(warehouse.read("r", as_of=through))
+        assert all(count >= 0 for count in found.values())
+    with pytest.raises(errors.OutOfReach, match=f"another definition since csn {at}"):
+        warehouse.roll(["r"], at - 1)
+
+
+class Cut(Exception):
+    """The process that asked for a definition ended before the view had rows of it."""
+
+
+def cut_off(warehouse: Warehouse, text: str) -> None:
+    def cut(point: str) -> None:
+        raise Cut(point)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rollview.sql.redefine.reach", cut)
+        with pytest.raises(Cut):
+            replace(warehouse, text)
+    assert warehouse.snapshot().get("v").pending is not None
+
+
+def test_a_definition_that_replaces_a_waiting_one_is_in_the_names_of_its_own_csn(warehouse: Warehouse) -> None:
+    first = warehouse.snapshot().moment.csn
+    cut_off(warehouse, "SELECT kind, amount AS total, id AS n FROM sale")
+    with pytest.raises(errors.UsageError, match="its properties cannot be set"):
+        warehouse.set_view("v", {"rollview.group": "g"})
+    for old, new in (("id", "x"), ("amount", "id"), ("x", "amount")):
+        warehouse.sql(f"ALTER TABLE sale RENAME COLUMN {old} TO {new}")
+    before = warehouse.snapshot().moment.csn
+    at = replace(warehouse, "SELECT kind, amount AS total, id AS n FROM sale")
+    assert at == before + 1
+    assert bag(warehouse.read("v")) == Counter({("a", 1, 5): 1, ("a", 2, 2): 1, ("b", 3, 9): 1})
+    assert bag(warehouse.read("v", as_of=before)) == bag(warehouse.read("v", as_of=first))
+    assert [one.csn for one in warehouse.view_log("v").definitions] == [first, at]
 
 
 DERIVED = (

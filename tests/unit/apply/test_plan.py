@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.unit.propagate.world import FACTS, SUMMED, World
 
-from rollview.apply.plan import FOLD_ROWS, REWRITE_ROWS, ApplyStep, plan_apply
-from rollview.catalog import Part
+from rollview.apply.plan import FOLD_ROWS, ApplyStep, plan_apply
+from rollview.catalog import DefinitionVersion, Part
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Schema
 from rollview.errors import OutOfReach
+from rollview.store.buckets import REWRITE_ROWS
 
 SUMS = Schema((Column("k", "bigint"), Column("s", "bigint")))
 
@@ -47,6 +50,21 @@ def test_none_goes_where_one_cannot(world: World) -> None:
     world.pin("w", Part.DELTA, through=7)
     with pytest.raises(OutOfReach, match="Cannot roll view 'w' to csn 8"):
         plan(world, 8, "v", "w")
+
+
+def test_none_goes_below_the_csn_at_which_its_columns_got_their_names(world: World) -> None:
+    view, now = world.relations["v"], datetime.now(UTC)
+    assert view.definition is not None
+    older = Schema((Column("k", "bigint"), Column("y", "bigint", place="x")))
+    first, second, third = (
+        DefinitionVersion(csn, view.definition, schema, ("t",), "", now)
+        for csn, schema in ((0, older), (6, view.schema), (7, view.schema))
+    )
+    world.relations["v"] = replace(view, versions=(first, second, third))
+    with pytest.raises(OutOfReach, match="another definition since csn 6"):
+        plan(world, 5, "v")
+    assert plan(world, 4, "v") == ()
+    assert plan(world, 6, "v")[0].between == Interval(4, 6)
 
 
 def test_an_extent_past_the_limit_is_written_by_bucket(world: World) -> None:

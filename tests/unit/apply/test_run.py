@@ -11,12 +11,12 @@ import pytest
 from tests.unit.maintain.small import Small
 from tests.unit.propagate.world import KX
 
-from rollview.apply.plan import REWRITE_ROWS, ApplyStep, plan_apply
+from rollview.apply.plan import ApplyStep, plan_apply
 from rollview.apply.run import _buckets, _told, run_apply
 from rollview.catalog import Part
 from rollview.relations.ahead import Ahead
 from rollview.relations.reader import Reader
-from rollview.store.buckets import Buckets
+from rollview.store.buckets import REWRITE_ROWS, Buckets
 
 
 @pytest.fixture
