@@ -28,3 +28,9 @@ def test_a_password_is_refused_and_not_repeated(address: str) -> None:
 )
 def test_an_address_without_one_is_taken(address: str) -> None:
     assert SourceSettings("postgres", address, (TableSettings("t", "t"),)).address == address
+
+
+@pytest.mark.parametrize(("option", "said"), [("ask_keys", "1001"), ("ask_keys", "0"), ("ask_seconds", "soon")])
+def test_asking_has_bounds(option: str, said: str) -> None:
+    with pytest.raises(UsageError, match=f"{option} is '{said}'"):
+        SourceSettings("sqlite", "shop.db", (TableSettings("t", "t"),), {option: said})

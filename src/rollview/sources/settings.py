@@ -163,6 +163,9 @@ class SourceSettings:
         for option in ASKING:
             if not (said := self.options.get(option, "1")).isdecimal() or int(said) < 1:
                 raise UsageError(f"{option} is '{said}'.", hint="It is a whole number of at least 1.")
+        # In two statements a source that ignores case would give one row for both spellings of a key.
+        if self.asking.keys > ASKING["ask_keys"]:
+            raise UsageError(f"ask_keys is '{self.asking.keys}'.", hint=f"It is at most {ASKING['ask_keys']}.")
         duration(self.options.get(OPEN_ALARM, _OPEN_ALARM))
         size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
 
