@@ -57,12 +57,6 @@ def views_affected(
     lost, called, grown = set(gone), set(renamed), set(wider)
     stopped: dict[str, str] = {}
     for view in snapshot.readers(table.name):
-        if view.pending and lost | called | grown:
-            raise UsageError(
-                f"Table '{table.name}' cannot be altered: view '{view.name}' waits for the rows of a new definition.",
-                hint=f"Give it those first: rollview refresh {view.name}",
-                views=[view.name],
-            )
         used = places_used(snapshot, view, table)
         if used & grown:
             raise InUse("column", _first(table, used & grown), (view.name,))

@@ -126,6 +126,8 @@ class _AlterWork:
         gone = [column.stored for column in draft.dropped]
         renamed = [column.stored for column in draft.table.schema if column.name in draft.renamed]
         wider = [column.stored for column in draft.widened]
+        if gone or wider:
+            _check_none_waits(draft)
         if gone or draft.name != draft.table.name:
             check_not_read_before(draft.snapshot, draft.table, "alter")
         return views_affected(draft.snapshot, draft.table, gone, renamed, wider)
@@ -160,6 +162,17 @@ class _AlterWork:
                 problem = f"Table '{draft.table.name}' was altered at csn {moment.csn}: {self._reason}. {affected.why}"
                 writer.set_state(view, ViewState.SCHEMA_CHANGED, problem)
         return moment
+
+
+def _check_none_waits(draft: Draft) -> None:
+    for view in draft.snapshot.readers(draft.table.name):
+        if view.pending is not None:
+            raise UsageError(
+                f"Table '{draft.table.name}' cannot be altered so: view '{view.name}' waits for the rows of a new "
+                "definition.",
+                hint=f"Give it those first: rollview refresh {view.name}",
+                views=[view.name],
+            )
 
 
 def _altered(snapshot: Snapshot, name: str) -> Relation:

@@ -289,6 +289,8 @@ def test_a_definition_that_replaces_a_waiting_one_is_in_the_names_of_its_own_csn
     cut_off(warehouse, "SELECT kind, amount AS total, id AS n FROM sale")
     with pytest.raises(errors.UsageError, match="its properties cannot be set"):
         warehouse.set_view("v", {"rollview.group": "g"})
+    with pytest.raises(errors.UsageError, match="'v' waits for the rows"):
+        warehouse.sql("ALTER TABLE sale DROP COLUMN amount")
     for old, new in (("id", "x"), ("amount", "id"), ("x", "amount")):
         warehouse.sql(f"ALTER TABLE sale RENAME COLUMN {old} TO {new}")
     before = warehouse.snapshot().moment.csn
