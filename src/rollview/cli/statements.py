@@ -67,7 +67,7 @@ def run_query(
     fetched = answer.fetch(limit + 1)
     assert fetched.answer.rows is not None
     note(headline(fetched.answer))
-    if not fetched.still_valid:
+    if point is None and not fetched.still_valid:
         note("What it rests on has changed since.")
     return fetched_rows(fetched.answer.rows, fetched.rows, limit)
 
