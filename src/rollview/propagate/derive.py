@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.pieces import TablePiece
+from rollview.algebra.text import render
 from rollview.algebra.view import ViewPlan
 from rollview.catalog import Part, Relation, Snapshot
 from rollview.core.schema import Column, Constraints, Schema
@@ -84,7 +85,7 @@ def _of_groups(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema], keeps
 
 
 def _text(plan: ViewPlan) -> str:
-    return plan.first_groups().query.sql("spark")
+    return render(plan.first_groups().query)
 
 
 def _of_rows(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema], keeps_order: bool) -> Derivation:
