@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from sqlglot import exp
 
-from rollview.algebra.expressions import identifier
 from rollview.algebra.text import render
 from rollview.algebra.words import Words
+from rollview.core.names import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,7 +39,7 @@ class Prepared:
 
     def _seen(self, name: str, data: DataFrame) -> DataFrame:
         listed = self.columns.get(name)
-        return data if listed is None else data.select(*(_quoted(column) for column in listed))
+        return data if listed is None else data.select(*(quoted(column) for column in listed))
 
 
 def prepare(query: exp.Expr, names: Collection[str]) -> Prepared:
@@ -83,10 +83,6 @@ def prepare_words(
 
 def _braced(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
-
-
-def _quoted(name: str) -> str:
-    return identifier(name).sql("spark")
 
 
 def run_query(spark: SparkSession, query: exp.Expr, inputs: Mapping[str, DataFrame]) -> DataFrame:

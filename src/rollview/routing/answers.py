@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from rollview.algebra.expressions import column, identifier, named, select, table
+from rollview.algebra.expressions import column, named, select, table
 from rollview.algebra.resolve import Known
 from rollview.algebra.text import parse_one
 from rollview.catalog import RelationKind, Snapshot
+from rollview.core.names import quoted
 from rollview.core.states import Rewrite
 from rollview.costs.reading import WayToRead
 from rollview.engine.binding import run_query
@@ -150,7 +151,7 @@ def _routed(reader: ResidualReader, tree: exp.Query, found: Route) -> DataFrame 
     rows = _above(rows, asked)
     types = [field.dataType for field in author.schema]
     own = rows.columns
-    return rows.select(*(rows[_quoted(name)].cast(type_) for name, type_ in zip(own, types, strict=True))).toDF(
+    return rows.select(*(rows[quoted(name)].cast(type_) for name, type_ in zip(own, types, strict=True))).toDF(
         *author.columns
     )
 
@@ -181,10 +182,6 @@ def _above(rows: DataFrame, asked: Question) -> DataFrame:
     for part, clause in asked.above.items():
         query.set(part, clause.copy())
     return run_query(rows.sparkSession, query, {_ANSWER: rows})
-
-
-def _quoted(name: str) -> str:
-    return identifier(name).sql("spark")
 
 
 def _answer(place: Workplace, found: Route, rows: DataFrame | None) -> Answer:
