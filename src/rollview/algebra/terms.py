@@ -7,6 +7,12 @@ Law (Salem et al., *How To Roll a Join*, equation 2, over tables whose versions 
 Counts multiply. The csn of a result is the largest csn of its delta rows, where the part of Rj@b that lies in (a,b]
 counts as delta rows. Every occurrence of a relation is an input of its own, so self-joins need nothing more. Small
 inputs are joined ``at_once``: there is a term for each large one, and one for the small ones together.
+
+A box of a rolling propagation is the term of one relation alone. With f the places to which relations have come,
+
+    box of i over (f_i, y] = R1@f_1 ⋈ … ⋈ ΔRi(f_i, y] ⋈ … ⋈ Rn@f_n
+
+where the part of Rj@f_j that lies behind f_i counts as delta rows too. Boxes never overlap, so nothing is compensated.
 """
 
 from __future__ import annotations
@@ -41,15 +47,15 @@ SMALL_SIDE_ROWS = 50_000
 
 
 def delta(script: Script, rel: Product) -> exp.Query:
-    changed = any(script.changed(source.rel) for source in rel.sources)
+    changed = any(script.starts(source.rel) for source in rel.sources)
     if len(rel.sources) == 1 and (changed or script.is_absent(rel.sources[0].rel)):
         return _row_by_row(script, rel)
     if not changed:
         return _nothing(script, rel)
-    if at_once.is_one(script, rel):
+    if script.moving is None and at_once.is_one(script, rel):
         script.notes.append(TermNote(", ".join(map(_label, rel.sources)), True, "small: joined at once"))
         return at_once.changes(script, rel)
-    rel = at_once.folded(script, rel)
+    rel = at_once.folded(script, rel) if script.moving is None else rel
     wanted = columns_wanted(rel)
     core = _core(script, rel)
     child = _children_alone(script, rel, core, wanted)
@@ -111,7 +117,7 @@ def _core(script: Script, rel: Product) -> list[int]:
 def _term(script: Script, rel: Product, i: int, core: list[int], wanted: Wanted) -> _Chain | None:
     """The term that starts at the delta of input i, or None where nothing changed or constraints prove it empty."""
     start = rel.sources[i]
-    if not script.changed(start.rel):
+    if not script.starts(start.rel):
         return None
     chain = _started(script, rel, start, wanted)
     reasons: list[str] = []
@@ -130,7 +136,7 @@ def _term(script: Script, rel: Product, i: int, core: list[int], wanted: Wanted)
 
 def _children_alone(script: Script, rel: Product, core: list[int], wanted: Wanted) -> _Chain | None:
     """Two changed inputs, one of which lives within the other: one term for both."""
-    if len(core) != 2 or not all(script.changed(rel.sources[i].rel) for i in core):
+    if len(core) != 2 or script.moving is not None or not all(script.changed(rel.sources[i].rel) for i in core):
         return None
     for child, parent in ((rel.sources[core[0]], rel.sources[core[1]]), (rel.sources[core[1]], rel.sources[core[0]])):
         both, _ = met_by(rel.where, {child.alias, parent.alias})

@@ -167,14 +167,16 @@ class ViewPlan:
         ahead: bool = False,
         absent: frozenset[str] = frozenset(),
         many: bool = False,
+        moving: str | None = None,
     ) -> Propagation:
         """The timed delta (of the groups, for a summary) over an interval of which as much is known as is told.
 
         ``ahead``: for a summary, ``groups_ahead``, which tells the state at the end as well. ``absent``: relations of
-        which there are only deltas. ``many``: the changes lie at many csns.
+        which there are only deltas. ``many``: the changes lie at many csns. ``moving``: the changes of one relation
+        alone, all of them over intervals of their own.
         """
         assert self.outline.rel is not None
-        script = Script(motion or {}, small, sizes or {}, closed, absent, many)
+        script = Script(motion or {}, small, sizes or {}, closed, absent, many, moving)
         if self.summary is not None:
             query = (groups_ahead if ahead else groups_delta)(self.summary, script)
         else:

@@ -22,6 +22,7 @@ from rollview.catalog.values import (
     Moment,
     Part,
     Pin,
+    Place,
     Relation,
     RelationKind,
     Snapshot,
@@ -45,6 +46,7 @@ _RELATIONS = (
 _PINS = sa.select(t.pin)
 _LAYOUTS = sa.select(t.layout).order_by(t.layout.c.id)
 _DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.dependency.c.place)
+_PLACES = sa.select(t.place)
 _CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
 _IDENTITY = sa.select(t.identity)
 _CHANGES = sa.select(t.change, t.relation.c.name).join(t.relation).order_by(t.change.c.csn, t.relation.c.id)
@@ -73,7 +75,7 @@ def read_snapshot(connection: sa.Connection) -> Snapshot:
     rows = connection.execute(_RELATIONS).all()
     pins, reads, layouts = _pins(connection), _reads(connection), _layouts(connection)
     names = {row.id: row.name for row in rows}
-    versions = read_versions(connection, names)
+    versions, places = read_versions(connection, names), _places(connection, names)
     relations = (
         _relation(
             row,
@@ -81,6 +83,7 @@ def read_snapshot(connection: sa.Connection) -> Snapshot:
             tuple(names[i] for i in reads[row.id]),
             tuple(layouts[row.id]),
             versions.get(row.id, ()),
+            places.get(row.id, {}),
         )
         for row in rows
     )
@@ -222,6 +225,14 @@ def _reads(connection: sa.Connection) -> Mapping[int, list[int]]:
     return reads
 
 
+def _places(connection: sa.Connection, names: Mapping[int, str]) -> Mapping[int, dict[str, Place]]:
+    places: dict[int, dict[str, Place]] = defaultdict(dict)
+    for row in connection.execute(_PLACES):
+        if row.reads_id in names:
+            places[row.relation_id][names[row.reads_id]] = Place(row.csn, row.moved)
+    return places
+
+
 def _layouts(connection: sa.Connection) -> Mapping[int, list[Layout]]:
     layouts: dict[int, list[Layout]] = defaultdict(list)
     for row in connection.execute(_LAYOUTS):
@@ -241,6 +252,7 @@ def _relation(
     reads: tuple[str, ...],
     layouts: tuple[Layout, ...],
     versions: tuple[DefinitionVersion, ...],
+    places: Mapping[str, Place],
 ) -> Relation:
     return Relation(
         id=row.id,
@@ -261,6 +273,7 @@ def _relation(
         replaced=tuple(row.replaced or ()),
         versions=versions,
         until=next((version.csn for version in versions if version.pending), None),
+        places=places,
     )
 
 

@@ -32,6 +32,7 @@ from rollview.relations.plans import (
     plan_of,
     reads_rows_of,
 )
+from rollview.relations.rolling import check_even
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew
 
@@ -39,6 +40,15 @@ SMALL_DELTA_ROWS = 400_000
 """Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
 MANY_CSNS = 24
 """From here on it pays to keep track of the lives of rows, rather than to look at all rows of a key at each csn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The changes of one table, and the interval over which each table is read: up to its end the rows are there,
+    those behind its beginning with their csns."""
+
+    table: str
+    intervals: Mapping[str, Interval]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,10 @@ class PropagateStep:
     commits: int = 0
     """How many commits that changed something it takes; 0 where nobody counted."""
     expected_seconds: float = 0.0
+    places: Mapping[str, Csn] = field(default_factory=dict)
+    """How far tables are then, of a view that is or was propagated table by table."""
+    box: Box | None = None
+    """It takes the changes of one table alone; ``interval`` is of the mark, which may stay where it is."""
 
     @property
     def moves(self) -> bool:
@@ -94,7 +108,11 @@ class PropagateStep:
     def at_once(self) -> bool:
         """All that is read is small, and the view is linear: no query costs less than the one that reads all of it."""
         small = all(self._rows_of(name) <= AT_ONCE_ROWS for name in self.motion)
-        return small and self.is_linear and not self.absent
+        return small and self.is_linear and not self.absent and self.box is None
+
+    def interval_of(self, name: str) -> Interval:
+        """Over which a relation below is read."""
+        return self.interval if self.box is None else self.box.intervals[name]
 
     def _rows_of(self, name: str) -> int:
         """At most so many are read of a relation, changes included."""
@@ -121,6 +139,7 @@ class PropagateStep:
             ahead and self.ahead,
             self.absent,
             self.many,
+            self.box.table if self.box is not None else None,
         )
 
 
@@ -146,6 +165,7 @@ def plan_propagate(
     asked = _view_to_move(snapshot, name, target, mode)
     if asked is None:
         return None
+    check_even(snapshot, asked.relation, "propagated in one step")
     past = cache(past)
     step = _next_step(snapshot, asked, changes_of, past)
     reads = _read_over(snapshot, root, asked, step.interval, changes_of)
@@ -173,6 +193,7 @@ def plan_propagate(
         commits=step.commits,
         merged=asked.merges,
         expected_seconds=expected.recomputed if choice.mode is Mode.WHOLE else expected.by_deltas,
+        places=dict.fromkeys(asked.relation.places, step.interval.through),
     )
 
 

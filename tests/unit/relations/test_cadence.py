@@ -6,7 +6,7 @@ import pytest
 
 from rollview.core.backoff import delay
 from rollview.errors import UsageError
-from rollview.schedule.cadence import cadence_of, every, parse_cadence
+from rollview.relations.cadence import cadence_of, every, parse_cadence
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
