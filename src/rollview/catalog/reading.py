@@ -45,8 +45,12 @@ _RELATIONS = (
 )
 _PINS = sa.select(t.pin)
 _LAYOUTS = sa.select(t.layout).order_by(t.layout.c.id)
-_DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.dependency.c.place)
-_PLACES = sa.select(t.place)
+_OWN_PLACE = (t.place.c.relation_id == t.dependency.c.relation_id) & (t.place.c.reads_id == t.dependency.c.reads_id)
+_DEPENDENCIES = (
+    sa.select(t.dependency, t.place.c.csn, t.place.c.moved)
+    .outerjoin(t.place, _OWN_PLACE)
+    .order_by(t.dependency.c.relation_id, t.dependency.c.place)
+)
 _CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
 _IDENTITY = sa.select(t.identity)
 _CHANGES = sa.select(t.change, t.relation.c.name).join(t.relation).order_by(t.change.c.csn, t.relation.c.id)
@@ -73,9 +77,10 @@ def read_identity(connection: sa.Connection) -> Identity:
 def read_snapshot(connection: sa.Connection) -> Snapshot:
     moment = read_moment(connection)
     rows = connection.execute(_RELATIONS).all()
-    pins, reads, layouts = _pins(connection), _reads(connection), _layouts(connection)
     names = {row.id: row.name for row in rows}
-    versions, places = read_versions(connection, names), _places(connection, names)
+    pins, layouts = _pins(connection), _layouts(connection)
+    reads, places = _reads(connection, names)
+    versions = read_versions(connection, names)
     relations = (
         _relation(
             row,
@@ -218,19 +223,17 @@ def _pins(connection: sa.Connection) -> Mapping[int, dict[Part, Pin]]:
     return pins
 
 
-def _reads(connection: sa.Connection) -> Mapping[int, list[int]]:
+def _reads(
+    connection: sa.Connection, names: Mapping[int, str]
+) -> tuple[Mapping[int, list[int]], Mapping[int, dict[str, Place]]]:
+    """What each relation reads, and the places of those that have one."""
     reads: dict[int, list[int]] = defaultdict(list)
+    places: dict[int, dict[str, Place]] = defaultdict(dict)
     for row in connection.execute(_DEPENDENCIES):
         reads[row.relation_id].append(row.reads_id)
-    return reads
-
-
-def _places(connection: sa.Connection, names: Mapping[int, str]) -> Mapping[int, dict[str, Place]]:
-    places: dict[int, dict[str, Place]] = defaultdict(dict)
-    for row in connection.execute(_PLACES):
-        if row.reads_id in names:
+        if row.csn is not None:
             places[row.relation_id][names[row.reads_id]] = Place(row.csn, row.moved)
-    return places
+    return reads, places
 
 
 def _layouts(connection: sa.Connection) -> Mapping[int, list[Layout]]:
