@@ -26,6 +26,7 @@ from rollview.algebra.operator import Operator, OperatorNote, Upkeep, walk
 from rollview.algebra.operators.aggregate import Aggregate
 from rollview.algebra.operators.leaf import Leaf, leaves
 from rollview.algebra.pieces import NotIncremental, TablePiece
+from rollview.algebra.product import Product
 from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
 from rollview.algebra.resolve import Known, Resolved, rebind
 from rollview.algebra.script import InputForm, Motion, Script, TermNote
@@ -42,7 +43,6 @@ from rollview.algebra.summary import (
 from rollview.algebra.text import place_of
 from rollview.algebra.ties import SettledQuery, settled, told_apart_by
 from rollview.algebra.words import Words
-from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.core.states import ViewMode
 
@@ -138,6 +138,12 @@ class ViewPlan:
         """Whether an operator other than the groups at the top is not linear, so that whole old states are grouped."""
         inner = self.outline.rel if self.summary is None else self.summary.input
         return inner is not None and any(node.upkeep is Upkeep.KEYED for node in walk(inner))
+
+    @property
+    def joins_several(self) -> bool:
+        """Whether more than two inputs are joined in one place."""
+        rel = self.outline.rel
+        return rel is not None and any(isinstance(node, Product) and len(node.sources) > 2 for node in walk(rel))
 
     def recomputation(self) -> Propagation:
         """The definition itself, over ``name@rows``."""
@@ -265,5 +271,4 @@ def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:
 
 def _net(rows: str, rel: Operator) -> exp.Select:
     """Net effect per csn: counts added, zeroes gone."""
-    query = zeroes.net(rel, select().from_(table(rows)), None, [column(None, CSN)])
-    return query.having(exp.NEQ(this=exp.Sum(this=column(None, COUNT)), expression=number(0)), copy=False)
+    return zeroes.net_by_csn(rel, select().from_(table(rows)))

@@ -186,7 +186,7 @@ def plan_propagate(
         ahead=applied_next and not asked.merges and reads.few_groups and choice.mode is not Mode.WHOLE and is_last,
         absent=_names(reads.absent) - reads.asked,
         asked=reads.asked if choice.mode is not Mode.WHOLE else _names(reads.missing(step.interval.through)),
-        many=asked.plan.groups_states and _spread(reads.work) >= MANY_CSNS,
+        many=(asked.plan.groups_states or asked.plan.joins_several) and _spread(reads.work) >= MANY_CSNS,
         is_linear=asked.plan.mode is not Mode.WHOLE and not asked.plan.groups_states,
         more=not is_last or asked.is_cut,
         rows={lower: change.rows for lower, change in reads.changes.items()},
