@@ -82,6 +82,7 @@ class Duck:
     def __init__(self, tables: tuple[Known, ...]) -> None:
         self.db = duckdb.connect(":memory:", config={"threads": 1})
         self.known: dict[str, Known] = {}
+        self.numbers: dict[str, int] = {}
         self.set(a=0, b=0, t=0)
         for table in tables:
             self.add_relation(table)
@@ -106,7 +107,8 @@ class Duck:
         names = ", ".join(quoted(name) for name in known.schema.names)
         signed = "CASE WHEN _count < 0 THEN -1 ELSE 1 END AS _count"
         # A relation may have an interval of its own.
-        a, b = (f"COALESCE(getvariable('{end}_{known.name}'), getvariable('{end}'))" for end in "ab")
+        number = self.numbers.setdefault(known.name, len(self.numbers))
+        a, b = (f"COALESCE(getvariable('{end}_{number}'), getvariable('{end}'))" for end in "ab")
         one_each = f"(SELECT *, UNNEST(GENERATE_SERIES(1, ABS(_count))) AS _i FROM {changes})"
         self.db.execute(
             f"CREATE OR REPLACE VIEW {quoted(known.name + '@delta')} AS SELECT {names}, {signed}, _csn FROM {one_each} "
@@ -145,11 +147,12 @@ class Duck:
 
     def read_over(self, intervals: Mapping[str, Interval]) -> None:
         """These relations over intervals of their own, until others are given; all others again over the common."""
-        for name in self.known:
+        for number in self.numbers.values():
             for end in "ab":
-                self.db.execute(f"RESET VARIABLE {end}_{name}")
+                self.db.execute(f"RESET VARIABLE {end}_{number}")
         for name, interval in intervals.items():
-            self.set(**{f"a_{name}": interval.after, f"b_{name}": interval.through})
+            number = self.numbers[name]
+            self.set(**{f"a_{number}": interval.after, f"b_{number}": interval.through})
 
     def set(self, **variables: int) -> None:
         self.db.execute("; ".join(f"SET VARIABLE {name} = {value}" for name, value in variables.items()))

@@ -22,7 +22,7 @@ from rollview.catalog.values import (
     Moment,
     Part,
     Pin,
-    Place,
+    PlaceInDelta,
     Relation,
     RelationKind,
     Snapshot,
@@ -225,14 +225,14 @@ def _pins(connection: sa.Connection) -> Mapping[int, dict[Part, Pin]]:
 
 def _reads(
     connection: sa.Connection, names: Mapping[int, str]
-) -> tuple[Mapping[int, list[int]], Mapping[int, dict[str, Place]]]:
+) -> tuple[Mapping[int, list[int]], Mapping[int, dict[str, PlaceInDelta]]]:
     """What each relation reads, and the places of those that have one."""
     reads: dict[int, list[int]] = defaultdict(list)
-    places: dict[int, dict[str, Place]] = defaultdict(dict)
+    places: dict[int, dict[str, PlaceInDelta]] = defaultdict(dict)
     for row in connection.execute(_DEPENDENCIES):
         reads[row.relation_id].append(row.reads_id)
         if row.csn is not None:
-            places[row.relation_id][names[row.reads_id]] = Place(row.csn, row.moved)
+            places[row.relation_id][names[row.reads_id]] = PlaceInDelta(row.csn, row.moved)
     return reads, places
 
 
@@ -255,7 +255,7 @@ def _relation(
     reads: tuple[str, ...],
     layouts: tuple[Layout, ...],
     versions: tuple[DefinitionVersion, ...],
-    places: Mapping[str, Place],
+    places: Mapping[str, PlaceInDelta],
 ) -> Relation:
     return Relation(
         id=row.id,

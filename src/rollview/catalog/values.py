@@ -78,7 +78,7 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceInDelta:
     """How far a table's changes are in a view's delta, and when they came there."""
 
     csn: Csn
@@ -164,7 +164,7 @@ class Relation:
     replaced: tuple[Csn, ...] = ()
     versions: tuple[DefinitionVersion, ...] = ()
     until: Csn | None = None
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, PlaceInDelta] = field(default_factory=dict)
     present: StoredParts | None = None
     """Where the view's present rows are, if this is of an earlier definition."""
 

@@ -1,6 +1,7 @@
 """The next box of a view that is propagated table by table, or of one whose tables have come to different csns.
 
-Law: a box changes the place of one table. Tables without changes move for nothing. As in ``plan``, no row is read.
+Law: a box changes the place of one table. Tables without changes move for nothing. Rows of a table that is not copied
+are asked for as of its place, so its box needs no compensating query either. As in ``plan``, no row is read.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
 from rollview.costs.refreshing import PastSteps, RefreshWork, refresh_seconds
 from rollview.costs.sizes import size_at
-from rollview.errors import OutOfReach
+from rollview.errors import EngineFailed
 from rollview.propagate.bounds import StepBound, bounded, by_csn, step_limit
 from rollview.propagate.plan import Box, PropagateStep
 from rollview.relations.marks import high_water_mark
 from rollview.relations.moved import ChangesOf, Moved, moved
-from rollview.relations.plans import plan_of
+from rollview.relations.plans import plan_of, reads_rows_of
 from rollview.relations.rolling import places_of
 
 _FIRST_LOOK = 1_000
@@ -42,7 +43,7 @@ def plan_box(
     newest = snapshot.moment.csn if view.until is None else min(snapshot.moment.csn, view.until - 1)
     through = min(target, newest)
     before = places_of(snapshot, view)
-    _check_kept(snapshot, name, before, mark)
+    _check_told(snapshot, name, before, mark)
     places = {table: _free(table, csn, newest, changes_of) for table, csn in before.items()}
     wanted = [table for table in (before if due is None else due) if places.get(table, through) < through]
     if not wanted:
@@ -69,15 +70,23 @@ def plan_box(
         expected_seconds=refresh_seconds(work, past()).by_deltas,
         places=after,
         box=Box(table, intervals),
+        asked=frozenset(one for one in places if not snapshot.get(one).is_kept) & reads_rows_of(snapshot, view),
     )
 
 
-def _check_kept(snapshot: Snapshot, name: str, tables: Collection[str], mark: Csn) -> None:
+def came_anew(snapshot: Snapshot, name: str) -> bool:
+    """Whether all rows of a table came anew behind the view's mark: what changed then is not known."""
+    view = snapshot.get(name)
+    mark = high_water_mark(snapshot, view)
+    return any(snapshot.get(table).readable_from > mark for table in view.depends_on)
+
+
+def _check_told(snapshot: Snapshot, name: str, tables: Collection[str], mark: Csn) -> None:
     for table in map(snapshot.get, tables):
-        if not table.is_kept or table.readable_from > mark:
-            raise OutOfReach(
-                f"View '{name}' is propagated table by table, but no rows of table '{table.name}' are kept for csn "
-                f"{mark}.",
+        if table.readable_from > mark:
+            raise EngineFailed(
+                f"View '{name}' cannot go on table by table: all rows of table '{table.name}' came anew at csn "
+                f"{table.readable_from}.",
                 hint="Write CREATE OR REPLACE MATERIALIZED VIEW to have it anew.",
                 name=name,
                 csn=mark,

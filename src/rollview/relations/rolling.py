@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from rollview.algebra.operator import Upkeep, walk
+from rollview.algebra.operator import Operator, Upkeep, walk
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.product import Product
 from rollview.algebra.view import Mode, ViewPlan
@@ -19,7 +19,6 @@ from rollview.core.interval import Csn
 from rollview.core.states import Policy
 from rollview.errors import Retryable, UsageError
 from rollview.relations.cadence import PROPAGATE, Cadence, parse_turns
-from rollview.relations.maintenance import asks_for
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import DETAIL, EACH_REFRESH, plan_of, recomputes
 
@@ -70,14 +69,12 @@ def check_turns(
     plan: ViewPlan,
     properties: Mapping[str, str],
     policy: Policy,
-    asked: frozenset[str],
 ) -> None:
-    """Refuse a view that cannot be propagated table by table, if its property wants it. ``asked``: tables whose rows
-    stay at their sources."""
+    """Refuse a view that cannot be propagated table by table, if its property wants it."""
     turns = turns_in(properties)
     if turns is None:
         return
-    reason = next(_reasons(snapshot, plan, properties, policy, asked), None) or _misnamed(plan, turns)
+    reason = next(_reasons(snapshot, plan, properties, policy), None) or _misnamed(plan, turns)
     if reason is not None:
         raise UsageError(
             f"View '{name}' cannot be propagated table by table: {reason}.",
@@ -86,9 +83,7 @@ def check_turns(
         )
 
 
-def _reasons(
-    snapshot: Snapshot, plan: ViewPlan, properties: Mapping[str, str], policy: Policy, asked: frozenset[str]
-) -> Iterator[str]:
+def _reasons(snapshot: Snapshot, plan: ViewPlan, properties: Mapping[str, str], policy: Policy) -> Iterator[str]:
     yield from not_linear(plan)
     views = [known.name for known in plan.reads if snapshot.get(known.name).kind is RelationKind.VIEW]
     yield from (f"it reads view '{view}', which has a mark of its own" for view in views)
@@ -98,7 +93,6 @@ def _reasons(
         yield "it is to be recomputed"
     if properties.get(DETAIL) == EACH_REFRESH:
         yield f"its {DETAIL} is {EACH_REFRESH}, which makes the changes of all tables one"
-    yield from (f"rows of table '{table}' stay at its source" for table in sorted(asks_for(plan, properties, asked)))
 
 
 def not_linear(plan: ViewPlan) -> Iterator[str]:
@@ -109,10 +103,15 @@ def not_linear(plan: ViewPlan) -> Iterator[str]:
         return
     if plan.summary is not None:
         yield "its groups are kept by the changes of all tables together"
-    yield from (f"{node.words[0]} is not linear" for node in walk(rel) if node.upkeep is not Upkeep.LINEAR)
+    yield from (f"{_named(node)} is not linear" for node in walk(rel) if node.upkeep is not Upkeep.LINEAR)
     blocks = (node for node in walk(rel) if isinstance(node, Product))
     if any(not isinstance(source.rel, Leaf) for block in blocks for source in block.sources):
         yield "it joins the result of a subquery, and not tables alone"
+
+
+def _named(node: Operator) -> str:
+    note = node.note()
+    return node.words[0] if note is None else note.operator
 
 
 def _misnamed(plan: ViewPlan, turns: Iterable[str]) -> str | None:

@@ -28,7 +28,7 @@ from rollview.errors import Corrupt, EngineFailed, EnvironmentFault, Retryable, 
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
 from rollview.propagate.adapt import plan_adapt, run_adapt
 from rollview.propagate.asked import stand_ins
-from rollview.propagate.boxes import plan_box
+from rollview.propagate.boxes import came_anew, plan_box
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.propagate.run import Computed, Propagated, compute_propagate, publish_propagate
 from rollview.publish.following import as_published
@@ -235,7 +235,8 @@ class _ViewSteps:
         applied_next = self.aim.apply and self.name in self.aim.asked
         about = (self._expected(), self.work.root, self.name, self.aim.csn, changes, past)
         due = self._due()
-        if due is not None or is_uneven(self.snapshot, self.snapshot.get(self.name)):
+        one_by_one = due is not None and not came_anew(self.snapshot, self.name)
+        if one_by_one or is_uneven(self.snapshot, self.snapshot.get(self.name)):
             return plan_box(*about, due)
         return plan_propagate(*about, mode=self.aim.mode, applied_next=applied_next)
 

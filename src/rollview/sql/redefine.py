@@ -13,7 +13,6 @@ from uuid import uuid4
 
 from rollview.algebra.definition import Declared
 from rollview.algebra.used import columns_used
-from rollview.capture.requests import asked_tables
 from rollview.catalog import Definition, DefinitionVersion, Lease, NewUnit, Part, Relation, Snapshot, UnitPart
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
@@ -43,7 +42,7 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         new = plan_create(place.spark, snapshot, declared)
         policy = place.policies.of_new(snapshot, old.name, declared.properties, new.depends_on)
         check_reads(snapshot, place.policies, old.name, policy, new.depends_on)
-        check_turns(snapshot, old.name, new.plan, declared.properties, policy, asked_tables(place.catalog))
+        check_turns(snapshot, old.name, new.plan, declared.properties, policy)
         definition = definition_of(new, old)
         told = (*notes, *new.notes)
         derivation = derivation_of(snapshot, old, (new.plan, new.schema))

@@ -58,9 +58,8 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
         check_reads(reader.snapshot, place.policies, declared.name, policy, view.depends_on)
         with closing(SourceLookup(place.catalog, place.data)) as lookup:
             kept = ViewToKeep(declared.name, view.plan, declared.properties, policy)
-            asked = asked_tables(place.catalog)
-            check_asked(reader.snapshot, kept, asked, lookup)
-            check_turns(reader.snapshot, declared.name, view.plan, declared.properties, policy, asked)
+            check_asked(reader.snapshot, kept, asked_tables(place.catalog), lookup)
+            check_turns(reader.snapshot, declared.name, view.plan, declared.properties, policy)
             reader.stand_ins = whole_stand_ins(reader, missing(reader.snapshot, view), view.at, lookup)
             lookup.release()
             rows = run_create(reader, place.catalog, lease, view, Meter())
@@ -136,9 +135,8 @@ def _check_asked_with(
     view = snapshot.view(name)
     kept = ViewToKeep(view.name, plan_of(snapshot, view), _with(view, properties).properties, policy)
     with closing(SourceLookup(place.catalog, place.data)) as sources:
-        asked = asked_tables(place.catalog)
-        check_asked(snapshot, kept, asked, sources)
-    check_turns(snapshot, view.name, kept.plan, kept.properties, policy, asked)
+        check_asked(snapshot, kept, asked_tables(place.catalog), sources)
+    check_turns(snapshot, view.name, kept.plan, kept.properties, policy)
     if policy.in_commits:
         check_even(snapshot, view, "propagated in commits")
 

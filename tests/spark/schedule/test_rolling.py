@@ -64,7 +64,7 @@ class Rolling(History):
         return places_of(snapshot, snapshot.get("v"))
 
 
-@pytest.mark.parametrize("seed", [3 * seed for seed in range(times(3, full=40))])
+@pytest.mark.parametrize("seed", [3 * seed for seed in range(times(2, full=40))])
 def test_every_csn_up_to_the_mark_is_the_definition_there(
     spark: SparkSession, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,8 +148,8 @@ def test_who_reads_changes_gets_the_net_effect_of_a_csn_that_came_in_two_boxes(s
     said = "orders manual, customers manual"
     shop.sql("INSERT INTO orders VALUES (10, 1)", "INSERT INTO customers VALUES (1, 'Ann')")
     shop.create_view(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('rollview.propagate' = '{said}') AS {JOINED}")
-    shop.add_subscriber("s", "v")
     after = shop.snapshot().moment.csn
+    shop.add_subscriber("s", "v", from_=after)
     with shop.transaction() as together:
         together.sql("UPDATE orders SET id = 20")
         together.sql("UPDATE customers SET name = 'Bea'")
@@ -166,8 +166,11 @@ def test_who_reads_changes_gets_the_net_effect_of_a_csn_that_came_in_two_boxes(s
     ("query", "said", "reason"),
     [
         ("SELECT name, COUNT(*) AS n FROM customers GROUP BY name", "customers manual", "groups"),
-        ("SELECT DISTINCT name FROM customers", "customers manual", "not linear"),
-        ("SELECT o.id FROM orders o LEFT JOIN customers c ON o.customer = c.id", "orders manual, customers manual", ""),
+        (
+            "SELECT o.id FROM orders o LEFT JOIN customers c ON o.customer = c.id",
+            "orders manual, customers manual",
+            "is not linear",
+        ),
         (JOINED, "orders manual", "says nothing of 'customers'"),
         (JOINED, "orders manual, customers manual, shops manual", "does not read 'shops'"),
         (JOINED, "orders manual, customers now and then", "does not say when"),

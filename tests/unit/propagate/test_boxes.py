@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.unit.propagate.world import World
 
-from rollview.catalog import NOT_KEPT, ChangeCount, Part, Place
+from rollview.catalog import NOT_KEPT, ChangeCount, Part, PlaceInDelta
 from rollview.core.interval import Interval
-from rollview.errors import OutOfReach, Retryable
-from rollview.propagate.boxes import plan_box
+from rollview.errors import EngineFailed, Retryable
+from rollview.propagate.boxes import came_anew, plan_box
 from rollview.propagate.plan import Box, PropagateStep, plan_propagate
 from rollview.relations.rolling import is_uneven, places_of, reachable
 
@@ -37,7 +37,7 @@ def box(world: World, target: int = 9, *due: str) -> PropagateStep | None:
 
 def come_to(world: World, mark: int, places: Mapping[str, int]) -> None:
     world.pin("v", Part.DELTA, through=mark)
-    told = {table: Place(csn, NOON) for table, csn in places.items()}
+    told = {table: PlaceInDelta(csn, NOON) for table, csn in places.items()}
     world.relations["v"] = replace(world.relations["v"], places=told)
 
 
@@ -108,9 +108,14 @@ def test_a_view_with_places_that_differ_is_not_propagated_in_one_step(world: Wor
     assert step.places == {"t": 9, "u": 9}
 
 
-def test_rows_that_are_not_kept_stop_it(world: World) -> None:
+def test_rows_that_are_not_kept_are_asked_for_and_those_that_came_anew_stop_it(world: World) -> None:
     world.pin("u", Part.STATE, version=NOT_KEPT)
-    with pytest.raises(OutOfReach, match="no rows of table 'u' are kept"):
+    step = box(world)
+    assert step is not None
+    assert step.asked == {"u"}
+    world.relations["u"] = replace(world.relations["u"], replaced=(6,))
+    assert came_anew(world.snapshot, "v")
+    with pytest.raises(EngineFailed, match="all rows of table 'u' came anew"):
         box(world)
 
 
