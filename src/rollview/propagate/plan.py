@@ -23,6 +23,7 @@ from rollview.costs.sizes import size_at
 from rollview.errors import OutOfReach
 from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, bounded, step_limit
 from rollview.propagate.choice import RefreshMode, check_strict, choose, choose_without, mode_of
+from rollview.relations.algorithm import waits_for_quiet
 from rollview.relations.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import (
     Circumstances,
@@ -222,9 +223,14 @@ def _next_step(snapshot: Snapshot, asked: _ViewToMove, changes_of: ChangesOf, pa
     anew = _askable(asked)
     if anew is not None:
         return StepBound(anew, 0)
-    if asked.plan.mode is Mode.WHOLE or asked.mode is RefreshMode.RECOMPUTE:
+    # Answers show all that is captured: a view that waits for quiet sources cannot stop before that.
+    if asked.plan.mode is Mode.WHOLE or asked.mode is RefreshMode.RECOMPUTE or _waits(asked):
         return StepBound(known, 0)
     return _one_step(snapshot, asked.read, known, changes_of, asked.plan, past)
+
+
+def _waits(asked: _ViewToMove) -> bool:
+    return waits_for_quiet(asked.relation) and any(not lower.is_kept for lower in asked.below)
 
 
 @dataclass(frozen=True, slots=True)
