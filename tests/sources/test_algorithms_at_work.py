@@ -17,7 +17,7 @@ from rollview.algebra.natural_join import NaturalJoin, natural_join
 from rollview.algebra.resolve import Known
 from rollview.algebra.view import outline, plan
 from rollview.capture.raw_answers import RawLookup
-from rollview.consistency.bags import Bag, counted
+from rollview.consistency.bags import Bag, counted, plus
 from rollview.consistency.history import History, HistoryUnit, PublishedVersion, Update
 from rollview.consistency.judge import judge
 from rollview.core.interval import Interval
@@ -28,7 +28,7 @@ from rollview.relations.algorithm import QUIET, machine_of
 from rollview.relations.reader import stored_as
 from rollview.store.timed import loaded_changes
 from rollview.warehouse import Warehouse
-from tests.sizes import times
+from tests.sizes import FULL, times
 from tests.spark.sources.shop_at_sources import (
     TABLES,
     Database,
@@ -45,7 +45,7 @@ QUERY = """
     SELECT o.id, c.id AS customer, r.id AS region, o.amount, c.name, r.title
     FROM orders o JOIN customers c ON o.customer = c.id JOIN regions r ON c.region = r.id WHERE o.amount > 2
 """
-ROUNDS = 4
+ROUNDS = times(2, 4)
 
 MIXTURES = {
     "sqlite": {"sqlite": READ},
@@ -58,9 +58,8 @@ MIXTURES = {
 @pytest.fixture(
     params=[
         "sqlite",
-        pytest.param("postgres", marks=pytest.mark.postgres),
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
         pytest.param("mixed", marks=[pytest.mark.postgres, pytest.mark.mariadb]),
+        *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb") if FULL),
     ]
 )
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Database, ...]]:
@@ -91,7 +90,7 @@ class KeptView:
         data = self.warehouse.root / "data"
         relations = {name: snapshot.get(name) for name in READ}
         with closing(RawLookup(self.warehouse.catalog, data)) as lookup:
-            messages = SourceMessages(self.join, lookup, relations, self.csn)
+            messages = SourceMessages(self.join, lookup, relations, self.csn, self.algorithm == "eca")
             messages.begin()
             machine = machine_of(self.properties, self.join)
             wanted = tuple(unit for unit in messages.captured if unit.csn <= snapshot.moment.csn)
@@ -99,8 +98,8 @@ class KeptView:
             problem = talk.run(self.versions[-1].rows)
         if problem is not None:
             self.problems.append(problem.message)
-        for csn, rows in sorted(talk.published.items()):
-            self.versions.append(PublishedVersion(rows, csn))
+        for csn, changed in sorted(talk.published.items()):
+            self.versions.append(PublishedVersion(plus(self.versions[-1].rows, changed), csn))
             self.csn = csn
         if talk.is_done:
             self.csn = max(self.csn, snapshot.moment.csn)

@@ -6,8 +6,7 @@ beyond. An answer is the rows of one snapshot, with which of these units it saw;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -16,50 +15,25 @@ from rollview.capture.asking import AskAgainError, HeldSource, SourceLookup, mea
 from rollview.catalog import Relation
 from rollview.core.interval import Csn, Interval
 from rollview.errors import AskTooLarge
+from rollview.relations.answers import RawAnswer, Wish
 from rollview.sources.asking import Ask, SeenUnits
-from rollview.sources.protocol import Row, Rows
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """Rows of a table whose ``equal`` columns have one of the keys."""
-
-    relation: Relation
-    equal: tuple[str, ...]
-    keys: frozenset[Row]
-
-
-@dataclass(frozen=True, slots=True)
-class RawAnswer:
-    """``rows``: of each wish. ``missed``: csns that were not seen. ``beyond``: of each unit of work without a csn that
-    is known by now, whether it was seen."""
-
-    rows: tuple[pa.Table, ...]
-    missed: frozenset[Csn]
-    beyond: tuple[bool, ...]
-
-    def saw_the_same(self, other: RawAnswer) -> bool:
-        seen = [{place for place, saw in enumerate(one.beyond) if saw} for one in (self, other)]
-        return self.missed == other.missed and seen[0] == seen[1]
+from rollview.sources.protocol import Rows
 
 
 class RawLookup(SourceLookup):
-    """Asks sources that are all held before the first question."""
+    """Asks sources that are all held before the first question: a ``Telling``."""
 
-    def hold(self, relations: Sequence[Relation]) -> None:
+    def hold(self, relations: Iterable[Relation]) -> None:
         for relation in sorted(relations, key=lambda one: one.source or ""):
             self._of(relation)
 
     def captured(self, relation: Relation, after: Csn) -> pa.Table:
-        """All its changes since a csn that have csns."""
         return self._raw(relation).captured(relation, after)
 
     def answer(self, wishes: Sequence[Wish], after: Csn) -> RawAnswer:
-        """All of one source, in one snapshot. ``after``: units up to there are known to be older than all."""
         return self._raw(wishes[0].relation).answer(wishes, after)
 
     def beyond(self, relation: Relation, number: int) -> Iterator[pa.Table]:
-        """What a unit of work without a csn changed of a table, every row with ``_count``."""
         return self._raw(relation).beyond(relation, number)
 
     def _raw(self, relation: Relation) -> _RawSource:

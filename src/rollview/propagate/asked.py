@@ -53,7 +53,7 @@ class Lookup(Protocol):
 @phase("ask the sources")
 def stand_ins(reader: Reader, step: PropagateStep, lookup: Lookup) -> Mapping[str, StandIn]:
     """What is read in place of the states that are not here."""
-    _check_names(reader, step.view)
+    check_names(reader, step.view)
     if step.mode is Mode.WHOLE:
         return whole_stand_ins(reader, step.asked, step.interval.through, lookup)
     found = {name: _Asked(reader.snapshot.get(name), step.interval.after, lookup) for name in step.asked}
@@ -63,7 +63,7 @@ def stand_ins(reader: Reader, step: PropagateStep, lookup: Lookup) -> Mapping[st
     return {name: StandIn(step.interval.after, one.together) for name, one in found.items()}
 
 
-def _check_names(reader: Reader, view: str) -> None:
+def check_names(reader: Reader, view: str) -> None:
     """A view that knows columns of a table by names of before cannot ask for them by those."""
     for known in reader.plan(view).reads:
         now = {(column.name, column.stored) for column in reader.snapshot.get(known.name).schema}

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from rollview.algebra.natural_join import NaturalJoin
-from rollview.capture.raw_answers import RawLookup
 from rollview.compensate.courier import Courier
 from rollview.compensate.maintainer import AskFor, Due, Heard, Publish, Reported, Requirement
 from rollview.consistency.bags import EMPTY, Bag, Row, minus
@@ -28,9 +27,11 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
 from rollview.core.schema import SIGNED, Column, Schema
 from rollview.errors import Retryable
+from rollview.propagate.asked import check_names
 from rollview.propagate.messages import CapturedUnit, SourceMessages
 from rollview.propagate.plan import PropagateStep
 from rollview.relations.algorithm import KeptView, join_of, machine_of, waits_for_quiet
+from rollview.relations.answers import Telling
 from rollview.relations.reader import Reader
 from rollview.store import timed
 from rollview.store.folder import frame
@@ -58,22 +59,24 @@ class ToldDelta:
 
 
 @phase("ask the sources")
-def told_delta(reader: Reader, step: PropagateStep, lookup: RawLookup, *, due: bool) -> ToldDelta:
+def told_delta(reader: Reader, step: PropagateStep, lookup: Telling, *, due: bool) -> ToldDelta:
     """``due``: it has waited for quiet sources as long as it may. Retryable if nothing could be published."""
     view = reader.snapshot.get(step.view)
     assert view.definition is not None
     join = join_of(reader.snapshot, KeptView(view.name, reader.plan(view.name), view.definition.properties))
-    names = {table.relation for table in join.tables.values()}
-    messages = SourceMessages(join, lookup, {name: reader.snapshot.get(name) for name in names}, step.interval.after)
+    check_names(reader, step.view)
+    machine = machine_of(view.definition.properties, join)
+    tables = {table.relation: reader.snapshot.get(table.relation) for table in join.tables.values()}
+    atomic = Requirement.ONE_SOURCE in machine.needs
+    messages = SourceMessages(join, lookup, tables, step.interval.after, atomic)
     messages.begin()
     wanted = [unit for unit in messages.captured if unit.csn <= step.interval.through]
-    machine = machine_of(view.definition.properties, join)
     known = _known_rows(reader, step, join, wanted) if Requirement.KEYS in machine.needs else EMPTY
     talk = Conversation(machine, messages, tuple(wanted), quiet=waits_for_quiet(view), due=due)
     problem = talk.run(known)
     if problem is not None and not talk.published:
         raise problem
-    return _told(view.schema, join, step.interval, known, talk, problem)
+    return _told(view.schema, join, step.interval, talk, problem)
 
 
 @dataclass(slots=True)
@@ -87,6 +90,8 @@ class Conversation:
     quiet: bool
     due: bool
     published: dict[Csn, Bag] = field(default_factory=dict)
+    """By csn, how the view's rows changed since the csn before it."""
+    _shown: Bag = field(default_factory=dict)
     _state: Any = None
     _heard: dict[str, int] = field(default_factory=dict)
     _csns: dict[Vector, Csn] = field(default_factory=dict)
@@ -102,7 +107,7 @@ class Conversation:
     def run(self, known: Bag) -> Retryable | None:
         """Until all is published; else why not."""
         self._heard = dict.fromkeys(self.messages.join.view.sources, 0)
-        self._state = self.machine.begin(known, dict(self._heard))
+        self._shown, self._state = known, self.machine.begin(known, dict(self._heard))
         try:
             self._feed(self.wanted)
             if not self.quiet:
@@ -181,8 +186,10 @@ class Conversation:
     def _take(self, told: Publish) -> None:
         """Versions that reflect a part of a unit, or units beyond the ledger, are nobody's business."""
         csn = None if told.through is None else self._csns.get(frozenset(told.through.items()))
-        if csn is not None and self.wanted and csn <= self.wanted[-1].csn:
-            self.published[csn] = told.rows
+        # What is told again of the same units is the middle of the next one.
+        if csn is not None and csn not in self.published and self.wanted and csn <= self.wanted[-1].csn:
+            self.published[csn] = minus(told.rows, self._shown)
+            self._shown = told.rows
 
 
 def _known_rows(reader: Reader, step: PropagateStep, join: NaturalJoin, units: Iterable[CapturedUnit]) -> Bag:
@@ -225,22 +232,17 @@ def _tuples(rows: pa.Table) -> Iterable[Row]:
 
 
 def _told(
-    schema: Schema,
-    join: NaturalJoin,
-    interval: Interval,
-    known: Bag,
-    talk: Conversation,
-    problem: Retryable | None,
+    schema: Schema, join: NaturalJoin, interval: Interval, talk: Conversation, problem: Retryable | None
 ) -> ToldDelta:
     place = [join.view.shown.index(name) for name in join.outputs]
     changes: list[tuple[Any, ...]] = []
-    before, after, coarse = known, interval.after, list[Interval]()
+    after, coarse = interval.after, list[Interval]()
     csns = [unit.csn for unit in talk.wanted]
-    for csn, rows in sorted(talk.published.items()):
-        changes += [(*(row[i] for i in place), count, csn) for row, count in minus(rows, before).items()]
+    for csn, changed in sorted(talk.published.items()):
+        changes += [(*(row[i] for i in place), count, csn) for row, count in changed.items()]
         between = [one for one in csns if after < one <= csn]
         coarse += [Interval(between[0] - 1, csn)] if len(between) > 1 else []
-        before, after = rows, csn
+        after = csn
     through = interval.through if talk.is_done else after
     return ToldDelta(_typed(schema, changes), through, tuple(coarse), None if problem is None else problem.message)
 

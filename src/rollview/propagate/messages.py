@@ -1,20 +1,20 @@
 """What held sources tell a maintainer: units of work, and answers with what they saw.
 
 Law: units of a source are numbered from 1 in its order, those of the ledger first; one that changes nothing of what the
-view selects has no number, because nothing depends on whether it was seen. All occurrences that one ask names are
-answered by one state of the source: snapshots that saw the same units are the same.
+view selects has no number, because nothing depends on whether it was seen. An ask that goes on from table to table is
+answered by several snapshots, each of which has seen all that was heard; where they must be one state of the source
+(``atomic``), snapshots that saw the same units are the same.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from rollview.algebra.natural_join import NaturalJoin
-from rollview.capture.raw_answers import RawAnswer, RawLookup, Wish
 from rollview.catalog import Relation
 from rollview.compensate.maintainer import Answered, AskFor, Reported, Seen
 from rollview.consistency.bags import Bag, counted
@@ -23,6 +23,7 @@ from rollview.consistency.join_view import Partial, join, keys_of
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.errors import Retryable
+from rollview.relations.answers import RawAnswer, Telling, Wish
 
 _TRIES = 20
 _BEFORE_ALL = 0
@@ -39,12 +40,13 @@ class CapturedUnit:
 
 @dataclass(slots=True)
 class SourceMessages:
-    """``after``: what the view shows before the first unit."""
+    """``after``: what the view shows before the first unit. ``atomic``: tables of one ask are read in one state."""
 
     join: NaturalJoin
-    lookup: RawLookup
+    lookup: Telling
     relations: Mapping[str, Relation]
     after: Csn
+    atomic: bool = False
     captured: tuple[CapturedUnit, ...] = ()
     _numbered: dict[str, list[Csn]] = field(default_factory=dict)
     _later: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -53,7 +55,7 @@ class SourceMessages:
 
     def begin(self) -> None:
         """Hold the sources, and read what they have in the ledger."""
-        self.lookup.hold(tuple(self.relations.values()))
+        self.lookup.hold(self.relations.values())
         found: dict[Csn, dict[str, list[Update]]] = defaultdict(lambda: defaultdict(list))
         for one in self.join.view.occurrences:
             changes = self.lookup.captured(self._relation(one.name), self.after)
@@ -86,20 +88,20 @@ class SourceMessages:
     def _answers(self, asks: Sequence[AskFor]) -> tuple[tuple[Reported, ...], tuple[Answered, ...]] | None:
         """None if the source went on between two tables of one ask."""
         terms = [[*zip(ask.partials, ask.wanted, strict=True)] for ask in asks]
-        first: RawAnswer | None = None
+        source, hops = asks[0].source, list[RawAnswer]()
+        known = len(self._numbered[source]) + len(self._later[source])
         while wished := self._wishes(partial for some in terms for partial in some):
             keys = {about: frozenset(found) for about, found in wished.items()}
             wishes = [Wish(self.relations[name], equal, keys[name, equal]) for name, equal in keys]
-            answer = self.lookup.answer(wishes, self.after)
-            if first is not None and not first.saw_the_same(answer):
+            hops.append(self.lookup.answer(wishes, self.after))
+            if self.atomic and not hops[0].saw_the_same(hops[-1]):
                 return None
-            first = answer
-            rows = dict(zip(keys, answer.rows, strict=True))
+            rows = dict(zip(keys, hops[-1].rows, strict=True))
             terms = [[self._joined(*term, rows) for term in some] for some in terms]
-        assert first is not None, "an ask names at least one table"
-        source = asks[0].source
-        units = self._beyond(source, len(first.beyond))
-        seen = self._seen(source, first)
+        units = self._beyond(source, len(hops[-1].beyond))
+        seen = _together([self._saw(source, hop) for hop in hops], known)
+        if any(csn <= self.after for hop in hops for csn in hop.missed):
+            seen = replace(seen, missing=seen.missing | {_BEFORE_ALL})
         pairs = zip(asks, terms, strict=True)
         return units, tuple(Answered(source, ask.ask, tuple(p for p, _ in some), seen) for ask, some in pairs)
 
@@ -144,15 +146,11 @@ class SourceMessages:
         self._known[source] = max(known, self._known[source])
         return tuple(found)
 
-    def _seen(self, source: str, answer: RawAnswer) -> Seen:
+    def _saw(self, source: str, answer: RawAnswer) -> list[bool]:
+        """Of each unit that has a number, whether a snapshot saw it."""
         saw = [csn not in answer.missed for csn in self._numbered[source]]
-        # A snapshot may lie before units that a later one has shown to us.
-        saw += [place < len(answer.beyond) and answer.beyond[place] for place in self._later[source]]
-        through = max((number for number, one in enumerate(saw, start=1) if one), default=0)
-        missing = {number for number, one in enumerate(saw[:through], start=1) if not one}
-        if any(csn <= self.after for csn in answer.missed):
-            missing.add(_BEFORE_ALL)
-        return Seen(through, frozenset(missing))
+        # Later snapshots may have shown units that this one knew nothing of.
+        return saw + [place < len(answer.beyond) and answer.beyond[place] for place in self._later[source]]
 
     def _relation(self, occurrence: str) -> Relation:
         return self.relations[self.join.tables[occurrence].relation]
@@ -173,3 +171,16 @@ def _by_csn(changes: pa.Table) -> Mapping[Csn, list[Mapping[str, object]]]:
     for row in changes.to_pylist():
         found[row[CSN]].append(row)
     return found
+
+
+def _together(hops: Sequence[Sequence[bool]], known: int) -> Seen:
+    """What several snapshots saw, one after another. Missing is what one of them did not see of the first ``known``
+    units, or of those before another that it saw."""
+    through = [max((number for number, one in enumerate(saw, start=1) if one), default=0) for saw in hops]
+    missing = {
+        number
+        for saw, last in zip(hops, through, strict=True)
+        for number, one in enumerate(saw[: max(last, known)], start=1)
+        if not one
+    }
+    return Seen(max(through), frozenset(missing))
