@@ -5,6 +5,7 @@ What runs is what a refresh runs, without Spark: units from the ledger and the l
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -28,7 +29,7 @@ from rollview.relations.algorithm import QUIET, machine_of
 from rollview.relations.reader import stored_as
 from rollview.store.timed import loaded_changes
 from rollview.warehouse import Warehouse
-from tests.sizes import FULL, times
+from tests.sizes import times
 from tests.spark.sources.shop_at_sources import (
     TABLES,
     Database,
@@ -45,7 +46,8 @@ QUERY = """
     SELECT o.id, c.id AS customer, r.id AS region, o.amount, c.name, r.title
     FROM orders o JOIN customers c ON o.customer = c.id JOIN regions r ON c.region = r.id WHERE o.amount > 2
 """
-ROUNDS = times(2, 4)
+RUNS = int(os.environ.get("ROLLVIEW_ALGORITHMS", times(1, 20)))
+ROUNDS = 4 if RUNS > 1 else 2
 
 MIXTURES = {
     "sqlite": {"sqlite": READ},
@@ -59,7 +61,7 @@ MIXTURES = {
     params=[
         "sqlite",
         pytest.param("mixed", marks=[pytest.mark.postgres, pytest.mark.mariadb]),
-        *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb") if FULL),
+        *(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb") if RUNS > 1),
     ]
 )
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Database, ...]]:
@@ -146,7 +148,7 @@ def units(warehouse: Warehouse, join: NaturalJoin, after: int) -> list[HistoryUn
     return [HistoryUnit(source, tuple(told), csn=csn) for (csn, source), told in sorted(found.items()) if told]
 
 
-@pytest.mark.parametrize("seed", range(times(1, 20)))
+@pytest.mark.parametrize("seed", range(RUNS))
 def test_every_algorithm_reaches_its_level(shop: tuple[Database, ...], empty_warehouse: Warehouse, seed: int) -> None:
     warehouse, chance = empty_warehouse, Random(seed)
     for _ in range(10):
