@@ -6,7 +6,7 @@ are read off its groups; a base table and a view then look the same to whoever r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -284,9 +284,11 @@ class Reader:
     @phase("prepare query")
     def run_at(self, propagation: Propagation, at: Csn) -> DataFrame:
         """A query over states at one csn. Their rows are plain, so a sum meets no row that has come and gone."""
-        return self._run(
-            propagation, {f"{name}@{what}": self._plain(name, what, at) for name, what in sorted(propagation.inputs)}
-        )
+        return self._run(propagation, self.plain_inputs(propagation.inputs, at))
+
+    def plain_inputs(self, inputs: Collection[tuple[str, InputForm]], at: Csn) -> dict[str, DataFrame]:
+        """States at one csn by the names that a query has for them."""
+        return {f"{name}@{what}": self._plain(name, what, at) for name, what in sorted(inputs)}
 
     def _plain(self, name: str, what: InputForm, at: Csn) -> DataFrame:
         assert what != "delta"
