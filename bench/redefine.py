@@ -1,7 +1,8 @@
 """What another definition costs beside computing the view from nothing: ``python -m bench.redefine``.
 
-Views v1 and v2 of the workload, over keyed tables. Each is renamed, then changed, and created anew under another name
-with the same text, which is what recomputation costs. What both show is compared.
+Views of the workload, over keyed tables. Each is renamed or changed, and created anew under another name with the same
+text, which is what recomputation costs. What both show is compared. (An AVG of v1's own revenue is no sum: as a
+DECIMAL(32,4) it needs more digits than an exact sum leaves.)
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from bench.workload import VIEWS
 from rollview import Warehouse
 from rollview.engine import session
 
-REVENUE = "l_extendedprice * (1 - l_discount)"
-V1, V2 = VIEWS["v1"], VIEWS["v2"]
+V1, V2, V3 = VIEWS["v1"], VIEWS["v2"], VIEWS["v3"]
 BY_LETTER = V1.replace("n_name,", "SUBSTR(n_name, 1, 1) AS letter,").replace("BY n_name", "BY SUBSTR(n_name, 1, 1)")
 
 
@@ -38,12 +38,15 @@ class Change:
 
 CHANGES = (
     Change("v1 renamed", "v1", V1.replace("AS revenue", "AS income"), seconds=0.1),
-    Change("v1 with AVG", "v1", V1.replace("COUNT(*) AS sold", f"AVG({REVENUE}) AS mean"), goal=0.1),
     Change("v1 coarsened", "v1", BY_LETTER, goal=0.1),
+    Change("v3 with AVG", "v3", V3.replace("COUNT(*)", "AVG(l_quantity) AS mean, COUNT(*)"), goal=0.1),
     Change("v2 renamed", "v2", V2.replace("AS revenue", "AS income"), seconds=0.1),
     Change("v2 narrowed", "v2", V2 + " AND o_orderdate < DATE '1995-01-01'", goal=0.2),
     Change("v2 widened", "v2", V2.replace("o_orderdate < DATE '1995-03-15'", "o_orderdate < DATE '1995-04-15'")),
 )
+
+
+WARM_UP = Change("warm up", "v4", VIEWS["v4"].replace("AS revenue", "AS income"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ def main() -> None:
 def measure(root: Path, scale: float) -> list[Figure]:
     side = Rollview(session.start(), scale, root, keys=True)
     try:
+        # What a session does for the first time is not what a definition costs.
+        _measured(side.warehouse, len(CHANGES), WARM_UP)
         return [_measured(side.warehouse, number, change) for number, change in enumerate(CHANGES)]
     finally:
         side.close()
