@@ -22,7 +22,7 @@ from tests.property.duck import Duck, Texts, View, in_duckdb, quoted
 from tests.property.histories import Transaction, random_history
 from tests.property.schemas import BAGS
 from tests.property.test_timed_delta import engine, equal_at_every_csn
-from tests.sizes import times
+from tests.sizes import FULL, times
 
 KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 JOIN_HISTORIES = times(96, full=2_000)
