@@ -30,12 +30,12 @@ from sqlglot.errors import SqlglotError
 from rollview.core.bad_row import BadRow
 from rollview.core.names import same
 from rollview.core.schema import Column
-from rollview.errors import BadValue, LostPosition, SchemaChanged, Unreadable
+from rollview.errors import BadValue, LostPosition, Unreadable
 from rollview.sources.binlog.charsets import find_unreadable
 from rollview.sources.binlog.ddl import UnclearError, altered
 from rollview.sources.binlog.events import reason_to_stop
 from rollview.sources.binlog.values import Decode, decoder
-from rollview.sources.protocol import Opening, Row, UnitOfWork
+from rollview.sources.protocol import LayoutChange, Opening, Row, UnitOfWork
 from rollview.sources.quarantine import Sieve
 from rollview.sources.spool import Collected, changes_and_bad_rows
 
@@ -192,7 +192,7 @@ class BinlogStream:
             what = (
                 f"columns that are gone or were replaced: {', '.join(gone)}" if gone else "its key or NOT NULL is gone"
             )
-            raise SchemaChanged(self._opening.name, change.table, what, gone=gone, unsure=unsure)
+            raise LayoutChange(self._opening.name, change.table, what, gone, unsure).raised()
 
     def _truncate(self, text: str, schema: str) -> None:
         try:
@@ -251,7 +251,7 @@ class BinlogStream:
         for column, decode in self._decoders[table].items():
             if column not in image:
                 what = f"a row in the log has no column '{column}'"
-                raise SchemaChanged(self._opening.name, table, what, gone=(column,))
+                raise LayoutChange(self._opening.name, table, what, gone=(column,)).raised()
             try:
                 values.append(self._value(table, column, image[column], reasons.get(column, "null"), decode))
             except (ValueError, ArithmeticError) as error:

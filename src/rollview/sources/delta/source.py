@@ -39,6 +39,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LayoutChange,
     LeavesNothing,
     Opening,
     Row,
@@ -180,7 +181,7 @@ class DeltaSource(LeavesNothing):
         lost = tuple(column.name for column in schema if now.find(column.name) != column)
         if lost:
             what = f"columns that are gone or have another type in version {version}: {', '.join(lost)}"
-            raise SchemaChanged(self._opening.name, remote, what, gone=lost)
+            raise LayoutChange(self._opening.name, remote, what, gone=lost).raised()
         collected, time = Collected(self._opening, self._opening.known[remote]), _time(new)
         with self._telling(remote, version):
             for rows, sign in changed_rows(version_of(old, new, self._place(remote), self._inside), schema):
