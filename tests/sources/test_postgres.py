@@ -351,7 +351,7 @@ def test_a_table_without_whole_old_rows_is_refused_untouched(empty_warehouse: Wa
 
 
 def test_changes_of_the_layout(warehouse: Warehouse, bank: PostgresHarness) -> None:
-    """Names, new columns and wider types are followed; what is promised no longer is not; a table that is gone stops."""
+    """Names, new columns and wider types are followed; a promise that is gone is dropped; a lost table stops."""
     bank.connection.execute("ALTER TABLE account ADD COLUMN extra int DEFAULT 5")
     bank.connection.execute("INSERT INTO account VALUES (10, 'x', 1, 2); UPDATE account SET extra = 6")
     bank.connection.execute("ALTER TABLE account DROP COLUMN extra")

@@ -18,9 +18,12 @@ from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sizes import times
 from tests.sources.harness import Row, new_warehouse, stored_at_each
+from tests.sources.mariadb_harness import MariadbHarness
+from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 
-KINDS = [pytest.param("postgres", marks=pytest.mark.postgres)]
+KINDS = [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("postgres", "mariadb", "mysql")]
+HARNESSES = {"postgres": PostgresHarness, "mariadb": MariadbHarness, "mysql": MysqlHarness}
 TRANSACTIONS = 14
 
 
@@ -59,14 +62,28 @@ class History:
 
     def execute(self, text: str) -> list[Row]:
         self.told.append(text)
+        if isinstance(self._harness, MariadbHarness):
+            return list(self._harness.execute(text))
         cursor = self._harness.connection.execute(text.encode())
         return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
     def transaction(self, *works: Callable[[], None]) -> None:
-        self.execute("BEGIN")
-        for work in works:
-            work()
-        self.execute("COMMIT")
+        """At MariaDB every change of columns is one of its own."""
+        alone = isinstance(self._harness, MariadbHarness)
+        for some in [[work] for work in works] if alone else [works]:
+            self.execute("BEGIN")
+            for work in some:
+                work()
+            self.execute("COMMIT")
+            self._note()
+
+    def _alter(self, text: str, names: dict[int, str]) -> None:
+        self.execute(f"ALTER TABLE wide {text}")
+        self.names = names
+        if isinstance(self._harness, MariadbHarness):
+            self._note()
+
+    def _note(self) -> None:
         columns = ", ".join(self.names.values())
         self.states.append(State(dict(self.names), Counter(self.execute(f"SELECT {columns} FROM wide"))))
 
@@ -91,20 +108,17 @@ class History:
     def _new(self, name: str, default: bool) -> None:
         number = max(self.types) + 1
         self.types[number] = "INT"
-        self.execute(f"ALTER TABLE wide ADD COLUMN {name} INT{f' DEFAULT {number}' if default else ''}")
-        self.names[number] = name
+        self._alter(f"ADD COLUMN {name} INT{f' DEFAULT {number}' if default else ''}", {**self.names, number: name})
 
     def _rename(self) -> None:
         one, new = self._some(), f"r{len(self.told)}"
-        self.execute(f"ALTER TABLE wide RENAME COLUMN {self.names[one]} TO {new}")
-        self.names[one] = new
+        self._alter(f"RENAME COLUMN {self.names[one]} TO {new}", {**self.names, one: new})
 
     def _swap(self) -> None:
         one, other = self._chance.sample([one for one in self.names if one], 2)
-        for old, new in ((one, "swapping"), (other, self.names[one]), (one, self.names[other])):
-            now = "swapping" if new not in ("swapping",) and old == one else self.names[old]
-            self.execute(f"ALTER TABLE wide RENAME COLUMN {now} TO {new}")
-        self.names[one], self.names[other] = self.names[other], self.names[one]
+        a, b = self.names[one], self.names[other]
+        for id_, old, new in ((one, a, "swapping"), (other, b, a), (one, "swapping", b)):
+            self._alter(f"RENAME COLUMN {old} TO {new}", {**self.names, id_: new})
 
     def _add(self) -> None:
         self._new(f"n{len(self.told)}", self._chance.random() < 0.5)
@@ -112,12 +126,12 @@ class History:
     def _drop(self) -> None:
         if len(self.names) > 3:
             one = self._some()
-            self.execute(f"ALTER TABLE wide DROP COLUMN {self.names.pop(one)}")
+            self._alter(f"DROP COLUMN {self.names[one]}", {k: v for k, v in self.names.items() if k != one})
 
     def _again(self) -> None:
         one = self._some()
-        name = self.names.pop(one)
-        self.execute(f"ALTER TABLE wide DROP COLUMN {name}")
+        name = self.names[one]
+        self._alter(f"DROP COLUMN {name}", {k: v for k, v in self.names.items() if k != one})
         self._new(name, True)
 
     def _widen(self) -> None:
@@ -125,7 +139,9 @@ class History:
         if self.types[one] not in ("INT", "NUMERIC(10,2)"):
             return
         self.types[one] = "BIGINT" if self.types[one] == "INT" else "NUMERIC(12,2)"
-        self.execute(f"ALTER TABLE wide ALTER {self.names[one]} TYPE {self.types[one]}")
+        name = self.names[one]
+        how = f"MODIFY {name}" if isinstance(self._harness, MariadbHarness) else f"ALTER {name} TYPE"
+        self._alter(f"{how} {self.types[one]}", dict(self.names))
 
 
 @pytest.fixture(params=KINDS)
@@ -133,7 +149,8 @@ def made(request: pytest.FixtureRequest) -> Iterator[Callable[[], Any]]:
     open_: list[Any] = []
 
     def make() -> Any:
-        open_.append(PostgresHarness(request.getfixturevalue("postgres_server")))
+        server = request.getfixturevalue(f"{request.param}_server")
+        open_.append(HARNESSES[request.param](server))
         return open_[-1]
 
     yield make

@@ -53,16 +53,18 @@ class LayoutPlan:
 def plan_change(snapshot: Snapshot, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
     """None if the table cannot be read without what is gone, or if nothing of it would change here."""
     relation = snapshot.get(relation_of(record, change.table))
+    is_followed = change.keeps_all or change.copy
     change = _nameable(relation, change)
     gone = tuple(c.name for c in relation.schema if any(same(c.name, other) for other in change.gone))
     called, wider = dict(change.renamed), dict(change.widened)
     kept = tuple(_now(column, called, wider) for column in relation.schema if column.name not in gone)
     new = _placed(relation, change.added)
     schema = Schema((*kept, *new))
-    constraints = _kept(relation.constraints, (*gone, *change.unsure)).renamed(called)
+    # Keys are compared as values of their type.
+    constraints = _kept(relation.constraints, (*gone, *change.unsure, *wider)).renamed(called)
     if not len(schema) or restricts_by(record, change.table, gone):
         return None
-    if not change.copy and schema == relation.schema and constraints == relation.constraints:
+    if not is_followed and schema == relation.schema and constraints == relation.constraints:
         return None
     about = (record.position or "", snapshot.moment.csn + 1, change.reason, gone, new)
     widened = tuple(c for c in kept if any(c.stored == old.stored and c.type != old.type for old in relation.schema))

@@ -35,10 +35,12 @@ def run_change(catalog: Catalog, root: Path, record: SourceRecord, change: Layou
 def _followed(
     writer: CatalogWriter, root: Path, record: SourceRecord, change: LayoutChange, plan: LayoutPlan
 ) -> LayoutPlan:
-    if change.keeps_all and not change.with_rows and not change.copy:
-        plan = replace(plan, at=_commit(writer, record))
+    if (change.keeps_all or change.position) and not change.with_rows and not change.copy:
+        plan = replace(plan, at=_commit(writer, record, change.position))
     if change.memory is not None:
         writer.sources.set_memory(record.name, change.memory)
+    if change.position is not None:
+        writer.sources.advance(record.name, record.position, change.position)
     if change.copy:
         writer.sources.set_state(record.name, SourceState.WIDENING)
     _declare(root, writer, plan)
@@ -64,9 +66,10 @@ def commit_layouts(catalog: Catalog, record: SourceRecord) -> None:
         _commit(writer, record)
 
 
-def _commit(writer: CatalogWriter, record: SourceRecord) -> Csn:
-    """A csn of its own for a change of names, at the position that was read last."""
-    part = UnitPart(record.name, record.position or "", record.position or "", datetime.now(UTC))
+def _commit(writer: CatalogWriter, record: SourceRecord, position: str | None = None) -> Csn:
+    """A csn of its own for a change of columns; without a position, at the one that was read last."""
+    place = position or record.position or ""
+    part = UnitPart(record.name, place, place, datetime.now(UTC))
     return writer.commit_units([NewUnit((part,), (), record.latest)]).csn
 
 

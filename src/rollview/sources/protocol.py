@@ -7,7 +7,7 @@ so a source may forget it. Nothing is acknowledged before it is durable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -127,8 +127,9 @@ class LayoutChange:
     ``renamed``: old and new names of columns that are proven to be the same; ``widened``: new types, by the old names;
     ``added``: new columns, with the constant that older rows have in them. ``copy``: the log does not tell what rows
     are now, so the source has to be copied again. With none of them the table cannot be read at all.
-    ``with_rows``: rows of the same transaction may follow, so the change has no csn of its own. ``memory``: what the
-    kind has to know from then on, None: as before.
+    ``with_rows``: rows of the same transaction may follow, so the change has no csn of its own. ``position``: it is a
+    transaction of its own, and this is the position after it. ``memory``: what the kind has to know from then on, None:
+    as before.
     """
 
     source: str
@@ -141,6 +142,7 @@ class LayoutChange:
     added: tuple[Column, ...] = ()
     copy: bool = False
     with_rows: bool = False
+    position: str | None = None
     memory: Mapping[str, Any] | None = None
 
     @property
@@ -155,6 +157,20 @@ class LayoutChange:
     def refused(self) -> SchemaChanged:
         """As the error that stops the source, if nobody can follow the change."""
         return SchemaChanged(self.source, self.table, self.reason)
+
+
+def words_of(
+    gone: Iterable[str], renamed: Mapping[str, str], widened: Mapping[str, str], added: Iterable[Column]
+) -> str:
+    """What is another in a table, for who reads it."""
+    return "; ".join(
+        [
+            *(f"{old} is {new} now" for old, new in renamed.items()),
+            *(f"{name} is {type_} now" for name, type_ in widened.items()),
+            *(f"{column.name} is new" for column in added),
+            *([f"columns that are gone or were replaced: {', '.join(gone)}"] if gone else []),
+        ]
+    )
 
 
 class TableChanged(SchemaChanged):

@@ -178,7 +178,7 @@ class DeltaSource(LeavesNothing):
         self._last = {(remote, version): new}
         schema = self._opening.known[remote].schema
         now = self._described(remote, new).schema
-        lost = tuple(column.name for column in schema if now.find(column.name) != column)
+        lost = tuple(column.name for column in schema if not now.has(column))
         if lost:
             what = f"columns that are gone or have another type in version {version}: {', '.join(lost)}"
             raise LayoutChange(self._opening.name, remote, what, gone=lost).raised()

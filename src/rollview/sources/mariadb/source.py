@@ -141,7 +141,7 @@ class MariadbSource(BinlogSource):
         """The table as it is, if its columns are still what was captured last."""
         table, known = self._get(reading, remote), self._opening.known[remote]
         now = self._described(table).schema
-        gone = tuple(column.name for column in known.schema if now.find(column.name) != column)
+        gone = tuple(column.name for column in known.schema if not now.has(column))
         if gone:
             what = f"columns that are gone or have another type: {', '.join(gone)}"
             raise LayoutChange(self._opening.name, remote, what, gone=gone).raised()

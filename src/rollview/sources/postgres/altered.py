@@ -16,7 +16,7 @@ from rollview.errors import LostPosition, SchemaChanged
 from rollview.sources.postgres.identity import Facts, Layout, Told, facts, learned, present_layout
 from rollview.sources.postgres.layout import PgColumn, PgTable
 from rollview.sources.postgres.values import constant_text, spark_type
-from rollview.sources.protocol import LayoutChange, Opening, SourceTable
+from rollview.sources.protocol import LayoutChange, Opening, SourceTable, words_of
 from rollview.sources.settings import TableSettings
 from rollview.types.spelling import widens
 
@@ -81,7 +81,7 @@ class TableComparison:
         added = () if copied else tuple(self._added(self._new(layout, numbers)))
         if not gone and not renamed and not widened and not added:
             return None
-        change = self._change(_words(gone, renamed, widened, added))
+        change = self._change(words_of(gone, renamed, widened, added))
         parts = {"gone": tuple(gone), "renamed": tuple(renamed.items()), "widened": tuple(widened.items())}
         return replace(change, **parts, added=added)  # type: ignore[arg-type]
 
@@ -176,14 +176,3 @@ class TableComparison:
         now = self._column(told.number)
         about = (now.category, now.base) if now is not None and now.type_oid == told.type_oid else ("b", None)
         return spark_type(told.type_oid, told.modifier, *about)
-
-
-def _words(gone: Iterable[str], renamed: Mapping[str, str], widened: Mapping[str, str], added: Iterable[Column]) -> str:
-    return "; ".join(
-        [
-            *(f"{old} is {new} now" for old, new in renamed.items()),
-            *(f"{name} is {type_} now" for name, type_ in widened.items()),
-            *(f"{column.name} is new" for column in added),
-            *([f"columns that are gone or were replaced: {', '.join(gone)}"] if gone else []),
-        ]
-    )

@@ -41,6 +41,7 @@ _IN_TRANSACTION = (b"T", b"R")
 """Messages that wait with the rows of a transaction which may be known already."""
 _TOGETHER = 200
 _SHOWN = 30
+NOT_LOOKED_AT: Mapping[str, PgTable | None] = {}
 _AT_ONCE = 8 << 20
 """Bytes of rows that are read at once."""
 
@@ -81,7 +82,7 @@ class _Step:
 class PostgresStream:
     """Layouts are announced again in every reading, so one stream serves one reading."""
 
-    def __init__(self, opening: Opening, tables: Mapping[str, PgTable | None]) -> None:
+    def __init__(self, opening: Opening, tables: Mapping[str, PgTable | None] = NOT_LOOKED_AT) -> None:
         """``tables``: as they are now; one that is not among them is taken to be as it was recorded."""
         self._opening = opening
         remotes = opening.settings.remotes
@@ -254,9 +255,9 @@ class PostgresStream:
 
     @property
     def _place(self) -> int:
-        """Where the transaction is that is read."""
+        """Where the transaction is that is read; 0 if none is."""
         if self._draft is None:
-            raise self._unreadable("a table is announced in no transaction", b"")
+            return 0
         begin = self._draft.begin
         return begin.commit_lsn if isinstance(begin, Begin) else begin.prepare_lsn
 
