@@ -23,7 +23,7 @@ def run_change(catalog: Catalog, root: Path, record: SourceRecord, change: Layou
     """What was done; None if the table cannot be read without what is gone, and then nothing was."""
     name = relation_of(record, change.table)
     with catalog.lease("definitions", "commit", f"relation:{name}") as lease:
-        if change.added:
+        if change.added or change.widened:
             own_copy(catalog, root, lease, catalog.snapshot().get(name))
         with catalog.write(lease) as writer:
             plan = plan_change(writer.snapshot(), record, change)
