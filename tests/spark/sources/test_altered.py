@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.servers.mariadb import mariadb_server
-from tests.servers.postgres import postgres_server
 from tests.sources.harness import Write, account
 from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.postgres_harness import PostgresHarness
@@ -18,8 +16,6 @@ from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["mariadb_server", "postgres_server"]
 
 HARNESSES: dict[str, Callable[[Any], Any]] = {"postgres": PostgresHarness, "mariadb": MariadbHarness}
 
