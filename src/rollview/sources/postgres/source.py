@@ -145,9 +145,11 @@ class PostgresSource:
         if change is not None:
             if units or not look.is_settled:
                 return Batch(units, lsn_text(end), complete=not units)
-            raise change.raised()
+            # All rows before it were read, so what is remembered from here on holds from this position on.
+            position = lsn_text(identity.flushed) if change.keeps_all and identity.flushed > start else None
+            raise replace(change, position=position).raised()
         # All that committed by then was read, whatever tables it was about: an idle table pins no log.
-        noted = self._noted(tables)
+        noted = self._noted(tables) if look.is_settled else None
         return Batch(units, lsn_text(max(end, identity.flushed)), memory=noted, known=identity.time)
 
     def _look(self, start: int, limit: int) -> _Look:
