@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 from rollview.sources.binlog.charsets import names_unreadable
-from rollview.sources.binlog.declared import Declared, declared, keeps_values
+from rollview.sources.binlog.declared import DeclaredColumn, declared, keeps_values
 
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `(?:[^`]|``)*` | [\w$]+
@@ -74,8 +74,8 @@ class Altered:
     gone: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
-    retyped: tuple[tuple[str, Declared], ...] = ()
-    added: tuple[tuple[str, Declared], ...] = ()
+    retyped: tuple[tuple[str, DeclaredColumn], ...] = ()
+    added: tuple[tuple[str, DeclaredColumn], ...] = ()
 
     def joined(self, other: Altered) -> Altered:
         pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self)[1:])
@@ -168,7 +168,7 @@ def _altered(table: str, clause: str, columns: Spelled) -> Altered:
         return Altered(table, (_plain(found[1]),))
     if found := _ADD.match(clause):
         # Whether it was there already nobody can tell who does not know all columns.
-        told = Declared(("", "", None), None) if _IF_NOT.match(clause) else declared(found[2])
+        told = DeclaredColumn(("", "", None), None) if _IF_NOT.match(clause) else declared(found[2])
         return Altered(table, added=((_plain(found[1]), told),))
     raise UnclearError(NOT_UNDERSTOOD)
 

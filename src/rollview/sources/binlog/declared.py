@@ -27,7 +27,7 @@ _KINDS = (*_WHOLE, *_TEXTS, "decimal", "date", "datetime", "float", "double")
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredColumn:
     """``type``: Spark's; None: nobody can tell. ``is_constant``: older rows have ``fill`` in it, or NULL."""
 
     recorded: tuple[str, str, int | None]
@@ -36,12 +36,12 @@ class Declared:
     fill: str | None = None
 
 
-def declared(text: str) -> Declared:
+def declared(text: str) -> DeclaredColumn:
     """What stands behind a column's name."""
     found = _TYPE.match(text)
     kind = "" if found is None else _SPELLED.get(found[1].lower(), found[1].lower())
     if found is None or kind not in _KINDS:
-        return Declared((kind, text, None), None)
+        return DeclaredColumn((kind, text, None), None)
     length, scale = (None if one is None else int(one) for one in found.group(2, 3))
     arguments = ",".join(str(one) for one in (length, scale) if one is not None)
     spelled = kind + (f"({arguments})" if arguments else "") + (" unsigned" if found[4] else "")
@@ -51,12 +51,12 @@ def declared(text: str) -> Declared:
     layout = ColumnLayout("", kind, spelled, *about)
     recorded = (kind, spelled, length)
     if kind in ("float", "double") and arguments:
-        return Declared(recorded, None)
+        return DeclaredColumn(recorded, None)
     type_ = spark_type(layout)
     words = _words(text[found.end() :])
     if type_ is None or words is None:
-        return Declared(recorded, type_ if words is not None else None)
-    return Declared(recorded, type_, *_fill(kind, type_, scale or 0, words))
+        return DeclaredColumn(recorded, type_ if words is not None else None)
+    return DeclaredColumn(recorded, type_, *_fill(kind, type_, scale or 0, words))
 
 
 def keeps_values(old: str, new: str) -> bool:
