@@ -342,7 +342,7 @@ class Unreadable(SourceStopped):
         begins = f"; it begins with {text!r}" if text else ""
         super().__init__(
             f"Source '{source}' gives something that cannot be read{where}: {reason}{begins}.",
-            hint="Mend it at the source, and it goes on by itself; or copy its tables again, from beyond it: "
+            hint="Repair it at the source, and it goes on by itself; or copy its tables again, from beyond it: "
             f"rollview source resnapshot {source}",
             source=source,
             place=place,

@@ -18,7 +18,7 @@ from tests.property.histories import random_history
 from tests.property.schemas import KEYED
 from tests.sizes import times
 
-PAIRS = times(400, full=8_000)
+PAIRS = times(200, full=8_000)
 LENGTH = 6
 CHUNKS = 4
 

@@ -116,7 +116,7 @@ def test_a_compressed_log_is_noticed(warehouse: Warehouse, bank: MariadbHarness)
         (found,) = warehouse.check_source("s", bank.settings()).findings
         bank.execute(f"INSERT INTO note VALUES ('{'x' * 199}')")
     finally:
-        bank.execute("SET GLOBAL log_bin_compress_min_len = 256", str(found.mend))
+        bank.execute("SET GLOBAL log_bin_compress_min_len = 256", str(found.repair))
     warehouse.capture()
     assert warehouse.sources()[0].state == "lost_position"
     warehouse.resnapshot("bank")
@@ -199,7 +199,7 @@ def test_rows_that_a_foreign_key_changes_are_seen_or_the_table_is_not_taken(
     findings = empty_warehouse.check_source("s", settings(bank, "c")).findings
     if findings:
         assert "ON DELETE CASCADE" in findings[0].what
-        bank.execute(str(findings[0].mend).rstrip(";"))
+        bank.execute(str(findings[0].repair).rstrip(";"))
     empty_warehouse.add_source("s", settings(bank, "c"))
     bank.execute("DELETE FROM p WHERE id = 1")
     capture(empty_warehouse)
@@ -226,4 +226,4 @@ def test_what_is_missing_is_told(empty_warehouse: Warehouse, bank: MariadbHarnes
     checked = empty_warehouse.check_source("s", settings(bank, "t", "none"))
     said = " ".join(finding.what for finding in checked.findings)
     assert all(part in said for part in ("MyISAM", "'b'", "'d'", "'none'"))
-    assert checked.findings[0].mend == "ALTER TABLE `t` ENGINE = InnoDB;"
+    assert checked.findings[0].repair == "ALTER TABLE `t` ENGINE = InnoDB;"

@@ -337,13 +337,13 @@ def test_a_log_that_ends_before_our_position_is_a_lost_position(warehouse: Wareh
 def test_a_table_without_whole_old_rows_is_refused_untouched(empty_warehouse: Warehouse, bank: PostgresHarness) -> None:
     bank.connection.execute("CREATE TABLE plain (v int); INSERT INTO plain VALUES (1)")
     checked = empty_warehouse.check_source("s", settings(bank, "plain", "none"))
-    mends = [finding.mend for finding in checked.findings if finding.blocks]
-    assert mends == ['ALTER TABLE "public"."plain" REPLICA IDENTITY FULL;', None]
+    repairs = [finding.repair for finding in checked.findings if finding.blocks]
+    assert repairs == ['ALTER TABLE "public"."plain" REPLICA IDENTITY FULL;', None]
     with pytest.raises(UsageError, match="does not log whole old rows"):
         empty_warehouse.add_source("s", settings(bank, "plain"))
     bank.connection.execute("UPDATE plain SET v = 2")
     assert bank.leftovers() == []
-    bank.connection.execute((mends[0] or "").encode())
+    bank.connection.execute((repairs[0] or "").encode())
     empty_warehouse.add_source("s", settings(bank, "plain"))
     bank.connection.execute("UPDATE plain SET v = 3")
     capture(empty_warehouse)
