@@ -76,6 +76,11 @@ class Publishing:
     def show_step(self, step: OpenStep) -> None:
         if step.restarts:
             self._check_unread(step.relation)
+        if step.earlier:
+            self.writer.show_earlier(step.relation, [one.pin for one in step.shown])
+            return
+        if step.returns:
+            self.writer.show_present(step.relation)
         for one in step.shown:
             self.show_pin(one.logged.relation, one.pin)
             if step.restarts and one.logged.part is Part.DELTA:
@@ -172,7 +177,8 @@ class RunningStep:
 class OpenStep:
     """A step whose versions are in the Delta logs, to become visible together with others. ``coarse``: stretches inside
     which the relation cannot be read from then on. ``restarts``: nothing before what it shows can be read. ``places``:
-    how far tables are then in the delta of a view that is propagated table by table."""
+    how far tables are then in the delta of a view that is propagated table by table. ``earlier``: what it shows is of
+    an earlier definition. ``returns``: readers found the view at one, and find it here again."""
 
     running: RunningStep
     relation: str
@@ -181,6 +187,8 @@ class OpenStep:
     coarse: tuple[Interval, ...] = ()
     restarts: bool = False
     places: Mapping[str, Csn] = field(default_factory=dict)
+    earlier: bool = False
+    returns: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.states import Policy
 from rollview.errors import Retryable, UsageError
+from rollview.relations.algorithm import SWEEP, algorithm_of
 from rollview.relations.cadence import PROPAGATE, Cadence, parse_turns
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import DETAIL, EACH_REFRESH, plan_of, recomputes
@@ -93,6 +94,8 @@ def _reasons(snapshot: Snapshot, plan: ViewPlan, properties: Mapping[str, str], 
     yield from (f"it reads view '{view}', which has a mark of its own" for view in views)
     if policy is not Policy.DPDA:
         yield f"its policy is {policy}"
+    if (algorithm := algorithm_of(properties)) != SWEEP:
+        yield f"it is kept by {algorithm}, which takes the changes of all tables as they come"
     if recomputes(properties):
         yield "it is to be recomputed"
     if properties.get(DETAIL) == EACH_REFRESH:
