@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def hold(catalog: Catalog, snapshot: Snapshot, found: Route) -> int | None:
+def hold(catalog: Catalog, found: Route) -> int | None:
     """Keeps maintenance off all that the route reads from now on; the row's number, or None where the catalog takes no
     row now: the grace period still counts."""
     named = {one.relation for one in found.readings}
-    below = {lower.name for name in named for lower in snapshot.below(name)}
+    below = {lower.name for name in named for lower in found.snapshot.below(name)}
     ways = {one.relation: one.way.value for one in found.readings}
     try:
         return catalog.readers.begin(named | below, found.csn, ways, found.seconds)

@@ -24,7 +24,7 @@ from rollview.relations.plans import known_as
 from rollview.results import Considered
 from rollview.routing.freshness import Staleness, oldest_allowed
 from rollview.routing.question import NotCompared, Question, question
-from rollview.routing.views import answering, expanding
+from rollview.routing.views import answering_views, expanding
 
 _MOST_TRIED = 12
 """Views that answer, of which combinations are weighed."""
@@ -32,10 +32,11 @@ _MOST_TRIED = 12
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``asked``: None where the author's text is run as it stands. ``readings``: of all that is read, at ``csn``."""
+    """``asked``: None where the author's text is run as it stands. ``readings``: of all that is read, at ``csn``.
+    ``snapshot``: by which the way was found."""
 
     csn: Csn
-    newest: Csn
+    snapshot: Snapshot
     asked: Question | None
     rewritten: RewrittenQuery | None
     readings: tuple[RelationCost, ...]
@@ -46,6 +47,10 @@ class Route:
 
     def way_of(self, relation: str) -> WayToRead | None:
         return next((one.way for one in self.readings if one.relation == relation), None)
+
+    @property
+    def newest(self) -> Csn:
+        return self.snapshot.moment.csn
 
     @property
     def seconds(self) -> float:
@@ -61,23 +66,27 @@ class Wish:
     rewrite: Rewrite = Rewrite.AUTO
 
 
-def route(place: Workplace, query: exp.Query, wish: Wish) -> Route:
+def route(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: Wish) -> Route:
     """The cheapest."""
-    return _choice(place, query, wish).made(query, wish)
+    return _choice(place, snapshot, query, wish).made(query, wish)
 
 
-def candidates(place: Workplace, query: exp.Query, wish: Wish) -> list[Route]:
+def candidates(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: Wish) -> list[Route]:
     """All that were weighed, without what was looked at."""
-    return _choice(place, query, wish).candidates(query, wish)
+    return _choice(place, snapshot, query, wish).candidates(query, wish)
 
 
-def _choice(place: Workplace, query: exp.Query, wish: Wish) -> _Choice:
-    snapshot = place.snapshot() if wish.at is None else place.snapshot().at(wish.at)
-    named = tuple(dict.fromkeys(table.name for table in references.free_tables(query, outside=True)))
-    names = tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
+def named_in(snapshot: Snapshot, query: exp.Query) -> tuple[str, ...]:
+    """The relations that a query names."""
+    named = dict.fromkeys(table.name for table in references.free_tables(query, outside=True))
+    return tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
+
+
+def _choice(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: Wish) -> _Choice:
+    snapshot = snapshot if wish.at is None else snapshot.at(wish.at)
+    names = named_in(snapshot, query)
     csns = _csns(place.catalog, snapshot, wish, names)
-    costs = costs_of(place.catalog, place.data, snapshot)
-    return _Choice(snapshot, costs, names, csns)
+    return _Choice(snapshot, costs_of(place.catalog, place.data, snapshot), names, csns)
 
 
 def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]) -> tuple[Csn, ...]:
@@ -148,21 +157,15 @@ class _Choice:
     def _answering(self, asked: Question, *, remainder: bool = False) -> tuple[list[Answering], dict[str, str]]:
         found: list[Answering] = []
         reasons: dict[str, str] = {}
-        tables = {place.leaf.relation for place in asked.flat.places}
-        for relation in self.snapshot.relations.values():
-            if relation.kind is RelationKind.VIEW and tables & self._tables(relation.name):
-                view = answering(self.snapshot, relation)
-                try:
-                    if isinstance(view, str):
-                        raise NoMatch(view)
-                    next(rewritings(asked.flat, view, remainder=remainder))
-                    found.append(view)
-                except NoMatch as refusal:
-                    reasons[relation.name] = str(refusal)
+        for name, view in answering_views(self.snapshot, {place.leaf.relation for place in asked.flat.places}):
+            try:
+                if isinstance(view, str):
+                    raise NoMatch(view)
+                next(rewritings(asked.flat, view, remainder=remainder))
+                found.append(view)
+            except NoMatch as refusal:
+                reasons[name] = str(refusal)
         return found, reasons
-
-    def _tables(self, view: str) -> set[str]:
-        return {*self._tables_of(view), view}
 
     def _tables_of(self, name: str) -> frozenset[str]:
         return self.snapshot.tables_of(self.snapshot.get(name))
@@ -188,7 +191,7 @@ class _Choice:
     def _route(
         self, csn: Csn, asked: Question | None, made: RewrittenQuery | None, readings: tuple[RelationCost, ...]
     ) -> Route:
-        return Route(csn, self.snapshot.moment.csn, asked, made, readings, (), self.costs.machine.job_seconds)
+        return Route(csn, self.snapshot, asked, made, readings, (), self.costs.machine.job_seconds)
 
     def _told(self, best: Route, found: Sequence[Answering], reasons: dict[str, str], whole: str | None) -> Route:
         """The same with all that was looked at."""
