@@ -40,7 +40,7 @@ REFRESHING = ("propagate", "apply", "recompute")
 
 _AS_TEXT = ("columns", "constraints", "definition")
 """Read again and again and seldom changed: what one text says is one value, made once."""
-_RELATIONS = (
+_RELATIONS: sa.Select[Any] = (
     sa.select(
         *(sa.cast(one, sa.Text).label(one.name) if one.name in _AS_TEXT else one for one in t.relation.c),
         t.source.c.name.label("source"),
