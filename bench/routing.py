@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from bench.goals import Figures, verdicts
 from bench.sides.rollview import Rollview
@@ -219,9 +219,9 @@ def one_row(warehouse: Warehouse, number: int) -> None:
 
 
 def fetched(warehouse: Warehouse, text: str, **wish: Any) -> Counter[Any]:
-    rows: DataFrame | None = warehouse.query(text, **wish).rows
-    assert rows is not None
-    found = rows.toArrow()
+    answer = warehouse.query(text, **wish)
+    assert answer.fetch is not None
+    found = answer.fetch().table
     return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 

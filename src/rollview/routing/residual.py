@@ -61,7 +61,8 @@ class ResidualReader(Reader):
             return super().groups(name, mark)
         if not self._can_follow(name, at):
             return self.groups_anew(name, at)
-        return self._moved_on(super().groups(name, mark), self._since(name, at), summary.schema)
+        held = super().groups(name, mark)
+        return self._moved_on(held, self._since(name, at, held), summary.schema)
 
     def groups_anew(self, name: str, at: Csn) -> DataFrame:
         """A summary view's groups from the rows of what it reads."""
@@ -94,12 +95,14 @@ class ResidualReader(Reader):
         tables = self.snapshot.tables_below(self.snapshot.get(name))
         return any(self._changes_of(table, since) for table in tables)
 
-    def _since(self, name: str, at: Csn) -> DataFrame:
-        """The timed delta of what is stored of the view, from its mark on."""
+    def _since(self, name: str, at: Csn, groups: DataFrame | None = None) -> DataFrame:
+        """The timed delta of what is stored of the view, from its mark on. ``groups``: of a summary view, there."""
         plan, since = self.plan(name), Interval(self._mark(name), at)
         query, small = self._refreshing(name, since) or self._through_views(name, since)
-        held = {} if plan.summary is None else {GROUPS: super().groups(name, since.after)}
-        return self.seen_by(name).run(query, since, held, small=small)
+        if plan.summary is None:
+            return self.seen_by(name).run(query, since, small=small)
+        held = super().groups(name, since.after) if groups is None else groups
+        return self.seen_by(name).run(query, since, {GROUPS: held}, small=small)
 
     def _refreshing(self, name: str, since: Interval) -> tuple[Propagation, bool] | None:
         """The query that a refresh would run; None where one step of it does not come that far."""

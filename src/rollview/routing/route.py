@@ -49,6 +49,11 @@ class Route:
         return next((one.way for one in self.readings if one.relation == relation), None)
 
     @property
+    def rows(self) -> int:
+        """At most so many are grouped, netted or shown."""
+        return sum(one.rows for one in self.readings)
+
+    @property
     def newest(self) -> Csn:
         return self.snapshot.moment.csn
 
