@@ -221,7 +221,7 @@ def one_row(warehouse: Warehouse, number: int) -> None:
 def fetched(warehouse: Warehouse, text: str, **wish: Any) -> Counter[Any]:
     answer = warehouse.query(text, **wish)
     assert answer.fetch is not None
-    found = answer.fetch().table
+    found = answer.fetch().rows
     return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
