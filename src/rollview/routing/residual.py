@@ -18,11 +18,13 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.engine.binding import run_query
 from rollview.propagate.choice import RefreshMode
-from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, plan_propagate
+from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, PropagateStep, plan_propagate
 from rollview.propagate.run import closed_in
 from rollview.relations.moved import ChangesOf, moved
 from rollview.relations.plans import can_follow, high_water_mark, propagation_of
 from rollview.relations.reader import Reader
+from rollview.routing.few_groups import few_groups
+from rollview.store.folder import frame
 from rollview.store.multiset import expand, net, signed
 
 if TYPE_CHECKING:
@@ -61,6 +63,10 @@ class ResidualReader(Reader):
             return super().groups(name, mark)
         if not self._can_follow(name, at):
             return self.groups_anew(name, at)
+        step = self._step(name, Interval(mark, at))
+        few = None if step is None else few_groups(self, step)
+        if few is not None:
+            return frame(self.spark, few, summary.schema)
         held = super().groups(name, mark)
         return self._moved_on(held, self._since(name, at, held), summary.schema)
 
@@ -106,12 +112,19 @@ class ResidualReader(Reader):
 
     def _refreshing(self, name: str, since: Interval) -> tuple[Propagation, bool] | None:
         """The query that a refresh would run; None where one step of it does not come that far."""
+        step = self._step(name, since)
+        if step is None:
+            return None
+        closed = closed_in(self, step)
+        return propagation_of(self.plan(name), step.circumstances(ahead=False, closed=closed)), step.small
+
+    def _step(self, name: str, since: Interval) -> PropagateStep | None:
+        """The step of a refresh that comes that far by deltas, if one does."""
         asked = (self.snapshot, self.root, name, since.through, self._changes_of, tuple)
         step = plan_propagate(*asked, mode=RefreshMode.INCREMENTAL)
         if step is None or step.interval != since or step.mode is Mode.WHOLE or step.merged:
             return None
-        closed = closed_in(self, step)
-        return propagation_of(self.plan(name), step.circumstances(ahead=False, closed=closed)), step.small
+        return step
 
     def _through_views(self, name: str, since: Interval) -> tuple[Propagation, bool]:
         """Where a view below is behind as well, and its changes are computed on the way."""
