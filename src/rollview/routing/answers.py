@@ -168,5 +168,5 @@ def _above(rows: DataFrame, asked: Question) -> DataFrame:
 
 
 def _answer(place: Workplace, found: Route, rows: DataFrame | None) -> Answer:
-    valid, behind = found_valid(place.catalog, found.snapshot, found.read_tables, found.csn)
+    valid, behind = found_valid(place.catalog, found.snapshot, found.read_tables, found.csn, found.asked_at)
     return Answer(found.csn, valid, behind, found.considered, found.seconds, rows)

@@ -22,7 +22,7 @@ from rollview.relations.former_rows import rows_at, snapshot_at
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer, Considered
 from rollview.routing.fetching import AnswerReading, hold, leave, release_with
-from rollview.routing.freshness import found_valid
+from rollview.routing.freshness import found_valid, moment_of_asking
 from rollview.routing.residual import ResidualReader
 from rollview.routing.route import Route
 
@@ -60,7 +60,7 @@ def _route(snapshot: Snapshot, csn: Csn, read: Sequence[Relation]) -> Route:
     tables = frozenset(name for one in read for name in _tables(snapshot, one))
     named = tuple(Considered(one.name, True, csn, WayToRead.ROWS, 0.0, "named by the query") for one in read)
     readings = tuple(RelationCost(one.name, WayToRead.ROWS, 0.0) for one in read)
-    return Route(csn, snapshot, None, None, readings, named, 0.0, tables)
+    return Route(csn, snapshot, moment_of_asking(), None, None, readings, named, 0.0, tables)
 
 
 def _asked(wish: _FormerWish, again: Callable[[], Answer] | None) -> Answer:
@@ -87,7 +87,7 @@ def _asked(wish: _FormerWish, again: Callable[[], Answer] | None) -> Answer:
 
 def _answer(wish: _FormerWish, rows: DataFrame) -> Answer:
     found, snapshot = wish.found, wish.found.snapshot
-    valid, behind = found_valid(wish.place.catalog, snapshot, found.read_tables, found.csn)
+    valid, behind = found_valid(wish.place.catalog, snapshot, found.read_tables, found.csn, found.asked_at)
     layouts = [layout for name in found.read_tables for layout in snapshot.get(name).layouts]
     altered = (layout.csn - 1 for layout in layouts if layout.csn > found.csn)
     valid = replace(valid, through=min((valid.through, *altered)))

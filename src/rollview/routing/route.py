@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sqlglot import exp
 
@@ -22,7 +23,7 @@ from rollview.publish.workplace import Workplace
 from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.results import Considered
-from rollview.routing.freshness import Staleness, oldest_allowed
+from rollview.routing.freshness import Staleness, moment_of_asking, oldest_allowed
 from rollview.routing.question import NotCompared, Question, question
 from rollview.routing.views import answering_views, expanding
 
@@ -33,10 +34,11 @@ _MOST_TRIED = 12
 @dataclass(frozen=True, slots=True)
 class Route:
     """``asked``: None where the author's text is run as it stands. ``readings``: of all that is read, at ``csn``.
-    ``snapshot``: by which the way was found."""
+    ``snapshot``: by which the way was found; ``asked_at``: from when staleness counts."""
 
     csn: Csn
     snapshot: Snapshot
+    asked_at: datetime
     asked: Question | None
     rewritten: RewrittenQuery | None
     readings: tuple[RelationCost, ...]
@@ -90,11 +92,12 @@ def named_in(snapshot: Snapshot, query: exp.Query) -> tuple[str, ...]:
 def _choice(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: Wish) -> _Choice:
     snapshot = snapshot if wish.at is None else snapshot.at(wish.at)
     names = named_in(snapshot, query)
-    csns = _csns(place.catalog, snapshot, wish, names)
-    return _Choice(snapshot, costs_of(place.catalog, place.data, snapshot), names, csns)
+    now = moment_of_asking()
+    csns = _csns(place.catalog, snapshot, wish, names, now)
+    return _Choice(snapshot, now, costs_of(place.catalog, place.data, snapshot), names, csns)
 
 
-def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]) -> tuple[Csn, ...]:
+def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str], now: datetime) -> tuple[Csn, ...]:
     """Those at which the answer may be, newest first: the newest, and those at which views stand."""
     newest = snapshot.moment.csn
     if wish.at is not None:
@@ -102,7 +105,7 @@ def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]
     # Views are taken as they are defined now, so the answer is not from before that.
     versions = (version for one in snapshot.relations.values() for version in one.versions)
     defined = max((version.csn for version in versions if not version.pending), default=0)
-    oldest = max(defined, oldest_allowed(catalog, snapshot, wish.bound, names))
+    oldest = max(defined, oldest_allowed(catalog, snapshot, wish.bound, names, now))
     marks = {
         relation.pins[part].through
         for relation in snapshot.relations.values()
@@ -115,6 +118,7 @@ def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]
 @dataclass(frozen=True, slots=True)
 class _Choice:
     snapshot: Snapshot
+    asked_at: datetime
     costs: Costs
     names: tuple[str, ...]
     csns: tuple[Csn, ...]
@@ -196,7 +200,8 @@ class _Choice:
     def _route(
         self, csn: Csn, asked: Question | None, made: RewrittenQuery | None, readings: tuple[RelationCost, ...]
     ) -> Route:
-        return Route(csn, self.snapshot, asked, made, readings, (), self.costs.machine.job_seconds)
+        about = (csn, self.snapshot, self.asked_at)
+        return Route(*about, asked, made, readings, (), self.costs.machine.job_seconds)
 
     def _told(self, best: Route, found: Sequence[Answering], reasons: dict[str, str], whole: str | None) -> Route:
         """The same with all that was looked at."""
