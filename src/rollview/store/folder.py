@@ -179,6 +179,17 @@ class DeltaFolder:
         typed = [as_declared(parquet.load(place, csns=csns), self.schema, file.constants) for place, file in places]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
 
+    def load_columns(self, files: Iterable[DataFile], names: Iterable[str], csns: Interval) -> pa.Table:
+        """Some columns of the changes in the interval, in this process: only for files that are known to be small."""
+        schema = self.schema.only(names)
+        stored = set(arrow_schema(schema).names)
+        typed = [arrow_schema(schema).empty_table()]
+        chosen = tuple(files)
+        for place, file in zip(safe_places(self.root, chosen), chosen, strict=True):
+            there = [name for name in parquet.columns(place) if name in stored]
+            typed.append(as_declared(parquet.load(place, there, csns), schema, file.constants))
+        return pa.concat_tables(typed).rename_columns(list(schema.names))
+
     def load_counts(self, file: DataFile, csns: Interval) -> pa.Table:
         """Of one file of a delta only ``_count`` and ``_csn``, where they are in the interval."""
         (place,) = safe_places(self.root, (file,))
