@@ -59,7 +59,8 @@ class _FormerWish:
 def _route(snapshot: Snapshot, csn: Csn, read: Sequence[Relation]) -> Route:
     tables = frozenset(name for one in read for name in _tables(snapshot, one))
     named = tuple(Considered(one.name, True, csn, WayToRead.ROWS, 0.0, "named by the query") for one in read)
-    readings = tuple(RelationCost(one.name, WayToRead.ROWS, 0.0) for one in read)
+    sizes = (sum(pin.rows for pin in one.pins.values()) for one in read)
+    readings = tuple(RelationCost(one.name, WayToRead.ROWS, 0.0, rows) for one, rows in zip(read, sizes, strict=True))
     return Route(csn, snapshot, moment_of_asking(), None, None, readings, named, 0.0, tables)
 
 
