@@ -89,14 +89,14 @@ class DefinitionWriter:
             taken &= t.definition.c.csn < end
         self._connection.execute(t.definition.update().where(taken).values(pending=False))
 
-    def show(self, relation_id: int, folder: str | None, extent: Pin | None = None) -> None:
-        """Readers find the view in the parts of an earlier definition that are in a folder, its rows by this pin; None:
-        where its present ones are."""
+    def show(self, relation_id: int, folder: str | None, pins: Sequence[Pin] = ()) -> None:
+        """Readers find the view in the parts of an earlier definition that are in a folder, by these pins of them.
+        None: where its present ones are."""
         of_view = (t.definition.c.relation_id == relation_id) & t.definition.c.stored.is_not(None)
         for row in self._connection.execute(sa.select(t.definition.c.csn, t.definition.c.stored).where(of_view)).all():
             parts = replace(_stored(row.stored), is_shown=row.stored["folder"] == folder)
-            if parts.is_shown and extent is not None:
-                parts = replace(parts, pins={**parts.pins, Part.EXTENT: extent})
+            if parts.is_shown:
+                parts = replace(parts, pins={**parts.pins, **{pin.part: pin for pin in pins}})
             update = t.definition.update().where(*self._one(relation_id, row.csn))
             self._connection.execute(update.values(stored=stored_json(parts)))
 

@@ -224,10 +224,10 @@ class CatalogWriter:
         self._update(view, folder=folder, created=csn, coarse=[], problem=None, state=None)
         schemas.record(self._connection, view.id, view.name, newest.schema, csn, "defined anew")
 
-    def show_earlier(self, name: str, extent: Pin) -> None:
-        """Readers find the view at the csn of this extent, which is of an earlier definition."""
+    def show_earlier(self, name: str, pins: Sequence[Pin]) -> None:
+        """Readers find the view at the csn of these parts, which are of an earlier definition."""
         view = self.snapshot().get(name)
-        self._definitions.show(view.id, view.at(extent.through).folder, extent)
+        self._definitions.show(view.id, view.at(pins[0].through).folder, pins)
 
     def show_present(self, name: str) -> None:
         """Readers find the view where its present rows are."""

@@ -77,8 +77,7 @@ class Publishing:
         if step.restarts:
             self._check_unread(step.relation)
         if step.earlier:
-            for one in step.shown:
-                self.writer.show_earlier(step.relation, one.pin)
+            self.writer.show_earlier(step.relation, [one.pin for one in step.shown])
             return
         if step.returns:
             self.writer.show_present(step.relation)
