@@ -166,7 +166,7 @@ DROPS = {"drop view": "DROP MATERIALIZED VIEW made", "drop table": "DROP TABLE m
 
 
 def look_between(shop: Shop, kill: Kill) -> None:
-    """Before anything is mended: status answers, and everything published is right."""
+    """Before anything is repaired: status answers, and everything published is right."""
     step = kill.step.partition(":")[0]
     if step in PUBLISHED:
         shop.committed(shop.count)

@@ -67,6 +67,10 @@ class Schema:
     def find(self, name: str) -> Column | None:
         return next((column for column in self.columns if names.same(column.name, name)), None)
 
+    def has(self, column: Column) -> bool:
+        """Whether there is a column of exactly this name and type, however it is stored."""
+        return any((one.name, one.type) == (column.name, column.type) for one in self.columns)
+
     def only(self, wanted: Iterable[str]) -> Schema:
         """The named columns that are here, in the order of the names."""
         return Schema(tuple(column for name in wanted if (column := self.find(name)) is not None))

@@ -179,7 +179,8 @@ def _overlap(query: Flat, view: Answering, aliases: Mapping[str, str]) -> Overla
     lacking = tuple(part for part in laid.parts if not implied(asked.final.of(part), asked.given, asked.leaf_of))
     if lacking:
         raise LeavesOut(lacking, asked.leaf_of)
-    rest = tuple(part for part in parts_of(query.where) if laid.own.of(part) not in laid.seen_to)
+    own, leaf_of = laid.own, asked.leaf_of
+    rest = tuple(part for part in parts_of(query.where) if not implied(own.of(part), laid.seen_to, leaf_of))
     return Overlap(query, view, laid.flat, frozenset(aliases.values()), rest, laid.own, asked.final)
 
 

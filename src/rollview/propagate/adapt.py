@@ -105,7 +105,8 @@ def _log_parts(
     running: RunningStep,
 ) -> tuple[LoggedVersion, ...]:
     old, new = old_and_new
-    parts = computed_parts(reader.seen_by(new), view, stored, meter, _told(reader, old, view.at - 1, derivation))
+    told = _told(reader, old, new, derivation)
+    parts = computed_parts(reader.seen_by(new), view, stored, meter, told)
     parts[Part.BRIDGE] = _bridge(reader, new, stored, parts[Part.EXTENT], meter)
     running.computed()
     versions = [NewVersion(new.name, part, stored.folder(part), None, files) for part, files in parts.items()]
@@ -116,15 +117,25 @@ def _derivation(reader: Reader, catalog: Catalog, old: Relation, view: ViewToCre
     """What is stored is of the csn before, so it tells the rows only where nothing but the definition changed."""
     if any(entry.changes for entry in catalog.ledger(Interval(view.at - 1, view.at))):
         return Derivation(AdaptMode.RECOMPUTED, "rows of tables change with it")
+    below = (one for name in view.depends_on for one in reader.snapshot.get(name).versions)
+    if any(version.csn == view.at and version.anew for version in below):
+        return Derivation(AdaptMode.RECOMPUTED, "a view that it reads gets another definition with it")
     return derivation_of(reader.snapshot, old, (view.plan, view.schema))
 
 
-def _told(reader: Reader, old: Relation, at: Csn, derivation: Derivation) -> DataFrame | None:
-    if derivation.groups is not None:
-        return run_query(reader.spark, derivation.groups, {OLD_GROUPS: reader.groups(old.name, at)})
-    if derivation.rows is not None:
-        return run_query(reader.spark, derivation.rows, {OLD_ROWS: reader.rows(old.name, at)})
-    return None
+def _told(reader: Reader, old: Relation, new: Relation, derivation: Derivation) -> DataFrame | None:
+    """What is stored is read at the csn before, and what it lacks at the definition's own."""
+    query = derivation.groups or derivation.rows
+    if query is None:
+        return None
+    before = new.created - 1
+    stored = (
+        {OLD_ROWS: reader.rows(old.name, before)}
+        if derivation.groups is None
+        else {OLD_GROUPS: reader.as_of(before).groups(old.name, before)}
+    )
+    beside = reader.seen_by(new).plain_inputs(derivation.inputs, new.created)
+    return run_query(reader.spark, query, {**stored, **beside})
 
 
 def _bridge(

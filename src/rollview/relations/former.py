@@ -61,14 +61,29 @@ def seen_as(table: Relation, schema: Schema) -> Relation:
     return replace(table, schema=schema, constraints=table.constraints.renamed(names))
 
 
+def as_in_files(table: Relation) -> Relation:
+    """The table with columns of the widest type that they have had: files that were written anew have no other. Rows
+    that another csn does not have may be in them too, so they become narrower only when they have been left out."""
+    widest = {column.stored: column for layout in table.layouts for column in layout.schema}
+    read = (widest.get(column.stored, column) for column in table.schema)
+    schema = Schema(tuple(replace(wide, name=own.name) for wide, own in zip(read, table.schema, strict=True)))
+    return table if schema.looks_like(table.schema) else replace(table, schema=schema)
+
+
 def seen_schema(view: Relation, table: Relation) -> Schema:
     """A table's columns for a view: those that it had when the view was defined and has still, under the names of then.
 
-    For a view that is stopped because it lost some, those of the csn at which it stopped.
+    For a view that is stopped because it lost some, those of the csn at which it stopped. For an earlier definition,
+    all that it had then: what is stored by it can be read, whatever became of the table.
     """
     if view.state is ViewState.SCHEMA_CHANGED:
         return table.schema_at(view.pins[Part.DELTA].through)
-    return _going_on(table, table.schema_at(_defined(view)))
+    then = table.schema_at(_defined(view))
+    now = _going_on(table, then)
+    if view.until is None or len(now) == len(then):
+        return now
+    known = {column.stored: column for column in now}
+    return Schema(tuple(known.get(column.stored, column) for column in then))
 
 
 def _going_on(table: Relation, then: Schema) -> Schema:
@@ -105,7 +120,23 @@ def read_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
         seen = {name: table for name, table in seen.items() if table.source is None}
         for name in seen:
             check_kept(snapshot.get(name), view.pins[Part.DELTA].through)
+    for name, table in seen.items():
+        _check_there(view, snapshot.get(name), table.schema)
     return seen
+
+
+def _check_there(view: Relation, table: Relation, seen: Schema) -> None:
+    """Refuse to compute an earlier definition from a captured table that has lost a column of it."""
+    there = {column.stored for column in table.schema}
+    gone = [column.name for column in seen if column.stored not in there]
+    if gone and table.source is not None:
+        raise OutOfReach(
+            f"Cannot compute view '{view.name}' by a definition that it had: table '{table.name}' has lost its column "
+            f"'{gone[0]}' since.",
+            hint="What was stored by that definition can be read.",
+            name=view.name,
+            table=table.name,
+        )
 
 
 def _referring(table: Relation, name: str, called: Mapping[str, str]) -> Relation:

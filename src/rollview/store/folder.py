@@ -28,7 +28,7 @@ from rollview.store import links, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.log import DeltaLog
-from rollview.types.arrow import arrow_schema, arrow_type, spark_schema, spark_type
+from rollview.types.arrow import arrow_schema, arrow_type, constant, spark_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -250,8 +250,7 @@ def as_declared(table: pa.Table, schema: Schema, constants: Mapping[str, str | N
             columns.append(table[field.name])
             continue
         text = constants.get(field.name, column.fill)
-        known = pa.nulls(size, field.type) if text is None else pa.repeat(pa.array([text]).cast(field.type)[0], size)
-        columns.append(known)
+        columns.append(pa.repeat(constant(text, field.type), size))
     return pa.Table.from_arrays(columns, names=physical.names).cast(physical)
 
 

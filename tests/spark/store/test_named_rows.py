@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from functools import reduce
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
+from tests.sizes import times
 from tests.spark.store.test_timed import SCHEMA, Pin, Row, committed, same
 from tests.spark.store.test_timed import SIGNED as SIGNED_SCHEMA
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 LARGE = 10_000_000
 """What a pin says of the rows, so that they are not added up in one task."""
 NAN = float("nan")
-FULL = 20 if os.environ.get("ROLLVIEW_FAULTS") == "full" else 1
+HISTORIES = times(1, full=20)
 CSNS = (0, 1, 3, 5, 8)
 
 
@@ -95,7 +95,7 @@ def test_every_csn_has_the_rows_of_the_history(
     keyed = told_by != "hash"
     if told_by == "bits":
         monkeypatch.setattr(lifetimes, "_MANY_ROWS", 0)
-    for seed in range(FULL):
+    for seed in range(HISTORIES):
         history = Lives(100 * at + seed, keyed=keyed)
         stored = history.stored(tmp_path / str(seed), "state", at)
         key = ("ID", "x") if keyed else ()
