@@ -20,7 +20,7 @@ import pytest
 from rollview.capture.raw_answers import RawLookup
 from rollview.capture.recorded_source import open_recorded
 from rollview.errors import AskTooLarge, LostPosition, NotFound, UsageError
-from rollview.relations.answers import Wish
+from rollview.relations.answers import KeyRequest
 from rollview.sources import SourceSettings, TableSettings, asking
 from rollview.sources.asking import Ask, AskableSource
 from rollview.sources.binlog.charsets import is_read_alike
@@ -351,7 +351,7 @@ def test_postgres_sees_only_statements_that_read_and_are_bounded(
         with closing(RawLookup(catalog, empty_warehouse.root / "data")) as lookup:
             account = snapshot.get("account")
             lookup.hold([account])
-            lookup.answer([Wish(account, ("id",), frozenset({(1,), (2,), (424242,)}))], snapshot.moment.csn)
+            lookup.answer([KeyRequest(account, ("id",), frozenset({(1,), (2,), (424242,)}))], snapshot.moment.csn)
         statements = re.findall(_STATEMENT, log.read_text()[begin:])
         assert [text for text in statements if 'FROM "public"."account"' in text] == [by_keys]
         assert not any(text.startswith(("INSERT", "UPDATE", "DELETE", "CREATE")) for text in statements)

@@ -15,7 +15,7 @@ from rollview.capture.asking import AskAgainError, HeldSource, SourceLookup, mea
 from rollview.catalog import Relation
 from rollview.core.interval import Csn, Interval
 from rollview.errors import AskTooLarge
-from rollview.relations.answers import RawAnswer, Wish
+from rollview.relations.answers import KeyRequest, RawAnswer
 from rollview.sources.asking import Ask, SeenUnits
 from rollview.sources.protocol import Rows
 
@@ -30,7 +30,7 @@ class RawLookup(SourceLookup):
     def captured(self, relation: Relation, after: Csn) -> pa.Table:
         return self._raw(relation).captured(relation, after)
 
-    def answer(self, wishes: Sequence[Wish], after: Csn) -> RawAnswer:
+    def answer(self, wishes: Sequence[KeyRequest], after: Csn) -> RawAnswer:
         return self._raw(wishes[0].relation).answer(wishes, after)
 
     def beyond(self, relation: Relation, number: int) -> Iterator[pa.Table]:
@@ -53,7 +53,7 @@ class _RawSource(HeldSource):
             raise meanwhile(relation, "all its rows came anew")
         return self._captured(own, Interval(after, self._snapshot.moment.csn))
 
-    def answer(self, wishes: Sequence[Wish], after: Csn) -> RawAnswer:
+    def answer(self, wishes: Sequence[KeyRequest], after: Csn) -> RawAnswer:
         """Keys that are too many at once are halved, all in the same snapshot."""
         most = min(self._limits.keys, max(len(wish.keys) for wish in wishes) or 1)
         while True:
@@ -64,7 +64,7 @@ class _RawSource(HeldSource):
                     raise
                 most //= 2
 
-    def _answered(self, wishes: Sequence[Wish], most: int, after: Csn) -> RawAnswer:
+    def _answered(self, wishes: Sequence[KeyRequest], most: int, after: Csn) -> RawAnswer:
         asks = [(place, ask) for place, wish in enumerate(wishes) for ask in self._pieces(wish, most)]
         self._pace()
         with self._source.moment():
@@ -80,7 +80,7 @@ class _RawSource(HeldSource):
         tables = tuple(pa.concat_tables(pieces) if pieces else pa.table({}) for pieces in rows)
         return RawAnswer(tables, self._missed(answer.seen, after), tuple(self._saw_beyond(answer.seen)))
 
-    def _pieces(self, wish: Wish, most: int) -> Iterator[Ask]:
+    def _pieces(self, wish: KeyRequest, most: int) -> Iterator[Ask]:
         table, keys = self._table(wish.relation), sorted(wish.keys, key=repr)
         for begin in range(0, len(keys), most):
             some = frozenset(keys[begin : begin + most])

@@ -50,6 +50,10 @@ SIGNED = (Column(names.COUNT, "bigint"), Column(names.CSN, "bigint"))
 class Schema:
     columns: tuple[Column, ...]
 
+    def __hash__(self) -> int:
+        # Schemas are looked up often, and seldom differ in types alone.
+        return hash(self.names)
+
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
 

@@ -93,7 +93,8 @@ def overlaps(query: Flat, view: Answering) -> Iterator[Overlap]:
 def _missing(query: Flat, view: Flat) -> str:
     asked = {place.leaf.relation for place in query.places}
     lacking = sorted({place.leaf.relation for place in view.places} - asked)
-    return f"it joins {', '.join(lacking)}, the query does not" if lacking else "it joins a table more often"
+    reads = "joins" if len(view.places) > 1 else "reads"
+    return f"it {reads} {', '.join(lacking)}, the query does not" if lacking else "it joins a table more often"
 
 
 def _ways(query: Flat, view: Flat) -> Iterator[dict[str, str]]:
@@ -170,7 +171,7 @@ def _laid(view: _Same, name: str, aliases: tuple[tuple[str, str], ...]) -> _Laid
 
 def _overlap(query: Flat, view: Answering, aliases: Mapping[str, str]) -> Overlap:
     if not aliases:
-        raise NoMatch("it reads none of the tables asked for")
+        raise NoMatch(_missing(query, view.flat))
     laid = _laid(_Same(view.flat), view.name, tuple(sorted(aliases.items())))
     if laid is None:
         raise NoMatch(_missing(query, view.flat))

@@ -23,7 +23,7 @@ from rollview.consistency.join_view import Partial, join, keys_of
 from rollview.core.interval import Csn
 from rollview.core.names import COUNT, CSN
 from rollview.errors import Retryable
-from rollview.relations.answers import RawAnswer, Telling, Wish
+from rollview.relations.answers import KeyRequest, RawAnswer, Telling
 
 _TRIES = 20
 _BEFORE_ALL = 0
@@ -92,7 +92,7 @@ class SourceMessages:
         known = len(self._numbered[source]) + len(self._later[source])
         while wished := self._wishes(partial for some in terms for partial in some):
             keys = {about: frozenset(found) for about, found in wished.items()}
-            wishes = [Wish(self.relations[name], equal, keys[name, equal]) for name, equal in keys]
+            wishes = [KeyRequest(self.relations[name], equal, keys[name, equal]) for name, equal in keys]
             hops.append(self.lookup.answer(wishes, self.after))
             if self.atomic and not hops[0].saw_the_same(hops[-1]):
                 return None

@@ -18,7 +18,7 @@ from rollview.types.keys import Key
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class KeyRequest:
     """Rows of a table whose ``equal`` columns have one of the keys."""
 
     relation: Relation
@@ -49,7 +49,7 @@ class Telling(Protocol):
     def captured(self, relation: Relation, after: Csn) -> pa.Table:
         """All changes of a table since a csn that have csns."""
 
-    def answer(self, wishes: Sequence[Wish], after: Csn) -> RawAnswer:
+    def answer(self, wishes: Sequence[KeyRequest], after: Csn) -> RawAnswer:
         """All of one source, in one snapshot. ``after``: what an answer missed up to there is told as well."""
 
     def beyond(self, relation: Relation, number: int) -> Iterator[pa.Table]:

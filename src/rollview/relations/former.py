@@ -103,6 +103,8 @@ def seen_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
     tables = [snapshot.get(name) for name in view.depends_on]
     changed = {table.name: seen_schema(view, table) for table in tables if table.layouts}
     changed = {name: schema for name, schema in changed.items() if schema != snapshot.get(name).schema}
+    if not changed:
+        return {}
     seen = {table.name: seen_as(table, changed[table.name]) if table.name in changed else table for table in tables}
     for name, schema in changed.items():
         places = {column.stored: column.name for column in schema}
@@ -155,7 +157,10 @@ def former_names(snapshot: Snapshot, view: Relation) -> tuple[str, ...]:
 
 def sees_former_names(snapshot: Snapshot, view: Relation) -> bool:
     """Whether the view, or one below it, calls a column by a name that means something else, or nothing, by now."""
-    views = (view, *(lower for lower in snapshot.below(view.name) if lower.kind is RelationKind.VIEW))
+    below = snapshot.below(view.name)
+    if not any(table.layouts for table in below):
+        return False
+    views = (view, *(lower for lower in below if lower.kind is RelationKind.VIEW))
     seen = (pair for one in views for pair in seen_tables(snapshot, one).items())
     return any(not _names(table.schema) <= _names(snapshot.get(name).schema) for name, table in seen)
 

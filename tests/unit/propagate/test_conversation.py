@@ -25,7 +25,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.propagate.compensated import Conversation
 from rollview.propagate.messages import SourceMessages
 from rollview.relations.algorithm import QUIET, machine_of
-from rollview.relations.answers import RawAnswer, Wish
+from rollview.relations.answers import KeyRequest, RawAnswer
 
 COLUMNS = {"a": ("id", "b"), "b": ("id", "c"), "c": ("id", "d")}
 QUERY = """SELECT a.id, b.id AS bid, c.id AS cid, c.d FROM a JOIN b ON a.b = b.id JOIN c ON b.c = c.id WHERE c.d > 0"""
@@ -106,7 +106,7 @@ class World:
         ]
         return _table((*COLUMNS[relation.name], COUNT, CSN), told)
 
-    def answer(self, wishes: Sequence[Wish], after: int) -> RawAnswer:
+    def answer(self, wishes: Sequence[KeyRequest], after: int) -> RawAnswer:
         self.answers += 1
         while self.chance.random() < self.busy:
             self.commit()
