@@ -17,12 +17,11 @@ where the part of Rj@f_j that lies behind f_i counts as delta rows too. Boxes ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from rollview.algebra import at_once, lookup, zeroes
+from rollview.algebra import at_once, lookup
 from rollview.algebra.expressions import (
     all_of,
     bag_union,
@@ -35,7 +34,6 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
-from rollview.algebra.kinds import Kinds
 from rollview.algebra.operator import Input
 from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.product import (
@@ -139,7 +137,7 @@ def _term(script: Script, rel: Product, i: int, core: list[int], wanted: Wanted)
         if partner.empty:
             script.notes.append(TermNote(_label(start), False, "; ".join(partner.reasons)))
             return None
-        chain = _netted(script, rel, _extended(script, chain, source, partner, wanted), wanted)
+        chain = _extended(script, chain, source, partner, wanted)
     if not at_once.is_together(start):
         script.notes.append(TermNote(_label(start), True, "; ".join(reasons) or "starts at the delta"))
     return chain
@@ -210,33 +208,6 @@ def _extended(script: Script, chain: _Chain, source: Input, partner: lookup.Part
     elif script.small:
         broadcast(query, _NEXT if _is_small(script, source) else _SO_FAR)
     return _Chain(script.add(f"{chain.name}_to_{source.alias}", query), placed, tuple(waiting))
-
-
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """The columns of rows joined so far."""
-
-    rel: Product
-    where: Mapping[str, tuple[str, str]]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(self.where)
-
-    def kinds_of(self, name: str) -> Kinds:
-        alias, column = self.where[name]
-        return self.rel.source(alias).rel.kinds_of(column)
-
-
-def _netted(script: Script, rel: Product, chain: _Chain, wanted: Wanted) -> _Chain:
-    """The net effect of each csn where more is joined, if keys were touched at many csns: a change has met all that its
-    partners ever were."""
-    columns = [(alias, name) for alias in wanted if alias in chain.placed for name in wanted[alias]]
-    if not script.many or len(chain.placed) == len(rel.sources) or not can_be_netted(rel.sources, columns):
-        return chain
-    joined = _Joined(rel, {_flat_name(*one): one for one in columns})
-    query = zeroes.net_by_csn(joined, select().from_(table(chain.name)))
-    return replace(chain, name=script.add(f"{chain.name}_net", query))
 
 
 def _is_small(script: Script, source: Input) -> bool:
