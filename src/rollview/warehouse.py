@@ -22,6 +22,7 @@ from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
 from rollview.core.interval import Csn
 from rollview.core.order import Order
+from rollview.core.substitutes import Substitute
 from rollview.errors import AlreadyExists, NotFound, RollviewError
 from rollview.publish.workplace import Workplace
 from rollview.relations.policies import Policies
@@ -51,6 +52,7 @@ class Warehouse:
         order: Order | None = None,
         policies: Policies | None = None,
         parallel: int = 1,
+        substitutes: Sequence[Substitute] = (),
     ) -> None:
         self.root = root
         given = (spark, conf, order or Order(), policies or Policies())
@@ -60,6 +62,7 @@ class Warehouse:
             *given,
             lambda place: scheduling.ViewsInCommits(place, place.policies),
             parallel,
+            substitutes,
         )
 
     @classmethod
@@ -89,12 +92,14 @@ class Warehouse:
         order: Order | None = None,
         policies: Policies | None = None,
         parallel: int = 1,
+        substitutes: Sequence[Substitute] = (),
     ) -> Warehouse:
         """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``.
         ``order``: that of commits of several sources, by arrival if it says nothing else. ``policies``: of views that
-        name none themselves; ``dpda`` if it says nothing else. ``parallel``: how many threads refresh views."""
+        name none themselves; ``dpda`` if it says nothing else. ``parallel``: how many threads refresh views.
+        ``substitutes``: tables that may stand for others in views when those are gone."""
         place = _existing(root)
-        given = (spark, conf or {}, order, policies, parallel)
+        given = (spark, conf or {}, order, policies, parallel, substitutes)
         warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), *given)
         try:
             warehouse._place.check()

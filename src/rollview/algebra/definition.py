@@ -27,6 +27,8 @@ PROPERTIES = (
     "maintenance",
     "algorithm",
     "on_schema_change",
+    "dispensable",
+    "extent",
 )
 _OURS = "rollview."
 _OPTIONS = (exp.MaterializedProperty, exp.SchemaCommentProperty, exp.Property)

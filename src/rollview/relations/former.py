@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rollview.catalog import ColumnVersion, Part, Relation, RelationKind, Snapshot
+from rollview.catalog.definitions import TABLES as TABLES
 from rollview.catalog.schemas import columns_at
 from rollview.core.interval import Csn
 from rollview.core.schema import Schema
@@ -19,7 +20,8 @@ from rollview.errors import OutOfReach
 
 def altered_since(snapshot: Snapshot, csn: Csn) -> bool:
     """Whether a local table got other columns or another name after the csn, or columns of a captured one did."""
-    return any(_altered(table, csn) for table in snapshot.tables())
+    tables = (one for one in snapshot.relations.values() if one.kind is RelationKind.TABLE)
+    return any(_altered(table, csn) for table in tables)
 
 
 def _altered(table: Relation, csn: Csn) -> bool:
@@ -64,17 +66,24 @@ def seen_as(table: Relation, schema: Schema) -> Relation:
 def seen_schema(view: Relation, table: Relation) -> Schema:
     """A table's columns for a view: those that it had when the view was defined and has still, under the names of then.
 
-    For a view that is stopped because it lost some, those of the csn at which it stopped.
+    For a view that is stopped, or has another definition later, those that it had at the last csn of this one.
     """
-    if view.state is ViewState.SCHEMA_CHANGED:
-        return table.schema_at(view.pins[Part.DELTA].through)
-    return _going_on(table, table.schema_at(_defined(view)))
+    last = _last(view)
+    return _going_on(table, table.schema_at(_defined(view)), None if last is None else table.schema_at(last))
 
 
-def _going_on(table: Relation, then: Schema) -> Schema:
-    """The columns of then that it has still, under their names of then."""
-    now = {column.stored: column for column in table.schema}
-    return Schema(tuple(replace(now[one.stored], name=one.name) for one in then if one.stored in now))
+def _last(view: Relation) -> Csn | None:
+    """The last csn at which a view has the definition that it has here; None: it has it now."""
+    if view.until is not None:
+        return view.until - 1
+    return view.pins[Part.DELTA].through if view.state is ViewState.SCHEMA_CHANGED else None
+
+
+def _going_on(table: Relation, then: Schema, last: Schema | None = None) -> Schema:
+    """The columns of then that it has still, or had in ``last``, under their names of then."""
+    present = {column.stored: column for column in table.schema}
+    there = {column.stored: present.get(column.stored, column) for column in last or table.schema}
+    return Schema(tuple(replace(there[one.stored], name=one.name) for one in then if one.stored in there))
 
 
 def _defined(view: Relation) -> Csn:
@@ -98,12 +107,16 @@ def seen_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
 
 def read_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
     """The same as they can be read: what a captured table has lost is gone."""
-    seen = seen_tables(snapshot, view)
-    if view.state is ViewState.SCHEMA_CHANGED:
-        seen = {name: table for name, table in seen.items() if table.source is None}
-        for name in seen:
-            check_kept(snapshot.get(name), view.pins[Part.DELTA].through)
+    seen, last = seen_tables(snapshot, view), _last(view)
+    if last is not None:
+        seen = {name: table for name, table in seen.items() if table.source is None or _has_all(snapshot, table)}
+        for name, table in seen.items():
+            check_kept(snapshot.get(name), last, table.schema)
     return seen
+
+
+def _has_all(snapshot: Snapshot, seen: Relation) -> bool:
+    return {one.stored for one in seen.schema} <= {one.stored for one in snapshot.get(seen.name).schema}
 
 
 def _referring(table: Relation, name: str, called: Mapping[str, str]) -> Relation:
@@ -133,9 +146,12 @@ def _names(schema: Schema) -> set[tuple[str, str]]:
     return {(column.stored, column.name) for column in schema}
 
 
-def check_kept(table: Relation, csn: Csn) -> None:
-    """Refuse a csn at which the table had a column whose values are no longer here."""
+def check_kept(table: Relation, csn: Csn, wanted: Schema | None = None) -> None:
+    """Refuse a csn at which the table had a column, one of those that are wanted, whose values are no longer here."""
+    places = None if wanted is None else {column.stored for column in wanted}
     for column, dropped in table.former:
+        if places is not None and column.stored not in places:
+            continue
         if csn < dropped <= table.pins[Part.STATE].through:
             raise OutOfReach(
                 f"Cannot read table '{table.name}' at csn {csn}: its column '{column.name}' was dropped at csn "

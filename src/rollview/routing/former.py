@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def of_former_columns(place: Workplace, tree: exp.Query, as_of: Point | None, *, allow_unsafe: bool) -> Answer | None:
     """None if what the query names is now as it was then."""
-    if as_of is None or not any(table.layouts for table in place.snapshot().tables()):
+    if as_of is None or not any(one.layouts for one in place.snapshot().relations.values()):
         return None
     snapshot = place.snapshot()
     names = {one.name for one in references.free_tables(tree, outside=True)}
