@@ -186,6 +186,14 @@ class Warehouse:
         """The definitions that a view has had, from which csn on, and why."""
         return query.view_log(self.catalog, name)
 
+    def view_changes(self, name: str) -> results.ViewChanges:
+        """What can be decided for a view that a schema change stopped: other definitions, their rows and their cost."""
+        return sql.view_changes(self._place, name)
+
+    def decide_view(self, name: str, number: int) -> results.ViewDecided:
+        """Take one of them. It counts from the csn of the change on; ``refresh`` brings the view over it."""
+        return sql.decide_view(self._place, name, number)
+
     def drop_view(self, name: str) -> None:
         """``DROP MATERIALIZED VIEW``: refused while another view reads it."""
         sql.drop_view(self._place, name)

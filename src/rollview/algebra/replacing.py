@@ -41,8 +41,8 @@ class MayLeaveOut(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """``columns``: of a relation as a text knows them, each as SQL over relation ``by``; others are gone. Without ``by``
-    the relation is gone."""
+    """``columns``: of a relation as a text knows them, each as SQL over relation ``by``; others are gone. Without
+    ``by`` the relation is."""
 
     by: str | None
     columns: Mapping[str, str]

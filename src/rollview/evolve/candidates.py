@@ -46,8 +46,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """``found``: the best first. ``refused``: what else is declared, and why it does not do. ``lost``: what is gone that
-    the view names."""
+    """``found``: the best first. ``refused``: what else is declared, and why it does not do. ``lost``: what is gone
+    that the view names."""
 
     found: tuple[Candidate, ...] = ()
     refused: tuple[str, ...] = ()
@@ -206,8 +206,10 @@ def _goes_on(old: Column, new: Column) -> bool:
 
 
 def _looks_like(seen: Relation, present: Relation, kept: Mapping[str, str]) -> bool:
-    names = [quoted(column.name) for column in present.schema]
-    return seen.name == present.name and [kept.get(column.name) for column in seen.schema] == names
+    """Whether a text may go on reading it by its own names, and finds no others."""
+    own = [quoted(column.name) for column in seen.schema]
+    is_same = [kept.get(column.name) for column in seen.schema] == own
+    return seen.name == present.name and is_same and own == [quoted(column.name) for column in present.schema]
 
 
 def _as_type(column: Column, other: Column, by: str) -> str:

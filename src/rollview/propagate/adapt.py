@@ -116,7 +116,16 @@ def _derivation(reader: Reader, catalog: Catalog, old: Relation, view: ViewToCre
     """What is stored is of the csn before, so it tells the rows only where nothing but the definition changed."""
     if any(entry.changes for entry in catalog.ledger(Interval(view.at - 1, view.at))):
         return Derivation(AdaptMode.RECOMPUTED, "rows of tables change with it")
+    if any(_changes_at(reader.snapshot, one, view.at) for one in (*old.depends_on, *view.depends_on)):
+        return Derivation(AdaptMode.RECOMPUTED, "a view that it reads is defined anew with it")
     return derivation_of(reader.snapshot, old, (view.plan, view.schema))
+
+
+def _changes_at(snapshot: Snapshot, name: str, csn: Csn) -> bool:
+    """Whether a view, or one below it, is defined anew at the csn."""
+    found = snapshot.find(name)
+    below = () if found is None else (found, *snapshot.below(name))
+    return any(version.csn == csn for one in below for version in one.versions)
 
 
 def _told(reader: Reader, old: Relation, at: Csn, derivation: Derivation) -> DataFrame | None:

@@ -72,6 +72,11 @@ def seen_schema(view: Relation, table: Relation) -> Schema:
     return _going_on(table, table.schema_at(_defined(view)), None if last is None else table.schema_at(last))
 
 
+def schema_going_on(table: Relation, csn: Csn) -> Schema:
+    """The columns that a table had at a csn and has still, by their names of then."""
+    return _going_on(table, table.schema_at(csn))
+
+
 def _last(view: Relation) -> Csn | None:
     """The last csn at which a view has the definition that it has here; None: it has it now."""
     if view.until is not None:
@@ -140,6 +145,19 @@ def sees_former_names(snapshot: Snapshot, view: Relation) -> bool:
     views = (view, *(lower for lower in snapshot.below(view.name) if lower.kind is RelationKind.VIEW))
     seen = (pair for one in views for pair in seen_tables(snapshot, one).items())
     return any(not _names(table.schema) <= _names(snapshot.get(name).schema) for name, table in seen)
+
+
+def means_others(snapshot: Snapshot, view: Relation) -> bool:
+    """Whether the view, or one below it, means a column by a name that another column has by now, or that has another
+    name. What it knows and is gone means nothing else."""
+    views = (view, *(lower for lower in snapshot.below(view.name) if lower.kind is RelationKind.VIEW))
+    return any(
+        (column.stored == seen.stored) != (column.name.lower() == seen.name.lower())
+        for one in views
+        for name, table in seen_tables(snapshot, one).items()
+        for seen in table.schema
+        for column in snapshot.get(name).schema
+    )
 
 
 def _names(schema: Schema) -> set[tuple[str, str]]:

@@ -7,7 +7,7 @@ what they read, so each knows what became of that. (Lee, Nica and Rundensteiner;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -70,6 +70,26 @@ class Synchronizer:
             if outcome is not None:
                 found.append(outcome)
         return tuple(found)
+
+    def follow(
+        self,
+        now: Snapshot,
+        after: Snapshot,
+        decided: tuple[Relation, Planned | None],
+        uppers: Sequence[str],
+        stopped: Iterable[str],
+    ) -> Mapping[str, Redefinition | None]:
+        """Of views above one that was decided for: those that go on with it, as they are or by another definition."""
+        view, chosen = decided
+        so_far = _After(after, stopped=dict.fromkeys(stopped, ""))
+        if chosen is not None:
+            _take(so_far, view, chosen)
+        found: dict[str, Redefinition | None] = {}
+        for name in uppers:
+            outcome = self._outcome(now, now.get(name), so_far, AffectedViews())
+            if outcome is None or outcome.redefined is not None:
+                found[name] = None if outcome is None else outcome.redefined
+        return found
 
     def _refuse_wrong(self, now: Snapshot, after: Snapshot) -> None:
         """What is declared for a table that is changed here, and lacks what it says."""
