@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 from sqlglot import exp
@@ -30,7 +30,7 @@ from rollview.core.substitutes import Substitute
 from rollview.errors import UsageError
 from rollview.evolve.candidates import Candidate, candidates
 from rollview.evolve.dispensable import wanted_extent
-from rollview.evolve.views import Outcome, Redefinition, views_affected
+from rollview.evolve.views import AffectedViews, Outcome, Redefinition, views_affected
 from rollview.relations.former import seen_tables
 from rollview.relations.plans import known_as
 from rollview.relations.policies import Policies
@@ -39,6 +39,9 @@ from rollview.sql.synchronize import Planned, Synchronizer, with_definition
 from rollview.tables.alter import _after
 from rollview.tables.alter_plan import Draft, Meanings, plan_alter
 from rollview.tables.altering import DropTable, declare_alter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NO_TYPES = {MISREAD: "types are not told here"}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -165,10 +168,8 @@ class History:
             renamed = [column.stored for column in table.schema]
         affected = views_affected(self.snapshot, table, gone, renamed, ())
         after = _after(draft, "changed")
-        try:
-            outcomes = WithoutSpark(lambda: None, SUBSTITUTES, Policies()).plan(self.snapshot, after, affected)  # type: ignore[arg-type, return-value]
-        except UsageError as refused:
-            assert "is to stand for" in refused.message
+        outcomes = self._outcomes(after, affected)
+        if outcomes is None:
             return
         now = self.snapshot
         self.snapshot = _renamed(after, table, draft.name)
@@ -177,6 +178,17 @@ class History:
                 row[column.stored] = None
         for one in outcomes:
             self._take(now, after, one)
+
+    def _outcomes(self, after: Snapshot, affected: AffectedViews) -> tuple[Outcome, ...] | None:
+        """None where the change is refused, because what is to stand for the table has lost a column by now."""
+        broken = [one for one in SUBSTITUTES if not _is_whole(after, one)]
+        synchronizer = WithoutSpark(_no_spark, SUBSTITUTES, Policies())
+        try:
+            return synchronizer.plan(self.snapshot, after, affected)
+        except UsageError:
+            if not broken:
+                raise
+            return None
 
     def _draft(self, table: Relation) -> Draft:
         self.names += 1
@@ -213,7 +225,7 @@ class History:
         mark = view.pins[Part.DELTA].through
         after = from_change(self.snapshot, mark + 1)
         found = candidates(self.snapshot, view, after, SUBSTITUTES)
-        synchronizer = WithoutSpark(lambda: None, SUBSTITUTES, Policies())  # type: ignore[arg-type, return-value]
+        synchronizer = WithoutSpark(_no_spark, SUBSTITUTES, Policies())
         if not found.lost:
             going = replace(view, state=None, pins=_at(self.snapshot.moment.csn))
             self.snapshot = replace(self.snapshot, relations={**self.snapshot.relations, view.name: going})
@@ -292,6 +304,15 @@ class History:
         ]
         more = "".join(f" UNION ALL SELECT {line}" for line in values)
         self.duck.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS SELECT {listed} WHERE FALSE{more}')
+
+
+def _no_spark() -> SparkSession:
+    raise AssertionError("nothing here needs Spark")
+
+
+def _is_whole(after: Snapshot, one: Substitute) -> bool:
+    by = after.find(one.by)
+    return by is None or all(by.schema.find(column) is not None for column in one.columns.values())
 
 
 def _table(place: int, name: str, columns: Iterable[str]) -> Relation:

@@ -1,4 +1,4 @@
-"""Views through schema changes: whatever definition a view has, it gives the rows of its first one over columns by id."""
+"""Views through schema changes: each definition gives the rows of the view's first one over columns by id."""
 
 from __future__ import annotations
 

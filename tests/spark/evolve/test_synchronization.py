@@ -68,7 +68,7 @@ def test_example_2_of_the_paper_keeps_the_row_that_reordering_loses(opened: Open
     assert rows(warehouse, "asia_customer", s) == [("Tom", 17, "AA43", "Asia")]
     for csn in (s - 1, s, s + 1):
         assert warehouse.verify("asia_customer", csn).equal
-    first, second = warehouse.view_log("asia_customer").definitions
+    _, second = warehouse.view_log("asia_customer").definitions
     assert second.csn == s
     assert "registered_user" in second.why
     assert "-- as in the paper" in second.query
