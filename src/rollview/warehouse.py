@@ -169,7 +169,7 @@ class Warehouse:
         return sql.transaction(self._place, allow_unsafe=allow_unsafe)
 
     def drop_table(self, name: str) -> None:
-        """``DROP TABLE``: refused while a view or a foreign key needs the table."""
+        """``DROP TABLE``: refused while a foreign key, or a view that says ``stop``, needs the table."""
         sql.drop_table(self._place, name)
 
     # Views

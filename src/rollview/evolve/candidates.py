@@ -146,6 +146,9 @@ class _Search:
             raise CannotRewrite(f"view '{by.name}' reads this view")
         if by.state is ViewState.SCHEMA_CHANGED or not by.is_kept:
             raise CannotRewrite(f"the rows of '{by.name}' are not here, or stop before")
+        first = max(by.created, by.readable_from)
+        if by.kind is RelationKind.TABLE and first > self._after.moment.csn:
+            raise CannotRewrite(f"'{by.name}' is here from csn {first} on, and is needed at {self._after.moment.csn}")
         own = by.id == seen.id
         declared = {name.lower(): column for name, column in one.columns.items()}
         found = {}

@@ -115,7 +115,7 @@ def from_change(snapshot: Snapshot, csn: Csn) -> Snapshot:
     """What there is from a csn up to now: tables in the columns that they had then and have still, by the names of
     then; views as they are defined then, also those that have no rows of it yet."""
     then = snapshot.at(csn)
-    relations = {one.name: _from_change(one, csn) for one in then.relations.values() if _was_there(one, csn)}
+    relations = {one.name: _from_change(one, csn) for one in then.relations.values()}
     found = replace(then, relations=relations, moment=replace(then.moment, csn=csn))
     for view in then.views():
         pending = view.pending
@@ -123,10 +123,6 @@ def from_change(snapshot: Snapshot, csn: Csn) -> Snapshot:
             new = Redefinition(pending.definition, pending.schema, pending.depends_on, pending.why)
             found = with_definition(found, view, new, pending.csn)
     return found
-
-
-def _was_there(one: Relation, csn: Csn) -> bool:
-    return one.kind is RelationKind.VIEW or one.created <= csn
 
 
 def _from_change(one: Relation, csn: Csn) -> Relation:
