@@ -33,22 +33,19 @@ class Part:
 
 
 TEST_BY_TEST = ("-n", "auto", "--maxprocesses", "4")
-FILE_BY_FILE = ("-n", "2", "--dist", "loadfile")
-"""The file with the most tests first."""
-AS_GIVEN = ("--no-loadscope-reorder",)
-"""Long files first, also those of a few tests, so that no process is left with one at the end."""
+FILE_BY_FILE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+"""In the order of the folders, those with long files first, so that no process is left with one at the end."""
 
 PARTS = (
     Part("light", ("tests/unit", "tests/golden", "tests/property"), TEST_BY_TEST),
     Part(
-        "spark and sources",
+        "spark, sources and faults",
         (
-            *("tests/interleaving", "tests/docs", "tests/cli", "tests/anywhere", "tests/spark", "tests/audit"),
-            "tests/sources",
+            *("tests/faults", "tests/interleaving", "tests/docs", "tests/cli", "tests/anywhere", "tests/spark"),
+            *("tests/audit", "tests/sources"),
         ),
-        (*FILE_BY_FILE, *AS_GIVEN),
+        FILE_BY_FILE,
     ),
-    Part("faults", ("tests/faults",), FILE_BY_FILE),
 )
 
 

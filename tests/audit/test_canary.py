@@ -25,9 +25,7 @@ import pytest
 
 from rollview.cli.main import main
 from rollview.project import start_project
-from tests.servers.postgres import PostgresServer, postgres_server
-
-__all__ = ["postgres_server"]
+from tests.servers.postgres import PostgresServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 

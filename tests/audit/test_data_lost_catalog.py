@@ -33,11 +33,9 @@ from rollview.publish.belonging import prepare
 from rollview.publish.recover import discard_abandoned
 from rollview.publish.step import begin, drop, recorded
 from rollview.warehouse import Warehouse
-from tests.servers.postgres import PostgresServer, postgres_server
+from tests.servers.postgres import PostgresServer
 from tests.unit.catalog.samples import commit
 from tests.unit.maintain.small import HOMES, Small
-
-__all__ = ["postgres_server"]
 
 NOW = timedelta(0)
 HOUR = timedelta(hours=1)

@@ -25,10 +25,8 @@ from rollview.sources.binlog.server import BinlogServer
 from rollview.sources.debezium.kafka import KafkaStreams
 from rollview.sources.postgres.server import PostgresServer as Driver
 from rollview.sources.settings import SourceSettings, TableSettings
-from tests.servers.postgres import PostgresServer, postgres_server
+from tests.servers.postgres import PostgresServer
 from tests.servers.tls import Authority, tls_front
-
-__all__ = ["postgres_server"]
 
 CANARY = "S3cr3tCanary"
 TABLES = (TableSettings("t", "t"),)

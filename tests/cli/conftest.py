@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,17 +25,6 @@ class Ran:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_session() -> Iterator[None]:
-    """Commands in this process share one small Spark session; it ends with the run."""
-    yield
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        active.stop()
 
 
 @pytest.fixture

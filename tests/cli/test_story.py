@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.spark
+
 VIEW = """
 CREATE MATERIALIZED VIEW revenue_by_state COMMENT 'per state' AS
 SELECT c.state, SUM(o.amount) AS revenue, COUNT(*) AS orders

@@ -7,9 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.servers.postgres import PostgresServer, postgres_server
-
-__all__ = ["postgres_server"]
+from tests.servers.postgres import PostgresServer
 
 
 @pytest.fixture

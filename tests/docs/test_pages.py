@@ -10,7 +10,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +30,6 @@ FRESH = os.environ.get("ROLLVIEW_DOCS") == "fresh"
 NEEDS_POSTGRES = "ROLLVIEW_CATALOG"
 
 PAGES = [page for page in all_pages() if any(block.kind in RUN for block in read_blocks(page))]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_session() -> Iterator[None]:
-    """All pages share one small Spark session; it ends with the run."""
-    yield
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        active.stop()
 
 
 @pytest.fixture(autouse=True)

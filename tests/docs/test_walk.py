@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rollview.engine import session
 from rollview.warehouse import Warehouse
 from tests.docs.pages import ROOT
 from tests.docs.walk import STAGES, Walk, layers
-from tests.servers.postgres import running_postgres
+from tests.servers.postgres import PostgresServer
 from tests.sources.harness import Write
 from tests.sources.postgres_harness import PostgresHarness
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PAGE = ROOT / "docs" / "internals" / "architecture.md"
 VIEW = "CREATE MATERIALIZED VIEW walked AS SELECT owner, SUM(balance) AS walked FROM account GROUP BY owner"
@@ -24,22 +28,21 @@ LEFT_OUT = ("values.", "settings.", "meter.", "timed.", "process.", "failures.",
 
 
 @pytest.fixture(scope="module")
-def walks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Walk]]:
-    folder = tmp_path_factory.mktemp("walk")
-    with running_postgres(settings={"wal_level": "logical"}) as server:
-        harness = PostgresHarness(server)
-        Warehouse.create(folder / "w").close()
-        with Warehouse.open(folder / "w", spark=session.start({"spark.master": "local[2]"})) as warehouse:
-            warehouse.add_source("bank", harness.settings())
-            warehouse.create_view(VIEW)
-            harness.write(Write("account", None, (99, "Zoe", "5.00")))
-            found = {"capture": Walk(), "refresh": Walk()}
-            with found["capture"].seeing():
-                warehouse.capture()
-            with found["refresh"].seeing():
-                warehouse.refresh()
-            harness.close()
-            yield found
+def walks(
+    spark: SparkSession, postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Walk]]:
+    root = tmp_path_factory.mktemp("walk") / "w"
+    Warehouse.create(root).close()
+    with closing(PostgresHarness(postgres_server)) as harness, Warehouse.open(root, spark=spark) as warehouse:
+        warehouse.add_source("bank", harness.settings())
+        warehouse.create_view(VIEW)
+        harness.write(Write("account", None, (99, "Zoe", "5.00")))
+        found = {"capture": Walk(), "refresh": Walk()}
+        with found["capture"].seeing():
+            warehouse.capture()
+        with found["refresh"].seeing():
+            warehouse.refresh()
+        yield found
 
 
 @pytest.mark.spark

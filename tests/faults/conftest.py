@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.faults.crew import Crew, crew_on
-from tests.servers.postgres import postgres_server
-from tests.spark.conftest import spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["postgres_server", "spark"]
 
 
 @pytest.fixture(scope="session")

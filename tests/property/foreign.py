@@ -32,7 +32,7 @@ INPUTS = {
     "yaml": 3_000,
 }
 PARTS = 4
-SHARE = 5
+SHARE = 10
 """``make test`` takes so small a part of the inputs, ``make faults`` all."""
 
 

@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 
 from rollview.warehouse import Warehouse
-from tests.servers.mariadb import mariadb_server
-from tests.servers.mysql import mysql_server
-from tests.servers.postgres import postgres_server
 from tests.sources.debezium_harness import DebeziumHarness
 from tests.sources.delta_harness import DeltaHarness
 from tests.sources.files_harness import FilesHarness
@@ -20,8 +17,6 @@ from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.mysql_harness import MysqlHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
-
-__all__ = ["mariadb_server", "mysql_server", "postgres_server"]
 
 KINDS = [
     "sqlite",

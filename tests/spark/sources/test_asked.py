@@ -11,8 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.servers.mariadb import mariadb_server
-from tests.servers.postgres import PostgresServer, postgres_server
+from tests.servers.postgres import PostgresServer
 from tests.sizes import FULL, times
 from tests.spark.sources.shop_at_sources import (
     GROUPED,
@@ -38,7 +37,6 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["mariadb_server", "postgres_server"]
 
 pytestmark = pytest.mark.spark
 

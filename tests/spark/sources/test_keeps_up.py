@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from tests.servers.postgres import PostgresServer, postgres_server
+from tests.servers.postgres import PostgresServer
 from tests.sources import busy_bank
 from tests.sources.busy_bank import TOTAL, BusyBank, Daemon, marks
 from tests.sources.postgres_harness import PostgresHarness
@@ -30,7 +30,6 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["postgres_server"]
 
 SECONDS = float(os.environ.get("ROLLVIEW_KEEPS_UP", "0"))
 """For so long it is written at least; 0: until every life has ended."""

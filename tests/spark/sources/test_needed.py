@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.servers.mariadb import mariadb_server
-from tests.servers.mysql import mysql_server
-from tests.servers.postgres import postgres_server
 from tests.sources.harness import ACCOUNTS, Bag, Write, account, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.mysql_harness import MysqlHarness
@@ -34,7 +31,6 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["mariadb_server", "mysql_server", "postgres_server"]
 
 pytestmark = pytest.mark.spark
 

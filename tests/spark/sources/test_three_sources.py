@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.servers.mariadb import MariadbServer, mariadb_server
-from tests.servers.postgres import PostgresServer, postgres_server
+from tests.servers.mariadb import MariadbServer
+from tests.servers.postgres import PostgresServer
 from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.postgres_harness import PostgresHarness
 
@@ -23,7 +23,6 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["mariadb_server", "postgres_server"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.mariadb]
 

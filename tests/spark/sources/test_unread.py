@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.servers.postgres import postgres_server
 from tests.sources.harness import Bag, Write, account, capture, stored
 from tests.sources.killing import killed
 from tests.sources.postgres_harness import PostgresHarness
@@ -27,7 +26,6 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["postgres_server"]
 
 pytestmark = pytest.mark.spark
 

@@ -59,7 +59,7 @@ def bags() -> Duck:
     return Duck(BAGS)
 
 
-@pytest.mark.parametrize("seed", range(times(40, full=160)))
+@pytest.mark.parametrize("seed", range(times(16, full=160)))
 def test_stages_give_what_the_whole_gives(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "HEAVY", 4)
     random = Random(seed)
@@ -79,7 +79,7 @@ def test_stages_give_what_the_whole_gives(seed: int, monkeypatch: pytest.MonkeyP
     assert sorted(map(str, duck.run(in_duckdb(last.query)))) == expected
 
 
-@pytest.mark.parametrize("seed", range(times(60, full=240)))
+@pytest.mark.parametrize("seed", range(times(20, full=240)))
 def test_no_stage_explodes(seed: int) -> None:
     plan = bags().compile("v", Definitions(Random(seed), BAGS).view())
     if plan.outline.rel is not None:

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.servers.postgres import PostgresServer, postgres_server
+from tests.servers.postgres import PostgresServer
 
 from rollview.catalog import Catalog
-
-__all__ = ["postgres_server"]
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
