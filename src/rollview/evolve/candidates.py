@@ -171,12 +171,19 @@ class _Search:
             )
         except CannotRewrite as reason:
             by = ", ".join(f"{way.substitute.place} (by '{way.substitute.by}')" for way in chosen if way.substitute)
-            self._refused.append(f"{by or 'without what is gone'}: {reason}")
+            self._refused.append(f"{by or 'without what is gone'}: {self._told(reason)}")
             return
         substitutes = tuple(way.substitute for way in chosen if way.substitute is not None)
         steps = (*(f"'{one.by}' for '{one.of}'" for one in substitutes), *map(str, made.left_out))
         place = tuple(way.place for way in ways.values())
         yield Candidate(made.text, made.columns, self._extent(made, substitutes), steps, substitutes, place)
+
+    def _told(self, reason: CannotRewrite) -> str:
+        """With tables by the names that the author knows."""
+        said = str(reason)
+        for author, own in self._called.items():
+            said = said.replace(f"'{own}'", f"'{author}'")
+        return said
 
     def _extent(self, made: Rewritten, substitutes: Iterable[Substitute]) -> Extent:
         below = [one.extent for one in substitutes] + [self._extents.get(name, Extent.EQUAL) for name in self._seen]

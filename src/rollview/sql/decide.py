@@ -156,8 +156,10 @@ def _proposal(place: Workplace, question: _Question, number: int, one: Planned |
     if found.mode is AdaptMode.RECOMPUTED:
         reads = (*one.new.depends_on, view.name)
     sizes = {name: _rows(question.after.get(name)) for name in reads if found.mode is not AdaptMode.RENAMED}
+    substituted = one.candidate.substitutes and found.mode is AdaptMode.RECOMPUTED
+    why = "another table is read; the difference is stored" if substituted else found.why
     about = (one.candidate.text.strip(), one.new.schema.names, found.mode.value)
-    return ViewProposal(number, one.candidate.steps, one.candidate.extent, *about, found.why, sizes)
+    return ViewProposal(number, one.candidate.steps, one.candidate.extent, *about, why, sizes)
 
 
 def _rows(relation: Relation) -> int:

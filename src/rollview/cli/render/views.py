@@ -186,4 +186,4 @@ def _(answer: results.ViewDecided, to: TextOutput) -> None:
     to.say(f"View '{answer.name}' is defined anew from csn {answer.csn} on: {', '.join(answer.steps)}.")
     if answer.above:
         to.say(f"With it go on: {', '.join(answer.above)}.")
-    to.note(f"Bring it up to date: rollview refresh {answer.name}")
+    to.note(f"Bring it up to date: rollview refresh --select {answer.name}")
