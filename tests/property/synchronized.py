@@ -30,7 +30,7 @@ from rollview.core.substitutes import Substitute
 from rollview.errors import UsageError
 from rollview.evolve.candidates import Candidate, candidates
 from rollview.evolve.dispensable import wanted_extent
-from rollview.evolve.views import AffectedViews, Outcome, Redefinition, views_affected
+from rollview.evolve.views import AffectedViews, Redefinition, ViewOutcome, views_affected
 from rollview.relations.former import seen_tables
 from rollview.relations.plans import known_as
 from rollview.relations.policies import Policies
@@ -179,7 +179,7 @@ class History:
         for one in outcomes:
             self._take(now, after, one)
 
-    def _outcomes(self, after: Snapshot, affected: AffectedViews) -> tuple[Outcome, ...] | None:
+    def _outcomes(self, after: Snapshot, affected: AffectedViews) -> tuple[ViewOutcome, ...] | None:
         """None where the change is refused, because what is to stand for the table has lost a column by now."""
         broken = [one for one in SUBSTITUTES if not _is_whole(after, one)]
         synchronizer = WithoutSpark(_no_spark, SUBSTITUTES, Policies())
@@ -207,7 +207,7 @@ class History:
         assert isinstance(parsed, exp.Alter)
         return plan_alter(self.snapshot, table, declare_alter(parsed).alterations, meanings)
 
-    def _take(self, now: Snapshot, after: Snapshot, one: Outcome) -> None:
+    def _take(self, now: Snapshot, after: Snapshot, one: ViewOutcome) -> None:
         view, csn = self.snapshot.get(one.view), self.snapshot.moment.csn
         if one.redefined is None:
             stopped = replace(view, state=ViewState.SCHEMA_CHANGED)

@@ -64,7 +64,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewrittenText:
     """``columns``: the view's own list of names. ``monotone``: whether more rows below never take one away."""
 
     text: str
@@ -79,7 +79,7 @@ def rewritten(
     known: Mapping[str, Known],
     replaced: Mapping[str, Replacement],
     may: MayLeaveOut,
-) -> Rewritten:
+) -> RewrittenText:
     """``known``: what the text reads, as it knows it; ``replaced``: how some of that is read from now on. Both by
     folded name."""
     tree = parse_one(text)
@@ -92,7 +92,7 @@ def rewritten(
     edits = list(_read_otherwise(references_in(tree, known), replaced, tables, gone))
     new = edited(text, [*edits, *without(text, leaving.clauses, gone)]) if edits or gone else text
     left = tuple(name for place, name in enumerate(columns) if place not in leaving.outputs)
-    return Rewritten(new, left, tuple(leaving.left_out), is_monotone(resolved.query))
+    return RewrittenText(new, left, tuple(leaving.left_out), is_monotone(resolved.query))
 
 
 def _read_otherwise(

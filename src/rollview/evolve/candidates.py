@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from rollview.algebra.extents import carried, together
-from rollview.algebra.replacing import CannotRewrite, Replacement, Rewritten, called, rewritten
+from rollview.algebra.replacing import CannotRewrite, Replacement, RewrittenText, called, rewritten
 from rollview.algebra.resolve import resolve
 from rollview.algebra.used import columns_used
 from rollview.catalog import Definition, Relation, RelationKind, Snapshot
@@ -55,7 +55,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _ReadFrom:
     """How one relation is read from now on. ``place``: of the substitute in the file."""
 
     replacement: Replacement | None
@@ -107,7 +107,7 @@ class _Search:
         ranked = tuple(sorted(found, key=lambda one: one.rank))
         return Candidates(ranked, tuple(dict.fromkeys(self._refused)), tuple(self._lost))
 
-    def _choices(self, name: str) -> Iterator[_Choice]:
+    def _choices(self, name: str) -> Iterator[_ReadFrom]:
         seen, present = self._seen[name], self._present(name)
         kept = {} if present is None else _kept(seen, present)
         gone = [column.name for column in seen.schema if column.name.lower() in self._used.get(name.lower(), ())]
@@ -117,17 +117,17 @@ class _Search:
             self._lost += [author] if present is None else [f"{author}.{column}" for column in gone]
             yield from self._substitutes(name, author, kept)
         if present is None:
-            yield _Choice(Replacement(None, {}), place=len(self._declared))
+            yield _ReadFrom(Replacement(None, {}), place=len(self._declared))
         elif _looks_like(seen, present, kept):
-            yield _Choice(None)
+            yield _ReadFrom(None)
         else:
-            yield _Choice(Replacement(present.name, kept), place=len(self._declared))
+            yield _ReadFrom(Replacement(present.name, kept), place=len(self._declared))
 
     def _present(self, name: str) -> Relation | None:
         own = self._seen[name].id
         return next((one for one in self._after.relations.values() if one.id == own and len(one.schema)), None)
 
-    def _substitutes(self, name: str, author: str, kept: Mapping[str, str]) -> Iterator[_Choice]:
+    def _substitutes(self, name: str, author: str, kept: Mapping[str, str]) -> Iterator[_ReadFrom]:
         for place, one in enumerate(self._declared):
             if not same(one.of, name) and not same(one.of, author):
                 continue
@@ -136,7 +136,7 @@ class _Search:
             except CannotRewrite as reason:
                 self._refused.append(f"{one.place} (for '{one.of}' by '{one.by}'): {reason}")
                 continue
-            yield _Choice(Replacement(self._after.get(one.by).name, columns), one, place)
+            yield _ReadFrom(Replacement(self._after.get(one.by).name, columns), one, place)
 
     def _standing(self, seen: Relation, one: Substitute, kept: Mapping[str, str]) -> dict[str, str]:
         """The columns of a table, as SQL over what stands for it."""
@@ -162,7 +162,7 @@ class _Search:
                 found[column.name] = kept[column.name]
         return found
 
-    def _tried(self, ways: Mapping[str, _Choice]) -> Iterator[Candidate]:
+    def _tried(self, ways: Mapping[str, _ReadFrom]) -> Iterator[Candidate]:
         replaced = {name: way.replacement for name, way in ways.items() if way.replacement is not None}
         chosen = [way for way in ways.values() if way.substitute is not None]
         try:
@@ -185,7 +185,7 @@ class _Search:
             said = said.replace(f"'{own}'", f"'{author}'")
         return said
 
-    def _extent(self, made: Rewritten, substitutes: Iterable[Substitute]) -> Extent:
+    def _extent(self, made: RewrittenText, substitutes: Iterable[Substitute]) -> Extent:
         below = [one.extent for one in substitutes] + [self._extents.get(name, Extent.EQUAL) for name in self._seen]
         stands = (carried(extent, monotone=made.monotone) for extent in below)
         return together((*stands, *(one.extent for one in made.left_out)))

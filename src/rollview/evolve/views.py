@@ -44,7 +44,7 @@ class Redefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ViewOutcome:
     """What becomes of a view: another definition, or it stops for a reason."""
 
     view: str
@@ -53,7 +53,7 @@ class Outcome:
 
 
 class Synchronizing(Protocol):
-    def plan(self, now: Snapshot, after: Snapshot, affected: AffectedViews) -> tuple[Outcome, ...]:
+    def plan(self, now: Snapshot, after: Snapshot, affected: AffectedViews) -> tuple[ViewOutcome, ...]:
         """``after``: the catalog as it is from the change on. Views that go on as they are have no outcome."""
         ...
 
@@ -61,12 +61,12 @@ class Synchronizing(Protocol):
 class NobodySynchronizes:
     """Where all that lose something stop."""
 
-    def plan(self, now: Snapshot, after: Snapshot, affected: AffectedViews) -> tuple[Outcome, ...]:
+    def plan(self, now: Snapshot, after: Snapshot, affected: AffectedViews) -> tuple[ViewOutcome, ...]:
         why = next(iter(affected.causes.values()), "")
-        return tuple(Outcome(view, stopped=affected.causes.get(view, why)) for view in affected.touched)
+        return tuple(ViewOutcome(view, stopped=affected.causes.get(view, why)) for view in affected.touched)
 
 
-def write_outcomes(writer: CatalogWriter, outcomes: Iterable[Outcome], csn: Csn, what: str) -> None:
+def write_outcomes(writer: CatalogWriter, outcomes: Iterable[ViewOutcome], csn: Csn, what: str) -> None:
     """In the transaction of the change, at csn ``csn``. ``what`` happened, for those that stop."""
     for one in outcomes:
         if one.redefined is None:

@@ -23,7 +23,7 @@ from rollview.core.substitutes import Substitute
 from rollview.errors import RollviewError, UsageError
 from rollview.evolve.candidates import Candidate, Candidates, candidates, check_substitute
 from rollview.evolve.dispensable import wanted_extent
-from rollview.evolve.views import AffectedViews, Outcome, Redefinition, on_schema_change
+from rollview.evolve.views import AffectedViews, Redefinition, ViewOutcome, on_schema_change
 from rollview.propagate import ViewToCreate, plan_create
 from rollview.propagate.adapt import redefined_as
 from rollview.publish.merge import GetSpark
@@ -62,7 +62,7 @@ class Synchronizer:
     def __init__(self, spark: GetSpark, substitutes: Sequence[Substitute], policies: Policies) -> None:
         self._spark, self._substitutes, self._policies = spark, substitutes, policies
 
-    def plan(self, now: Snapshot, after: Snapshot, affected: AffectedViews) -> tuple[Outcome, ...]:
+    def plan(self, now: Snapshot, after: Snapshot, affected: AffectedViews) -> tuple[ViewOutcome, ...]:
         self._refuse_wrong(now, after)
         so_far, found = _After(after), []
         for name in affected.touched:
@@ -106,7 +106,7 @@ class Synchronizer:
                         place=one.place,
                     ) from None
 
-    def _outcome(self, now: Snapshot, view: Relation, after: _After, affected: AffectedViews) -> Outcome | None:
+    def _outcome(self, now: Snapshot, view: Relation, after: _After, affected: AffectedViews) -> ViewOutcome | None:
         waits = next((lower for lower in view.depends_on if lower in after.stopped), None)
         if waits is not None:
             return _stop(after, view, f"View '{view.name}' reads view '{waits}', which is stopped.")
@@ -178,15 +178,15 @@ _SAID = {
 _EXTENT = "What it reads has other rows from then on."
 
 
-def _stop(after: _After, view: Relation, why: str) -> Outcome:
+def _stop(after: _After, view: Relation, why: str) -> ViewOutcome:
     after.stopped[view.name] = why
-    return Outcome(view.name, stopped=why)
+    return ViewOutcome(view.name, stopped=why)
 
 
-def _take(after: _After, view: Relation, planned: Planned) -> Outcome:
+def _take(after: _After, view: Relation, planned: Planned) -> ViewOutcome:
     after.extents[view.name] = planned.candidate.extent
     after.snapshot = with_definition(after.snapshot, view, planned.redefinition, after.snapshot.moment.csn)
-    return Outcome(view.name, planned.redefinition)
+    return ViewOutcome(view.name, planned.redefinition)
 
 
 def with_definition(snapshot: Snapshot, view: Relation, new: Redefinition, csn: int) -> Snapshot:

@@ -28,8 +28,8 @@ from rollview.errors import ConstraintViolated, Retryable, SqlError, Unsupported
 from rollview.evolve.views import (
     AffectedViews,
     NobodySynchronizes,
-    Outcome,
     Synchronizing,
+    ViewOutcome,
     views_affected,
     write_outcomes,
 )
@@ -196,7 +196,7 @@ class _AlterWork:
             folder.declare(draft.added)
             folder.retype(draft.widened)
 
-    def _write(self, lease: Lease, draft: Draft, outcomes: Sequence[Outcome]) -> Moment:
+    def _write(self, lease: Lease, draft: Draft, outcomes: Sequence[ViewOutcome]) -> Moment:
         unit = {"source": "local", "transaction": str(uuid4()), "source_time": datetime.now(UTC)}
         with self._catalog.write(lease) as writer:
             csn = draft.snapshot.moment.csn + 1

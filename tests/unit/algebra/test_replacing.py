@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollview.algebra.replacing import CannotRewrite, Replacement, Rewritten, called, rewritten
+from rollview.algebra.replacing import CannotRewrite, Replacement, RewrittenText, called, rewritten
 from rollview.algebra.resolve import Known, resolve
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.core.states import Extent
@@ -26,7 +26,7 @@ GONE = Replacement(None, {})
 AFTER = {"user_2": _known("user_2", "id", "login", "dest"), "flight": KNOWN["flight"]}
 
 
-def written(text: str, replacement: Replacement = USER, may: str = "", columns: tuple[str, ...] = ()) -> Rewritten:
+def written(text: str, replacement: Replacement = USER, may: str = "", columns: tuple[str, ...] = ()) -> RewrittenText:
     made = rewritten(text, columns, KNOWN, {"customer": replacement}, dispensable({"rollview.dispensable": may}))
     after = {**AFTER, "customer": _known("customer", "id", "first_last", "phone", "new")}
     resolve(made.text, after, made.columns)
