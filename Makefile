@@ -41,9 +41,10 @@ pg-ivm: .venv/.installed ## get pg_ivm from Debian unstable's packages, for the 
 
 FAULTS := full
 faults: .venv/.installed ## kills, failing calls, full disks, stopped processes and random tests in full size: hours; FAULTS=part for a part
-	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property tests/unit
-	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/interleaving tests/sources/test_lookup.py \
-		tests/spark/ipda tests/spark/oracle tests/spark/routing tests/spark/schedule tests/spark/sources/test_asked.py
+	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property tests/golden tests/unit
+	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/interleaving tests/sources/test_lookup.py tests/sources/test_schema_changes.py \
+		tests/sources/test_algorithms_at_work.py tests/spark/ipda tests/spark/names tests/spark/oracle tests/spark/routing tests/spark/schedule \
+		tests/spark/store/test_named_rows.py tests/spark/sources/test_asked.py
 
 mysql: .venv/.installed .mysql/mysqld ## the tests of MySQL as a source, with a server of Debian unstable's packages; takes 260 MB
 	$(PYTEST) -m mysql tests/sources tests/spark/sources
@@ -53,7 +54,7 @@ mysql: .venv/.installed .mysql/mysqld ## the tests of MySQL as a source, with a 
 
 soak: .venv/.installed ## the long versions of tests of sources, with the figures that are promised: an hour
 	ROLLVIEW_BANK=2000 ROLLVIEW_BANK_KILLS=40 ROLLVIEW_BANK_VIEWS=1 ROLLVIEW_DDLS=40 ROLLVIEW_HUGE_MB=2048 \
-		ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 ROLLVIEW_KEEPS_UP=600 ROLLVIEW_KEEPS_UP_KILLS=20 \
+		ROLLVIEW_ALGORITHMS=200 ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 ROLLVIEW_KEEPS_UP=600 ROLLVIEW_KEEPS_UP_KILLS=20 \
 		$(PYTEST) tests/sources tests/spark/sources/test_keeps_up.py
 
 mutants: .venv/.installed ## do the tests notice small wrong changes? hours; goes on when stopped; MUTANTS=50 takes so many at random

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rollview.engine import session
+from tests.servers.java import SMALL
 from tests.servers.mariadb import mariadb_server
 from tests.servers.mysql import mysql_server
 from tests.servers.postgres import postgres_server
@@ -18,19 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["mariadb_server", "mysql_server", "postgres_server"]
 
 PARTITIONS = "spark.sql.shuffle.partitions"
-SMALL = {
-    "spark.master": "local[2]",
-    PARTITIONS: "2",
-    "spark.driver.memory": "2g",
-    # A test's queries are over before code that is compiled with more care would pay.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-}
+SETTINGS = {**SMALL, "spark.master": "local[2]", PARTITIONS: "2"}
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Tuned as the product tunes its own, on a Java machine for little data."""
-    started = session.start(SMALL, app="rollview tests")
+    started = session.start(SETTINGS, app="rollview tests")
     yield started
     started.stop()
 
@@ -43,4 +38,4 @@ def launched(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     session = request.getfixturevalue("spark")
     yield
-    session.conf.set(PARTITIONS, SMALL[PARTITIONS])
+    session.conf.set(PARTITIONS, SETTINGS[PARTITIONS])

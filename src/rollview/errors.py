@@ -40,7 +40,6 @@ RollviewError                 root: code, retryable, facts, hint
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -266,19 +265,7 @@ class LostPosition(SourceStopped):
 class SchemaChanged(SourceStopped):
     code = "schema_changed"
 
-    def __init__(
-        self,
-        source: str,
-        table: str,
-        reason: str,
-        *,
-        gone: tuple[str, ...] = (),
-        unsure: tuple[str, ...] = (),
-        renamed: tuple[tuple[str, str], ...] = (),
-    ) -> None:
-        """``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat
-        now; ``renamed``: columns that are proven to be the same under another name. With none of them the table cannot
-        be read at all."""
+    def __init__(self, source: str, table: str, reason: str) -> None:
         super().__init__(
             f"Table '{table}' of source '{source}' is not what it was: {reason}.",
             hint="Its views stay at their last good csn. Undo the change there, or remove the source and add it.",
@@ -287,11 +274,6 @@ class SchemaChanged(SourceStopped):
         )
         self.table = table
         self.reason = reason
-        self.gone = gone
-        self.unsure = unsure
-        self.renamed = renamed
-        self.memory: Mapping[str, Any] | None = None
-        """What the source's kind has to know instead, once the change is followed."""
 
 
 class BadValue(SourceStopped):
@@ -360,7 +342,7 @@ class Unreadable(SourceStopped):
         begins = f"; it begins with {text!r}" if text else ""
         super().__init__(
             f"Source '{source}' gives something that cannot be read{where}: {reason}{begins}.",
-            hint="Mend it at the source, and it goes on by itself; or copy its tables again, from beyond it: "
+            hint="Repair it at the source, and it goes on by itself; or copy its tables again, from beyond it: "
             f"rollview source resnapshot {source}",
             source=source,
             place=place,

@@ -20,7 +20,7 @@ from rollview import capture, publish, query, relations, results, routing, sql, 
 from rollview import schedule as scheduling
 from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
-from rollview.core.interval import Csn
+from rollview.core.interval import Csn, Interval
 from rollview.core.order import Order
 from rollview.core.substitutes import Substitute
 from rollview.errors import AlreadyExists, NotFound, RollviewError
@@ -405,6 +405,10 @@ class Warehouse:
     def delta(self, name: str, after: Point, through: Point | None = None) -> DataFrame:
         """The changes of a table or view over ``(after, through]``, with ``_count`` and ``_csn``."""
         return query.delta(self._place, name, after, through)
+
+    def layouts_over(self, name: str, after: Point, through: Point = "latest") -> tuple[Interval, ...]:
+        """``(after, through]``, cut so that a view has one definition, and one set of columns, over each piece."""
+        return query.layouts_over(self._place, name, after, through)
 
     def explain(self, name: str) -> results.Explanation:
         """How a view is maintained, operator by operator, and the query that propagates."""

@@ -1,1 +1,1 @@
-"""What an audit found, and the tests that fail without its mends: a file for each section."""
+"""What an audit found, and the tests that fail without its repairs: a file for each section."""

@@ -268,7 +268,7 @@ def test_whatever_a_driver_raises_is_an_error_of_its_source(error: BaseException
 def test_a_changed_table_leaves_the_boundary_as_a_value() -> None:
     change = LayoutChange("far", "t", "no key", gone=("a",), unsure=("b",))
     assert isinstance(change.refused(), SchemaChanged)
-    assert guarded("far", Raising(change.refused())).read("1", 1) == change  # type: ignore[arg-type]
+    assert guarded("far", Raising(change.raised())).read("1", 1) == change  # type: ignore[arg-type]
 
 
 def test_the_exception_of_a_changed_table_is_caught_in_one_place() -> None:

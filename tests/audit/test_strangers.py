@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,9 @@ from rollview.core import ownership
 from rollview.engine import archive, java
 from rollview.project import SAFE, find_project, start_project
 from rollview.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 STRANGER = 54321
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
@@ -246,10 +250,7 @@ def test_what_only_looks_like_it_is_taken(text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
-    from rollview.engine import session
-
-    spark = session.start({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
+def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     root = tmp_path_factory.mktemp("strangers") / "warehouse"
     Warehouse.create(root).close()
     with Warehouse.open(root, spark=spark) as opened:

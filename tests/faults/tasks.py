@@ -30,6 +30,10 @@ def refresh(warehouse: Warehouse) -> int:
     return warehouse.refresh().csn
 
 
+def refresh_one(warehouse: Warehouse, name: str) -> int:
+    return warehouse.refresh([name]).csn
+
+
 def roll(warehouse: Warehouse, names: tuple[str, ...], csn: int) -> None:
     warehouse.roll(names, csn)
 

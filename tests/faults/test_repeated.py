@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.faults.crew import Place
 from tests.faults.shop import VIEWS, Shop, check_every_csn, check_ledger, check_stored
+from tests.sizes import times
 
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = 6
+ROUNDS = times(4, full=12)
 
 
 def test_each_refresh_one_to_three_times(spark: SparkSession, tmp_path: Path) -> None:
@@ -24,14 +25,14 @@ def test_each_refresh_one_to_three_times(spark: SparkSession, tmp_path: Path) ->
     once, often = (Shop.founded(Place(tmp_path / name), spark) for name in ("once", "often"))
     for _ in range(ROUNDS):
         selections = chance.choice([((),), ((), ("by_state",)), (("visitors",), ()), (("sales",), ("+by_state",), ())])
-        for shop, times in ((once, 1), (often, chance.randint(1, 3))):
+        for shop, refreshes in ((once, 1), (often, chance.randint(1, 3))):
             with shop.opened() as warehouse:
                 for _ in range(chance.randint(1, 2) if shop is once else once.count - often.count):
                     shop.commit(warehouse)
                 for select in ((),) if shop is once else selections:
                     warehouse.refresh(select)
                 before = everything(warehouse)
-                for _ in range(times - 1):
+                for _ in range(refreshes - 1):
                     warehouse.refresh()
                 assert everything(warehouse) == before
         with once.opened() as one, often.opened() as other:

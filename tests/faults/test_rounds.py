@@ -21,7 +21,7 @@ from tests.faults import crew as crews
 from tests.faults import tasks
 from tests.faults.crew import Place, Worker
 from tests.servers.postgres import PostgresServer
-from tests.sizes import FULL
+from tests.sizes import times
 from tests.sources.harness import Row, Write, account, stored, stored_at_each
 from tests.sources.sqlite_harness import SqliteHarness
 
@@ -32,7 +32,7 @@ from rollview.maintain import plan as planning
 from rollview.warehouse import Warehouse
 
 LEASE = 0.4
-ROUNDS = 500 if FULL else 50
+ROUNDS = times(24, full=500)
 MOST = 8
 STOPS = (
     *(step for step in STEPS if step.startswith("capture.") and step != "capture.acknowledged"),

@@ -16,6 +16,7 @@ from tests.golden.cases import Case, read, write
 from tests.property.duck import Duck, View
 from tests.property.histories import random_history
 from tests.property.schemas import BAGS, HOSTILE, KEYED
+from tests.sizes import times
 
 from rollview.algebra.resolve import Known
 from rollview.algebra.text import render
@@ -28,6 +29,7 @@ FILES = sorted(FOLDER.glob("*.sql"))
 TABLES = (*BAGS, *KEYED, *HOSTILE)
 CASES = [pytest.param(case, id=f"{case.file}: {case.title}") for path in FILES for case in read(path)]
 LENGTH = 8
+HISTORIES = times(2, full=3)
 
 
 @cache
@@ -83,11 +85,11 @@ def test_the_propagation_gives_the_rows_of_the_definition(case: Case) -> None:
     except RollviewError:
         return
     if plan.mode is not Mode.WHOLE:
-        seeds = range(30 if case.motion else 3)
+        seeds = range(30 if case.motion else HISTORIES)
         found = 0
         for seed in seeds:
             found += check(case, plan, seed)
-            if case.motion and found == 3:
+            if case.motion and found == HISTORIES:
                 break
         assert found, "no interval moves as the case says"
 

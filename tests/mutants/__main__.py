@@ -26,10 +26,11 @@ from tests.mutants.trial import Trials
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-PACKAGES = ("algebra", "propagate", "apply")
+PACKAGES = ("algebra", "compensate", "propagate", "apply")
 QUICK = (
     "tests/golden/test_golden.py::test_the_files_say_what_rollview_makes_of_each_view",
     "tests/unit/algebra",
+    "tests/unit/compensate",
     "tests/unit/propagate",
     "tests/unit/apply",
     # so many names are no help against wrong terms

@@ -22,10 +22,10 @@ from tests.property.duck import Duck, Texts, View, in_duckdb, quoted
 from tests.property.histories import Transaction, random_history
 from tests.property.schemas import BAGS
 from tests.property.test_timed_delta import engine, equal_at_every_csn
-from tests.sizes import FULL
+from tests.sizes import FULL, times
 
 KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
-JOIN_HISTORIES = 2_000 if FULL else 160
+JOIN_HISTORIES = times(96, full=2_000)
 CYCLES = 500 if FULL else 100
 EXTREMES = 10_000 if FULL else 1_000
 CHURNED = 1_000_000 if FULL else 60_000

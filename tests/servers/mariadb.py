@@ -62,7 +62,7 @@ def running_mariadb(base: Path) -> Iterator[MariadbServer]:
     user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
     if os.geteuid() == 0:
         shutil.chown(home, user)
-    common = [f"--basedir={base}", f"--datadir={home}/data", f"--user={user}"]
+    common = [f"--basedir={base}", f"--datadir={home}/data", f"--tmpdir={home}", f"--user={user}"]
     messages = f"--lc-messages-dir={base}/share/mysql"
     install = [base / "bin" / "mariadb-install-db", "--no-defaults", *common, messages]
     subprocess.run(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rollview.errors import NotFound, UsageError
+from rollview.errors import NotFound
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.delta_harness import DeltaHarness
@@ -104,14 +104,18 @@ def test_a_column_that_is_not_there_is_refused(empty_warehouse: Warehouse, bank:
         empty_warehouse.add_source("bank", settings(bank, "id", "none"))
 
 
-def test_a_column_that_was_lost_does_not_come_back(empty_warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_column_that_comes_back_is_another(empty_warehouse: Warehouse, tmp_path: Path) -> None:
     with closing(SqliteHarness(tmp_path)) as bank:
         # What the settings name is not followed to another name.
         owned = TableSettings("account", "account", types={"owner": "string"})
         empty_warehouse.add_source("bank", replace(bank.settings(), tables=(owned,)))
         bank.connection.execute("ALTER TABLE account RENAME COLUMN owner TO holder")
         capture(empty_warehouse)
+        before = empty_warehouse.snapshot().moment.csn
         bank.connection.execute("ALTER TABLE account RENAME COLUMN holder TO owner")
-        with pytest.raises(UsageError, match="cannot come back"):
-            empty_warehouse.resnapshot("bank", widen=True)
-        assert empty_warehouse.snapshot().get("account").schema.names == ("id", "balance")
+        empty_warehouse.resnapshot("bank", widen=True)
+        relation = empty_warehouse.snapshot().get("account")
+        assert relation.schema.names == ("id", "balance", "owner")
+        assert relation.schema.columns[2].stored != "owner"
+        assert stored(empty_warehouse, "account") == seen(bank, 0, 2, 1)
+        assert all(row[2] is None for row in stored(empty_warehouse, "account", before))

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -46,17 +47,41 @@ def test_every_version_of_a_partitioned_table(lake: Path, empty_warehouse: Wareh
     assert entries[1].source_time <= entries[2].source_time
 
 
-def test_a_column_that_comes_later_is_left_out(lake: Path, empty_warehouse: Warehouse) -> None:
+def test_new_columns_and_wider_types_are_taken(lake: Path, empty_warehouse: Warehouse) -> None:
     write_deltalake(lake / "t", rows((1, "a")))
     empty_warehouse.add_source("s", settings(lake))
     wider = rows((2, "b")).append_column("x", pa.array([1]))
     write_deltalake(lake / "t", wider, mode="append", schema_mode="merge")
-    capture(empty_warehouse)
-    assert stored(empty_warehouse, "t") == Counter({(1, "a"): 1, (2, "b"): 1})
-    write_deltalake(lake / "t", pa.table({"n": ["one"], "w": ["a"]}), mode="overwrite", schema_mode="overwrite")
+    assert capture(empty_warehouse).notes == ("table 't': x is new; no view is affected",)
+    assert stored(empty_warehouse, "t") == Counter({(1, "a", None): 1, (2, "b", 1): 1})
+    assert stored(empty_warehouse, "t", 1) == Counter({(1, "a", None): 1})
+    narrow = pa.table({"n": ["one"], "w": ["a"], "x": pa.array([3], pa.int32())})
+    write_deltalake(lake / "t", narrow, mode="overwrite", schema_mode="overwrite")
     (note,) = capture(empty_warehouse).notes
-    assert "n; no view is affected" in note
+    assert "n, x; no view is affected" in note
     assert stored(empty_warehouse, "t") == Counter({("a",): 1})
+
+
+def test_a_type_that_grows_with_all_rows_is_the_same_column(lake: Path, empty_warehouse: Warehouse) -> None:
+    write_deltalake(lake / "t", pa.table({"n": pa.array([1, 2], pa.int32()), "w": ["a", "b"]}))
+    empty_warehouse.add_source("s", settings(lake))
+    write_deltalake(lake / "t", pa.table({"n": [1, 2**40], "w": ["a", "c"]}), mode="overwrite", schema_mode="overwrite")
+    (note,) = capture(empty_warehouse).notes
+    assert "n is bigint now" in note
+    assert stored(empty_warehouse, "t") == Counter({(1, "a"): 1, (2**40, "c"): 1})
+    assert stored(empty_warehouse, "t", 1) == Counter({(1, "a"): 1, (2, "b"): 1})
+
+
+def test_values_that_a_table_did_not_show_are_copied(lake: Path, empty_warehouse: Warehouse) -> None:
+    write_deltalake(lake / "t", rows((1, "a")))
+    empty_warehouse.add_source("s", settings(lake))
+    (file,) = DeltaTable(lake / "t").file_uris()
+    path = Path(file.removeprefix("file://"))
+    pq.write_table(pq.read_table(path).append_column("x", pa.array([7])), path)
+    wider = rows((2, "b")).append_column("x", pa.array([1]))
+    write_deltalake(lake / "t", wider, mode="append", schema_mode="merge")
+    assert "copied again" in capture(empty_warehouse).notes[0]
+    assert stored(empty_warehouse, "t") == Counter({(1, "a", 7): 1, (2, "b", 1): 1})
 
 
 def test_files_that_were_vacuumed_are_a_lost_position(lake: Path, empty_warehouse: Warehouse) -> None:

@@ -14,7 +14,7 @@ import pytest
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.servers.mariadb import MariadbServer
-from tests.sources.harness import ACCOUNTS, Write, account, capture, stored
+from tests.sources.harness import ACCOUNTS, Write, capture, stored
 from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.mysql_harness import MysqlHarness
 
@@ -116,7 +116,7 @@ def test_a_compressed_log_is_noticed(warehouse: Warehouse, bank: MariadbHarness)
         (found,) = warehouse.check_source("s", bank.settings()).findings
         bank.execute(f"INSERT INTO note VALUES ('{'x' * 199}')")
     finally:
-        bank.execute("SET GLOBAL log_bin_compress_min_len = 256", str(found.mend))
+        bank.execute("SET GLOBAL log_bin_compress_min_len = 256", str(found.repair))
     warehouse.capture()
     assert warehouse.sources()[0].state == "lost_position"
     warehouse.resnapshot("bank")
@@ -142,10 +142,11 @@ def test_rolled_back_work_is_not_seen(warehouse: Warehouse, bank: MariadbHarness
 def test_changes_of_the_layout(warehouse: Warehouse, bank: MariadbHarness) -> None:
     bank.execute("ALTER TABLE account ADD COLUMN extra int FIRST", "INSERT INTO account VALUES (9, 10, 'x', 1)")
     capture(warehouse)
-    assert account(10, "x", "1.00") in stored(warehouse, "account")
+    assert (10, "x", Decimal("1.00"), 9) in stored(warehouse, "account")
     bank.execute("ALTER TABLE account CHANGE owner holder varchar(100)", "INSERT INTO account VALUES (9, 11, 'y', 1)")
-    assert "owner" in capture(warehouse).notes[0]
-    assert stored(warehouse, "account") == Counter(bank.execute("SELECT id, balance FROM account"))
+    assert "owner is holder now" in capture(warehouse).notes[0]
+    columns = "SELECT id, holder, balance, extra FROM account"
+    assert stored(warehouse, "account") == Counter(bank.execute(columns))
     bank.execute("ALTER TABLE account DROP PRIMARY KEY", "INSERT INTO account VALUES (9, 11, 'y', 1)")
     capture(warehouse)
     assert warehouse.snapshot().get("account").constraints.primary_key == ()
@@ -153,7 +154,27 @@ def test_changes_of_the_layout(warehouse: Warehouse, bank: MariadbHarness) -> No
     warehouse.capture()
     assert warehouse.sources()[0].state == "lost_position"
     warehouse.resnapshot("bank")
-    assert stored(warehouse, "account") == Counter(bank.execute("SELECT id, balance FROM account"))
+    assert stored(warehouse, "account") == Counter(bank.execute(columns))
+
+
+def test_a_table_that_is_put_in_the_place_of_another_goes_on(warehouse: Warehouse, bank: MariadbHarness) -> None:
+    """As tools do that change the columns of a large table beside its writers."""
+    before = warehouse.snapshot().get("account")
+    bank.execute(
+        "CREATE TABLE _account_new (id INT PRIMARY KEY, owner VARCHAR(100), balance DECIMAL(12,2), extra INT)",
+        "INSERT INTO _account_new (id, owner, balance) SELECT id, owner, balance FROM account",
+        "RENAME TABLE account TO _account_old, _account_new TO account",
+        "INSERT INTO account VALUES (10, 'x', 1, 6)",
+        "DROP TABLE _account_old",
+    )
+    assert "copied again" in capture(warehouse).notes[0]
+    assert stored(warehouse, "account") == bank.rows("account")
+    now = warehouse.snapshot().get("account")
+    assert (now.schema.columns[:3], now.schema.names) == (before.schema.columns, ("id", "owner", "balance", "extra"))
+    assert stored(warehouse, "account", 1) == Counter((*row, None) for row in ACCOUNTS)
+    bank.execute("DELETE FROM account WHERE id < 3")
+    capture(warehouse)
+    assert stored(warehouse, "account") == bank.rows("account")
 
 
 @pytest.mark.parametrize("type_", ["varchar(9) character set utf16", "enum('zoë') character set latin1"])
@@ -178,7 +199,7 @@ def test_rows_that_a_foreign_key_changes_are_seen_or_the_table_is_not_taken(
     findings = empty_warehouse.check_source("s", settings(bank, "c")).findings
     if findings:
         assert "ON DELETE CASCADE" in findings[0].what
-        bank.execute(str(findings[0].mend).rstrip(";"))
+        bank.execute(str(findings[0].repair).rstrip(";"))
     empty_warehouse.add_source("s", settings(bank, "c"))
     bank.execute("DELETE FROM p WHERE id = 1")
     capture(empty_warehouse)
@@ -205,4 +226,4 @@ def test_what_is_missing_is_told(empty_warehouse: Warehouse, bank: MariadbHarnes
     checked = empty_warehouse.check_source("s", settings(bank, "t", "none"))
     said = " ".join(finding.what for finding in checked.findings)
     assert all(part in said for part in ("MyISAM", "'b'", "'d'", "'none'"))
-    assert checked.findings[0].mend == "ALTER TABLE `t` ENGINE = InnoDB;"
+    assert checked.findings[0].repair == "ALTER TABLE `t` ENGINE = InnoDB;"

@@ -47,12 +47,12 @@ def one_table(bank: MysqlHarness, table: str, *columns: str) -> SourceSettings:
         ("binlog_transaction_compression = ON", "SET PERSIST binlog_transaction_compression = OFF;"),
     ],
 )
-def test_a_setting_is_mended_by_what_is_told(
+def test_a_setting_is_repaired_by_what_is_told(
     empty_warehouse: Warehouse, bank: MysqlHarness, wrong: str, right: str
 ) -> None:
     bank.execute(f"SET GLOBAL {wrong}")
     (found,) = empty_warehouse.check_source("s", bank.settings()).findings
-    assert (found.mend, found.blocks) == (right, True)
+    assert (found.repair, found.blocks) == (right, True)
     bank.execute(right)
     assert empty_warehouse.check_source("s", bank.settings()).findings == ()
 
@@ -64,7 +64,7 @@ def test_ids_are_switched_on_by_what_is_told(warehouse: Warehouse, bank: MysqlHa
     (found,) = warehouse.check_source("s", bank.settings()).findings
     warehouse.capture()
     assert warehouse.sources()[0].state == "lost_position"
-    bank.execute(*(part for part in str(found.mend).split(";") if part.strip()))
+    bank.execute(*(part for part in str(found.repair).split(";") if part.strip()))
     assert warehouse.check_source("s", bank.settings()).findings == ()
     warehouse.resnapshot("bank")
     bank.execute("INSERT INTO note VALUES ('with one')")

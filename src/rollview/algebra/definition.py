@@ -26,6 +26,7 @@ PROPERTIES = (
     "policy",
     "maintenance",
     "algorithm",
+    "publish_within",
     "on_schema_change",
     "dispensable",
     "extent",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -42,7 +43,12 @@ def big(value: int) -> exp.Expr:
 
 
 def cast(expression: exp.Expr, type_: str) -> exp.Expr:
-    return exp.cast(expression.copy(), type_, dialect="spark")
+    return exp.cast(expression.copy(), _type(type_).copy(), copy=False, dialect="spark")
+
+
+@lru_cache(maxsize=1024)
+def _type(text: str) -> exp.DataType:
+    return exp.DataType.build(text, dialect="spark")
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Expr:

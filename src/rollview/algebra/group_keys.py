@@ -1,4 +1,4 @@
-"""Groups that cannot be found again.
+"""Group keys that cannot be compared.
 
 Law: a touched group is found by comparing its keys, and Spark compares no maps.
 """

@@ -134,8 +134,13 @@ def _over_groups(summary: Summary, expression: exp.Expr) -> exp.Expr:
 
 def first_groups(summary: Summary, script: Script) -> exp.Query:
     """All groups of the input's old state."""
-    query = _increments(summary, script.old(summary.input), ())
+    query = _increments(summary, table(script.old(summary.input)), ())
     return script.finish(_there(summary, query))
+
+
+def groups_over(summary: Summary, rows: exp.Query) -> exp.Select:
+    """All groups of rows that a query gives, in the input's columns with their count."""
+    return _there(summary, _increments(summary, rows.subquery("r"), ()))
 
 
 def groups_delta(summary: Summary, script: Script) -> exp.Query:
@@ -171,7 +176,7 @@ def few_groups(script: Script) -> bool:
 
 
 def _running_groups(summary: Summary, script: Script) -> str:
-    totals = script.add("totals", _increments(summary, script.gathered_delta(summary.input), (CSN,)))
+    totals = script.add("totals", _increments(summary, table(script.gathered_delta(summary.input)), (CSN,)))
     increments = script.add("increments", _that_move(summary, totals))
     held = script.add("held", _held(summary, increments, script))
     in_one_piece = script.small and few_groups(script)
@@ -195,10 +200,10 @@ def _rows() -> exp.Expr:
     return exp.Coalesce(this=exp.Sum(this=column(None, COUNT)), expressions=[big(0)])
 
 
-def _increments(summary: Summary, rows: str, extra: tuple[str, ...]) -> exp.Select:
+def _increments(summary: Summary, rows: exp.Expr, extra: tuple[str, ...]) -> exp.Select:
     groups = [column(None, name) for name in (*summary.keys, *extra)]
     sums = [named(_rows(), ROWS), *(named(a.increment, a.name) for a in summary.accumulated.accumulators)]
-    query = select(*groups, *sums).from_(table(rows))
+    query = select(*groups, *sums).from_(rows)
     return query.group_by(*groups, copy=False) if groups else query
 
 

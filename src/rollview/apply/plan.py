@@ -9,11 +9,9 @@ from pathlib import Path
 from rollview.catalog import Part, Pin, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.costs.reading import roll_seconds
-from rollview.errors import OutOfReach
 from rollview.relations.plans import check_reachable, plan_of
 from rollview.relations.reader import changed_rows, stored_as
 from rollview.relations.shared import changes_from
-from rollview.relations.versions import same_columns_since
 from rollview.store.buckets import REWRITE_ROWS
 from rollview.store.timed import Stored, delta_files
 
@@ -23,7 +21,8 @@ FOLD_ROWS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ApplyStep:
-    """One view from the csn of its extent to another, forwards or back."""
+    """One view from the csn of its extent to another, forwards or back. The extent is that of the definition which
+    holds where it goes: another definition's stays as it is."""
 
     view: str
     before: Csn
@@ -43,20 +42,9 @@ def plan_apply(snapshot: Snapshot, root: Path, names: Sequence[str], target: Csn
     relations = [snapshot.get(name) for name in names]
     for relation in relations:
         check_reachable(snapshot, relation, target, rolling=True)
-        _check_definition(relation, target)
-    return tuple(_step(snapshot, root, relation, target) for relation in relations if _csn(relation) != target)
-
-
-def _check_definition(relation: Relation, target: Csn) -> None:
-    since = same_columns_since(relation)
-    if target < since and target != _csn(relation):
-        raise OutOfReach(
-            f"Cannot roll view '{relation.name}' to csn {target}: it has another definition since csn {since}.",
-            hint=f"Read it as it was: rollview view read {relation.name} --as-of {target}",
-            name=relation.name,
-            csn=target,
-            oldest=since,
-        )
+    then = snapshot.at(target)
+    moved = [then.get(relation.name) for relation in relations if relation.shown.through != target]
+    return tuple(_step(then, root, relation, target) for relation in moved)
 
 
 def _csn(relation: Relation) -> Csn:
@@ -74,7 +62,7 @@ def _step(snapshot: Snapshot, root: Path, relation: Relation, target: Csn) -> Ap
         extent.through,
         target,
         changes,
-        by_bucket=extent.rows > REWRITE_ROWS,
+        by_bucket=extent.rows > REWRITE_ROWS and relation.at(extent.through).schema == relation.schema,
         fold_groups=Part.GROUPS in relation.pins and _groups_pay(relation.pins[Part.GROUPS], stored, target),
         expected_seconds=roll_seconds(snapshot, root, relation, target),
     )

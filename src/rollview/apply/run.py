@@ -126,7 +126,8 @@ def log_apply(
     reader: Reader, catalog: Catalog, lease: Lease, step: ApplyStep, meter: Meter, ahead: Ahead | None
 ) -> OpenStep:
     """A new extent, and new groups where they are due, up to their publication, which is left to the caller."""
-    relation, ahead = reader.snapshot.get(step.view), _told(ahead, step)
+    newest, reader, ahead = reader.snapshot.get(step.view).newest, reader.as_of(step.after), _told(ahead, step)
+    relation = reader.snapshot.get(step.view)
     place, groups_place = DeltaFolder.new_folder(), DeltaFolder.new_folder()
     paths = (f"{relation.folder}/extent/{place}", f"{relation.folder}/groups/{groups_place}")
     with recorded(catalog, lease, reader.root, step.view, "apply", step.between, paths) as running:
@@ -138,7 +139,8 @@ def log_apply(
         logged = running.log(new, {"view": step.view, "csn": str(step.after)})
     shown = tuple(Shown(one, step.after, step.after) for one in logged)
     profile = {"expected_seconds": step.expected_seconds, **meter.of(LABEL).to_json()}
-    return OpenStep(running, step.view, profile, shown)
+    is_earlier, was_earlier = relation.folder != newest.folder, newest.rolled is not None
+    return OpenStep(running, step.view, profile, shown, earlier=is_earlier, returns=was_earlier)
 
 
 def _new_extent(reader: Reader, step: ApplyStep, place: str, meter: Meter, ahead: Ahead | None) -> NewVersion:

@@ -66,7 +66,7 @@ Among = Callable[[pa.Table], pa.Table]
 """Of captured changes those of the rows that were asked for."""
 
 
-class _AskAgainError(Exception):
+class AskAgainError(Exception):
     """An answer saw a part of a unit of work."""
 
 
@@ -78,7 +78,7 @@ class SourceLookup:
         self._root = root
         self._files = ExitStack()
         self._held = ExitStack()
-        self._sources: dict[str, _HeldSource] = {}
+        self._sources: dict[str, HeldSource] = {}
         self._last: str | None = None
 
     def check(self, relation: Relation, equal: tuple[str, ...]) -> None:
@@ -105,16 +105,19 @@ class SourceLookup:
         self.release()
         self._files.close()
 
-    def _of(self, relation: Relation) -> _HeldSource:
+    def _of(self, relation: Relation) -> HeldSource:
         assert relation.source is not None
         # It is the last one even if it cannot be opened.
         self._last = name = relation.source
         if name not in self._sources:
-            self._sources[name] = _HeldSource(self._catalog, self._root, name, self._held, self._files)
+            self._sources[name] = self._open(name)
         return self._sources[name]
 
+    def _open(self, name: str) -> HeldSource:
+        return HeldSource(self._catalog, self._root, name, self._held, self._files)
 
-class _HeldSource:
+
+class HeldSource:
     """One source that nobody captures now: what is in the ledger of it, and what it has beyond."""
 
     def __init__(self, catalog: Catalog, root: Path, name: str, held: ExitStack, files: ExitStack) -> None:
@@ -224,14 +227,14 @@ class _HeldSource:
         for _ in range(_TRIES):
             try:
                 return asked()
-            except _AskAgainError:
+            except AskAgainError:
                 continue
         raise Retryable(f"Source '{self._record.name}' was written to whenever it was asked.", hint="Try again later.")
 
     def _table(self, relation: Relation) -> SourceTable:
         remote = next(table.remote for table in self._record.tables if table.relation == relation.name)
         if set(self._tables[remote].schema) != set(relation.schema):
-            raise _meanwhile(relation, "its columns have changed")
+            raise meanwhile(relation, "its columns have changed")
         return self._tables[remote]
 
     def _fitting(
@@ -262,7 +265,7 @@ class _HeldSource:
         """Signed rows that bring an answer to a csn."""
         own, newest = self._snapshot.get(relation.name), self._snapshot.moment.csn
         if any(csn > at for csn in own.replaced):
-            raise _meanwhile(relation, "all its rows came anew")
+            raise meanwhile(relation, "all its rows came anew")
         missed = self._missed(seen, at)
         changes = among(self._captured(own, Interval(at, newest)))
         back = [_negated(changes.filter(pc.invert(_is_of(changes, missed))))]
@@ -277,7 +280,7 @@ class _HeldSource:
         try:
             return loaded_changes(stored_as(self._root, own), interval)
         except OutOfReach as error:
-            raise _meanwhile(own, "its changes are not all here") from error
+            raise meanwhile(own, "its changes are not all here") from error
 
     def _missed(self, seen: SeenUnits, at: Csn) -> frozenset[Csn]:
         """Captured csns that an answer did not see."""
@@ -294,7 +297,7 @@ class _HeldSource:
                 continue
             told.setdefault(csn, set()).add(seen.missed(part.position, part.transaction))
         if any(len(both) > 1 for both in told.values()):
-            raise _AskAgainError
+            raise AskAgainError
         return frozenset(csn for csn, missed in told.items() if True in missed)
 
     def _seen_beyond(self, own: Relation, seen: SeenUnits) -> Iterator[pa.Table]:
@@ -305,14 +308,14 @@ class _HeldSource:
                 continue
             saw = seen.saw(arrived.unit, after)
             if saw is None:
-                raise _AskAgainError
+                raise AskAgainError
             if saw:
                 yield from self._net_effect(own, remote, arrived)
 
     def _net_effect(self, own: Relation, remote: str, arrived: Arrived) -> Iterator[pa.Table]:
         unit = replace(arrived.unit, changes={remote: arrived.unit.changes[remote]})
         if unit.changes[remote].replaces:
-            raise _meanwhile(own, "all its rows came anew")
+            raise meanwhile(own, "all its rows came anew")
         if self._settings.quarantines:
             unit = sift(unit, self._tables)
         where, entry = (self._record.name, remote), Entry((replace(arrived, unit=unit),), arrived.effective)
@@ -326,7 +329,7 @@ def _check_ready(record: SourceRecord) -> None:
         raise Retryable(f"Source '{record.name}' is {record.state}.", hint="Finish that first: rollview capture.")
 
 
-def _meanwhile(relation: Relation, what: str) -> Retryable:
+def meanwhile(relation: Relation, what: str) -> Retryable:
     return Retryable(
         f"Rows of table '{relation.name}' cannot be asked for now: {what}.",
         hint="Run: rollview capture, and then the refresh again.",

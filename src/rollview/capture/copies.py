@@ -27,7 +27,7 @@ from rollview.core.faults import reach
 from rollview.core.states import SourceState
 from rollview.errors import NotFound, RollviewError
 from rollview.evolve.plan import change_from
-from rollview.evolve.run import activate_layouts, note_rows, run_change, run_widening
+from rollview.evolve.run import activate_layouts, commit_layouts, note_rows, run_change, run_widening
 from rollview.sources import spool as spools
 from rollview.sources.protocol import Changes, FirstCopy, Source, SourceTable, UnitOfWork
 from rollview.sources.settings import SourceSettings
@@ -90,7 +90,7 @@ def copy_again(
     ):
         reach("widen.opened")
         catalog.verify(lease)
-        _follow_copy(catalog, record, copy)
+        followed = _follow_copy(catalog, root, record, copy)
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
         done = _replace(catalog, root, source, record, copy, space, lease)
@@ -101,7 +101,9 @@ def copy_again(
         if readings:
             with catalog.write() as writer:
                 writer.sources.set_health(record.name, {**record.health, READINGS: dict(readings)})
-        if notes and not done.units:
+        if followed and not done.units:
+            commit_layouts(catalog, catalog.source(record.name))
+        elif notes and not done.units:
             with catalog.write() as writer:
                 activate_layouts(writer, done.csn)
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
@@ -141,14 +143,20 @@ def _all_of(relation: Relation, found: Iterator[pa.Table], space: Space) -> Chan
     return Changes((), after, replaces=True, spools=() if spool is None else (spool,))
 
 
-def _follow_copy(catalog: Catalog, record: SourceRecord, copy: FirstCopy) -> None:
-    """Columns that the copy does not have, or not as they were, are left out from here on."""
+def _follow_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy) -> bool:
+    """Columns that the copy does not have, or not as they were, are left out from here on. Whether some are only called
+    otherwise or have a wider type."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
     for table in copy.tables:
-        change = change_from(record, relations[table.name], table)
-        if change is not None and run_change(catalog, record, change) is None:
+        change = copy.changes.get(table.name)
+        if change is None:
+            change = change_from(record, relations[table.name], table)
+        elif not (change.keeps_all or change.gone or change.unsure):
+            continue
+        if change is not None and run_change(catalog, root, record, change) is None:
             raise change.refused()
+    return any(change.keeps_all for change in copy.changes.values())
 
 
 def _widen_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy) -> tuple[str, ...]:

@@ -206,7 +206,7 @@ def _not_ready(name: str, findings: list[Finding]) -> UsageError:
         f"Source '{name}' cannot be captured yet: {'; '.join(finding.what for finding in findings)}.",
         hint=f"At the source run: {' '.join(repairs)}" if repairs else "Repair that first; nothing was changed.",
         source=name,
-        mend=repairs,
+        repair=repairs,
     )
 
 

@@ -77,8 +77,8 @@ def capture(
     """
     with catalog.lease(*map(lease_name, names), wait=wait) as lease:
         done = _capture(catalog, root, names, order, lease, following)
-        # Each change of a layout that is followed leaves fewer columns, so there are not many.
-        while followed := _follow_changes(catalog, done):
+        # Each reading goes beyond the change that the one before it found.
+        while followed := _follow_changes(catalog, root, done):
             again = _capture(catalog, root, names, order, lease, following)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
         return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
@@ -103,10 +103,10 @@ def _added(before: _Done, then: _Done, followed: LayoutPlan | None) -> _Done:
     return _Done(outcome, units, rows, notes)
 
 
-def _follow_changes(catalog: Catalog, done: Mapping[str, _Done]) -> Mapping[str, LayoutPlan]:
+def _follow_changes(catalog: Catalog, root: Path, done: Mapping[str, _Done]) -> Mapping[str, LayoutPlan]:
     """Of each source whose table can be read on without what is gone, what was done for that."""
     changes = {name: one.outcome for name, one in done.items() if isinstance(one.outcome, LayoutChange)}
-    plans = {name: run_change(catalog, catalog.source(name), change) for name, change in changes.items()}
+    plans = {name: run_change(catalog, root, catalog.source(name), change) for name, change in changes.items()}
     return {name: plan for name, plan in plans.items() if plan is not None}
 
 

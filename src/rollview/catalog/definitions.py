@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -107,6 +107,17 @@ class DefinitionWriter:
             taken &= t.definition.c.csn < end
         self._connection.execute(t.definition.update().where(taken).values(pending=False))
 
+    def show(self, relation_id: int, folder: str | None, pins: Sequence[Pin] = ()) -> None:
+        """Readers find the view in the parts of an earlier definition that are in a folder, by these pins of them.
+        None: where its present ones are."""
+        of_view = (t.definition.c.relation_id == relation_id) & t.definition.c.stored.is_not(None)
+        for row in self._connection.execute(sa.select(t.definition.c.csn, t.definition.c.stored).where(of_view)).all():
+            parts = replace(_stored(row.stored), is_shown=row.stored["folder"] == folder)
+            if parts.is_shown:
+                parts = replace(parts, pins={**parts.pins, **{pin.part: pin for pin in pins}})
+            update = t.definition.update().where(*self._one(relation_id, row.csn))
+            self._connection.execute(update.values(stored=stored_json(parts)))
+
     def withdraw(self, relation_id: int) -> None:
         """Versions of which the view has no rows."""
         condition = (t.definition.c.relation_id == relation_id) & t.definition.c.pending.is_(True)
@@ -152,9 +163,11 @@ def _version(row: sa.Row[Any], names: Mapping[int, str]) -> DefinitionVersion:
 
 def _stored(data: dict[str, Any]) -> StoredParts:
     pins = {Part(part): Pin(Part(part), *numbers) for part, *numbers in data["pins"]}
-    return StoredParts(data["folder"], pins, tuple(Interval(*stretch) for stretch in data["coarse"]))
+    coarse = tuple(Interval(*stretch) for stretch in data["coarse"])
+    return StoredParts(data["folder"], pins, coarse, data.get("shown", False))
 
 
 def stored_json(parts: StoredParts) -> dict[str, Any]:
     pins = [[pin.part.value, pin.version, pin.after, pin.through, pin.rows] for pin in parts.pins.values()]
-    return {"folder": parts.folder, "pins": pins, "coarse": [[one.after, one.through] for one in parts.coarse]}
+    coarse = [[one.after, one.through] for one in parts.coarse]
+    return {"folder": parts.folder, "pins": pins, "coarse": coarse, "shown": parts.is_shown}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,6 +17,7 @@ from rollview.catalog.definitions import definition_of, read_versions
 from rollview.catalog.schemas import read_reasons
 from rollview.catalog.values import (
     ChangeCount,
+    Definition,
     DefinitionVersion,
     Identity,
     Layout,
@@ -35,8 +38,13 @@ from rollview.core.states import ViewState, one_of
 
 REFRESHING = ("propagate", "apply", "recompute")
 
-_RELATIONS = (
-    sa.select(t.relation, t.source.c.name.label("source"))
+_AS_TEXT = ("columns", "constraints", "definition")
+"""Read again and again and seldom changed: what one text says is one value, made once."""
+_RELATIONS: sa.Select[Any] = (
+    sa.select(
+        *(sa.cast(one, sa.Text).label(one.name) if one.name in _AS_TEXT else one for one in t.relation.c),
+        t.source.c.name.label("source"),
+    )
     .outerjoin(t.source_table, t.source_table.c.relation_id == t.relation.c.id)
     .outerjoin(t.source, t.source.c.id == t.source_table.c.source_id)
     .where(t.relation.c.folded.is_not(None))
@@ -246,9 +254,9 @@ def _relation(
         id=row.id,
         name=row.name,
         kind=one_of(RelationKind, row.kind, f"the kind of '{row.name}'"),
-        schema=Schema.from_json(row.columns),
-        constraints=Constraints.from_json(row.constraints),
-        definition=definition_of(row.definition),
+        schema=_schema(row.columns),
+        constraints=_constraints(row.constraints),
+        definition=None if row.definition is None else _definition(row.definition),
         depends_on=reads,
         folder=row.folder,
         created=row.created,
@@ -262,6 +270,21 @@ def _relation(
         versions=versions,
         until=next((version.csn for version in versions if version.pending), None),
     )
+
+
+@lru_cache(maxsize=4096)
+def _schema(text: str) -> Schema:
+    return Schema.from_json(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _constraints(text: str) -> Constraints:
+    return Constraints.from_json(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _definition(text: str) -> Definition | None:
+    return definition_of(json.loads(text))
 
 
 def _step(row: sa.Row[Any]) -> Step:

@@ -90,11 +90,13 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class StoredParts:
-    """Where rows and changes of a view are that later ones have not replaced."""
+    """Where rows and changes of a view are that later ones have not replaced. ``is_shown``: the view was rolled to a
+    csn of these, and readers find it there."""
 
     folder: str
     pins: Mapping[Part, Pin]
     coarse: tuple[Interval, ...]
+    is_shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,16 @@ class Relation:
         return Part.STATE not in self.pins or self.pins[Part.STATE].is_kept
 
     @property
-    def shown(self) -> Pin | None:
-        """The pin of the rows that a reader sees: a view's extent, a table's state."""
-        return self.pins.get(Part.EXTENT) or self.pins.get(Part.STATE)
+    def shown(self) -> Pin:
+        """The pin of the rows that a reader sees: a table's state, a view's extent, be it of an earlier definition."""
+        pins = self.pins if self.rolled is None else self.rolled.pins
+        return pins[Part.STATE if self.kind is RelationKind.TABLE else Part.EXTENT]
+
+    @property
+    def rolled(self) -> StoredParts | None:
+        """The parts of an earlier definition, if the view was rolled to a csn of that."""
+        stored = (version.stored for version in self.versions)
+        return next((one for one in stored if one is not None and one.is_shown), None)
 
     @property
     def readable_from(self) -> Csn:

@@ -219,11 +219,21 @@ class CatalogWriter:
         this transaction. Where its rows are by the one before is remembered with that."""
         view = self.snapshot().view(name)
         self._definitions.take(view.id, csn, StoredParts(view.folder, view.pins, view.coarse))
+        self._definitions.show(view.id, None)
         newest = [one for one in self.snapshot().get(name).versions if not one.pending][-1]
         self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == view.id))
         self._give(view, newest.definition, newest.schema, self._read_ids(newest.depends_on))
         self._update(view, folder=folder, created=csn, coarse=[], problem=None, state=None)
         schemas.record(self._connection, view.id, view.name, newest.schema, csn, "defined anew")
+
+    def show_earlier(self, name: str, pins: Sequence[Pin]) -> None:
+        """Readers find the view at the csn of these parts, which are of an earlier definition."""
+        view = self.snapshot().get(name)
+        self._definitions.show(view.id, view.at(pins[0].through).folder, pins)
+
+    def show_present(self, name: str) -> None:
+        """Readers find the view where its present rows are."""
+        self._definitions.show(self._id(name), None)
 
     def forget_definitions(self, name: str, after: Csn) -> None:
         """The view cannot be read before a csn any more: definitions that ended there go, with their parts."""

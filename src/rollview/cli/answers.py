@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from rollview.core.interval import Csn
 from rollview.core.schema import Column
 from rollview.results import (
     HeldTransaction,
@@ -45,6 +46,20 @@ class RowSet(Result):
         """The columns' names, made different where a query gave two the same."""
         seen: dict[str, int] = {}
         return tuple(_numbered(column.name, seen) for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutDelta(Result):
+    """A view's changes over an interval through which it has one definition."""
+
+    after: Csn
+    through: Csn
+    changes: RowSet
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutDeltas(Result):
+    layouts: tuple[LayoutDelta, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +220,7 @@ def _columns(frame: DataFrame) -> tuple[Column, ...]:
 
 
 def _line(relation: Relation) -> RelationLine:
-    pin = relation.shown
+    pin = relation.shown if relation.pins else None
     comment = relation.definition.comment if relation.definition else None
     rows, csn = (pin.rows if pin.is_kept else None, pin.through) if pin else (0, relation.created)
     return RelationLine(relation.name, len(relation.schema), rows, csn, relation.depends_on, comment)

@@ -42,7 +42,9 @@ def init(
     folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
     catalog: Annotated[
         str | None,
-        typer.Option("--catalog", help="A PostgreSQL URL for the catalog, as env:NAME or file:PATH; embedded without."),
+        typer.Option(
+            "--catalog", help="A PostgreSQL URL for the catalog, as env:NAME or file:PATH; SQLite by default."
+        ),
     ] = None,
 ) -> None:
     """Start a project: a folder with rollview.yaml, views/ and an empty warehouse.
@@ -65,7 +67,7 @@ def sql(
         str | None, typer.Option("--max-staleness", help="How old a query's answer may be: '5 minutes', '10 commits'.")
     ] = None,
     rewrite: Annotated[
-        Rewrite, typer.Option("--rewrite", help="Whether views may answer that the query does not name.")
+        Rewrite, typer.Option("--rewrite", help="Whether the answer may come from views that the query does not name.")
     ] = Rewrite.AUTO,
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell how a query would be answered, without Spark and without rows.")
@@ -140,14 +142,14 @@ def capture(
 def run_(
     run: Invocation,
     interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds from one round to the next.")] = 10.0,
-    rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after so many rounds; 0 goes on.")] = 0,
+    rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after this many rounds; 0 never stops.")] = 0,
 ) -> None:
     """Capture the sources, refresh the views and deliver to subscribers, each as it asks, until SIGTERM or Ctrl-C.
 
-    What says nothing else has its turn every --interval seconds. 'schedule' in rollview.yaml and the view property
-    'rollview.schedule' say: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual; 'propagate' and
-    'rollview.propagate' say it of propagation alone. What has begun is finished before it stops. What fails is told,
-    and tried again after longer and longer. Several may run at once.
+    A source or view without a schedule gets its turn every --interval seconds. 'schedule' in rollview.yaml and the view
+    property 'rollview.schedule' set one: every 10 seconds, cron 0 * * * *, within 5 minutes, continuous, or manual;
+    'propagate' and 'rollview.propagate' do so for propagation alone. Work in progress is finished before the command
+    stops. Work that failed is reported, and retried with growing pauses. Several of these commands may run at once.
     """
     told = run.project().config
     with run.warehouse() as warehouse, schedule.stopping() as stop:
@@ -189,7 +191,7 @@ def refresh(
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", min=1, help="So many threads, for views that do not read each other.", show_default=False
+            "--workers", min=1, help="Number of threads, for views that do not read each other.", show_default=False
         ),
     ] = None,
 ) -> None:
@@ -220,7 +222,7 @@ def propagate(
     ] = None,
     to: Annotated[str, typer.Option("--to", help="Propagate up to this csn or time.")] = "latest",
 ) -> None:
-    """Make the changes of views only; what they show stays as it is until 'refresh' or 'view roll' applies them.
+    """Compute the changes of views, but do not apply them: readers see them after 'refresh' or 'view roll'.
 
     Example: rollview propagate --select revenue_by_state
     """
@@ -242,7 +244,9 @@ def log(
     run: Invocation,
     after: Annotated[int, typer.Option("--after", min=0, help="Only commits after this csn.")] = 0,
     through: Annotated[int | None, typer.Option("--through", help="Only commits up to this csn.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="The newest so many; 0 shows all.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Show only this many of the newest; 0 shows all.")
+    ] = 20,
 ) -> None:
     """Show the ledger: every committed transaction, its csn, time and changes. Starts no Spark."""
     with run.warehouse() as warehouse:

@@ -17,6 +17,8 @@ def show_relation(warehouse: Warehouse, name: str, kind: Kind, at: Point | None 
     snapshot = warehouse.snapshot()
     if at is not None:
         snapshot = snapshot.at(warehouse.resolve(at, name))
+    elif snapshot.get(name).rolled is not None:
+        snapshot = snapshot.at(snapshot.get(name).shown.through)
     relation = snapshot.get(name)
     if relation.kind != kind:
         hint = f"'{relation.name}' is a {relation.kind}: see 'rollview {relation.kind} show'."

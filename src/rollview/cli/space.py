@@ -29,7 +29,7 @@ def maintain(
     ] = None,
     overtake: Annotated[
         list[str] | None,
-        typer.Option("--overtake", help="A subscriber that holds nothing back this time: it has to resync then."),
+        typer.Option("--overtake", help="Do not wait for this subscriber: it has to resync afterwards."),
     ] = None,
     grace: Annotated[
         float, typer.Option("--grace", min=0, help="Hours in which a reader may still hold a file that is out of use.")

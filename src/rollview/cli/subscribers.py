@@ -81,7 +81,7 @@ def ack(
     csn: Annotated[int, typer.Argument(help="Everything up to this csn is stored.", min=0)],
     full: Annotated[bool, typer.Option("--full", help="Of a batch with all rows at the csn.")] = False,
 ) -> None:
-    """Acknowledge what is stored. It may be done twice; a csn before the position changes nothing.
+    """Acknowledge the changes up to a csn. Idempotent: a csn before the position changes nothing.
 
     All rows at a csn, which come first after 'add --from start' and 'resync', are acknowledged with --full, so that a
     late acknowledgement from before cannot stand for them.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rollview.cli.answers import Dropped, Verified, ViewsCreated, fetch, list_relations
+from rollview.cli.answers import Dropped, LayoutDelta, LayoutDeltas, Verified, ViewsCreated, fetch, list_relations
 from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
 from rollview.cli.general import Limit
@@ -177,18 +177,31 @@ def delta(
     name: Name,
     after: Annotated[str, typer.Option("--after", help="A csn or time; changes come after it.")],
     through: Annotated[str, typer.Option("--through", help="A csn or time; the last one included.")] = "latest",
+    by_layout: Annotated[
+        bool, typer.Option("--by-layout", help="Apart for each definition that the view has had, in its columns.")
+    ] = False,
     limit: Limit = None,
 ) -> None:
     """Read a view's changes over (after, through]: its columns with _count and _csn.
+
+    The columns are those of the interval's end. One that the view did not have before is NULL in earlier changes; with
+    --by-layout all are as they were.
 
     Example: rollview view delta revenue_by_state --after 790 --through 812
     """
     begin, end = run.point(after).at, run.point(through).at
     with run.warehouse() as warehouse:
+        if by_layout:
+            with run.working(f"Reading changes of {name}"):
+                pieces = [(one.after, one.through) for one in warehouse.layouts_over(name, begin, end)]
+                rows = [fetch(warehouse.delta(name, *piece), run.limit(limit)) for piece in pieces]
+            told = (LayoutDelta(*piece, some) for piece, some in zip(pieces, rows, strict=True))
+            run.output.show(LayoutDeltas(tuple(told)))
+            return
         with run.working(f"Reading changes of {name}"):
             frame = warehouse.delta(name, warehouse.resolve(begin, name), warehouse.resolve(end, name))
-            rows = fetch(frame, run.limit(limit))
-        run.output.show(rows)
+            changes = fetch(frame, run.limit(limit))
+        run.output.show(changes)
 
 
 @command(app, "explain")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from rollview.compensate import evaluation
 from rollview.compensate.evaluation import VIEW, RunningQuery
@@ -60,11 +61,11 @@ def answered(view: JoinView, state: StrobeState, event: Answered, said: list[Sai
 def publish(view: JoinView, state: StrobeState, said: list[Said], *, through: Through | None) -> StrobeState:
     """Apply the action list as one transaction."""
     rows = state.rows
-    for action in state.actions:
-        if isinstance(action, Update):
-            rows = view.key_delete(rows, action.table, action.row)
+    for is_delete, some in groupby(state.actions, lambda action: isinstance(action, Update)):
+        if is_delete:
+            rows = view.key_deletes(rows, [(one.table, one.row) for one in some if isinstance(one, Update)])
         else:
-            rows = once(plus(rows, action))
+            rows = once(plus(rows, *(one for one in some if not isinstance(one, Update))))
     said.append(Publish(rows, through))
     return replace(state, rows=rows, actions=())
 
@@ -76,6 +77,5 @@ def _go_on(view: JoinView, state: StrobeState, running: PendingQuery, said: list
         unanswered = {**state.unanswered, ask.ask: replace(running, query=query)}
         return replace(state, ask=state.ask + 1, unanswered=unanswered)
     found = once(evaluation.answer(view, query))
-    for update in running.pending:
-        found = view.key_delete(found, update.table, update.row)
+    found = view.key_deletes(found, [(update.table, update.row) for update in running.pending])
     return replace(state, actions=(*state.actions, found))

@@ -1,4 +1,4 @@
-"""Sweep: one table after another, and what an answer saw of other times is mended here.
+"""Sweep: one table after another, and what an answer saw of other times is corrected here.
 
 Law, for the keys that were asked by:  R@t = answer − Σ Δ(seen, csn > t) + Σ Δ(unseen, csn ≤ t).
 A unit of csn c gives ΔV = Σ_i R1@(c−1) ⋈ … ⋈ ΔRi ⋈ … ⋈ Rn@c: n − 1 asks for each table that it changed. Complete, for
@@ -122,13 +122,13 @@ class SweepMaintainer:
         for csn, unit in enumerate(state.units, start=1):
             for part in unit:
                 if part.source == event.source:
-                    rows = _mended(rows, part, asked.table, event.seen, wanted=csn <= at)
+                    rows = _corrected(rows, part, asked.table, event.seen, wanted=csn <= at)
         for part in state.waiting.get(event.source, ()):
-            rows = _mended(rows, part, asked.table, event.seen, wanted=False)
+            rows = _corrected(rows, part, asked.table, event.seen, wanted=False)
         return rows
 
 
-def _mended(rows: Bag, part: Reported, table: str, seen: Seen, *, wanted: bool) -> Bag:
+def _corrected(rows: Bag, part: Reported, table: str, seen: Seen, *, wanted: bool) -> Bag:
     saw = seen.saw(part.number)
     if saw == wanted:
         return rows

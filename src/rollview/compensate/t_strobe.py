@@ -50,14 +50,17 @@ def process_unit(view: JoinView, state: StrobeState, updates: Iterable[Update], 
 
 def without_pairs(view: JoinView, updates: Iterable[Update]) -> list[Update]:
     """The unit without inserts of a key that it deletes again, and without those deletes."""
-    left: list[Update] = []
-    for update in updates:
-        same = [one for one in left if one.count > 0 and _key(view, one) == _key(view, update)]
+    left: dict[int, Update] = {}
+    inserts: dict[tuple[str, Row], list[int]] = {}
+    for place, update in enumerate(updates):
+        same = inserts.setdefault(_key(view, update), [])
         if update.count < 0 and same:
-            left.remove(same[-1])
-        else:
-            left.append(update)
-    return left
+            del left[same.pop()]
+            continue
+        left[place] = update
+        if update.count > 0:
+            same.append(place)
+    return list(left.values())
 
 
 def _key(view: JoinView, update: Update) -> tuple[str, Row]:

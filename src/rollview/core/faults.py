@@ -17,6 +17,7 @@ STEPS: dict[str, str] = {
     "commit.logged": "the Delta logs of all changed tables have their new versions",
     "commit.published": "the ledger has the transaction",
     "propagate.begun": "the step is recorded",
+    "ask.answered": "a source has answered, the algorithm has not heard of it",
     "propagate.computed": "the view delta is in files, nothing refers to them",
     "propagate.logged": "the Delta log of the view delta has the new version",
     "propagate.published": "the high-water mark has moved",

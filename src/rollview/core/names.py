@@ -7,6 +7,7 @@ reach a path at all; folders are generated.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 COUNT = "_count"
 CSN = "_csn"
@@ -36,6 +37,16 @@ def fault_in_name(name: str) -> str | None:
 def physical(column: str) -> str:
     """The column's name inside Parquet and Delta: itself, or percent-encoded where a reader could stumble."""
     return "".join(c if _PLAIN.match(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8")) for c in column)
+
+
+def free_place(column: str, taken: Iterable[str]) -> str:
+    """A name inside files for a new column, where others are taken."""
+    known = {one.lower() for one in taken}
+    place, number = physical(column), len(known)
+    while place.lower() in known:
+        number += 1
+        place = f"{physical(column)}%_{number}"
+    return place
 
 
 def same(left: str, right: str) -> bool:

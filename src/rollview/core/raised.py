@@ -1,6 +1,6 @@
-"""An exception that nobody expected, told without its own words.
+"""An unexpected exception, reported without its message.
 
-Law: those may quote an address or a value; the kind of the exception and the line of ours that met it never do.
+Law: a message may quote an address or a value; the kind of the exception and the line of ours that met it never do.
 """
 
 from __future__ import annotations

@@ -50,6 +50,10 @@ SIGNED = (Column(names.COUNT, "bigint"), Column(names.CSN, "bigint"))
 class Schema:
     columns: tuple[Column, ...]
 
+    def __hash__(self) -> int:
+        # Schemas are looked up often, and seldom differ in types alone.
+        return hash(self.names)
+
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
 
@@ -62,6 +66,10 @@ class Schema:
 
     def find(self, name: str) -> Column | None:
         return next((column for column in self.columns if names.same(column.name, name)), None)
+
+    def has(self, column: Column) -> bool:
+        """Whether there is a column of exactly this name and type, however it is stored."""
+        return any((one.name, one.type) == (column.name, column.type) for one in self.columns)
 
     def only(self, wanted: Iterable[str]) -> Schema:
         """The named columns that are here, in the order of the names."""

@@ -31,11 +31,13 @@ class WayToRead(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RelationCost:
-    """One relation at one csn: how, and for how long."""
+    """One relation at one csn: how, and for how long. ``rows``: at most so many are grouped, netted or shown on the
+    way."""
 
     relation: str
     way: WayToRead
     seconds: float
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Costs:
             way = WayToRead.ROWS
         else:
             way = WayToRead.WITH_DELTA if size.changes else WayToRead.EXTENT
-        return RelationCost(relation.name, way, self._to_read(size))
+        return RelationCost(relation.name, way, self._to_read(size), size.most)
 
     def _to_read(self, size: RowsToRead) -> float:
         # A change is netted with the row that it is about.
@@ -109,9 +111,16 @@ class Costs:
         planning = self.machine.seconds(Work(relations=2 * (1 + len(relation.depends_on))))
         if can_follow(self.snapshot, relation, at):
             residual = stored.seconds + planning + seconds.by_deltas
-            yield RelationCost(relation.name, WayToRead.WITH_RESIDUAL, residual)
+            rows = stored.rows + (work.delta_rows if self._is_linear(relation) else work.read_rows)
+            yield RelationCost(relation.name, WayToRead.WITH_RESIDUAL, residual, rows)
         if self._has_rows(relation, at):
-            yield RelationCost(relation.name, WayToRead.RECOMPUTED, planning + seconds.recomputed)
+            yield RelationCost(relation.name, WayToRead.RECOMPUTED, planning + seconds.recomputed, work.read_rows)
+
+    def _is_linear(self, view: Relation) -> bool:
+        """Whether only rows that changed move, those of tables that did not are looked up."""
+        below = (self.snapshot.get(name) for name in view.depends_on)
+        is_over_tables = all(lower.kind is RelationKind.TABLE for lower in below)
+        return is_over_tables and not plan_of(self.snapshot, view).groups_states
 
     def _has_rows(self, view: Relation, at: Csn) -> bool:
         """Whether all tables below can be read there."""

@@ -11,7 +11,7 @@ from rollview.core.lazy import lazy_module
 
 if TYPE_CHECKING:
     import pyspark
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 else:
     pyspark = lazy_module("pyspark")
 
@@ -22,8 +22,10 @@ def file_index(data: DataFrame) -> Any:
 
 
 class Analysed:
-    def __init__(self, data: DataFrame) -> None:
-        self._session = data.sparkSession
+    """``session``: by whose settings it is planned and run, if not by those of its own."""
+
+    def __init__(self, data: DataFrame, session: SparkSession | None = None) -> None:
+        self._session = session or data.sparkSession
         self._plan = data._jdf.queryExecution().analyzed()
         jvm: Any = self._session._jvm
         self._datasets = jvm.org.apache.spark.sql.classic.Dataset

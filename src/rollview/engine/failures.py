@@ -109,4 +109,4 @@ def advice(error: BaseException) -> str:
     text = in_full(error)
     if "ARITHMETIC_OVERFLOW" in text or "NUMERIC_VALUE_OUT_OF_RANGE" in text or "CAST_OVERFLOW" in text:
         return "A value no longer fits its type: widen the column or cast in the view's definition."
-    return "What was published stays as it was. Mend what Spark names, then run the command again."
+    return "What was published stays as it was. Correct what Spark names, then run the command again."

@@ -15,10 +15,9 @@ from sqlglot import exp
 from rollview.algebra.text import parse_one
 from rollview.catalog import Relation, Snapshot, SourceRecord
 from rollview.core.interval import Csn
-from rollview.core.names import same
+from rollview.core.names import fault_in_name, free_place, same
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.core.states import OnSchemaChange, ViewState
-from rollview.errors import UsageError
 from rollview.evolve.views import on_schema_change, places_used
 from rollview.sources.protocol import LayoutChange, SourceTable
 from rollview.sources.settings import SourceSettings
@@ -28,7 +27,8 @@ from rollview.sources.settings import SourceSettings
 class LayoutPlan:
     """The layout that a table has here from csn ``at`` on, for what its source did after ``position``.
 
-    ``lost`` and ``new``: columns that it had, and has now. ``stopped``: views that cannot go on.
+    ``lost`` and ``new``: columns that it had, and has now; ``wider``: columns of another type. ``stopped``: views that
+    cannot go on. ``copy``: what rows are now is told by another copy of the source.
     """
 
     relation: str
@@ -39,10 +39,13 @@ class LayoutPlan:
     reason: str
     lost: tuple[str, ...] = ()
     new: tuple[Column, ...] = ()
+    wider: tuple[Column, ...] = ()
     stopped: tuple[str, ...] = ()
+    copy: bool = False
 
     def __str__(self) -> str:
         left = f"; left out here: {', '.join(self.lost)}" if self.lost else ""
+        left += "; the source is copied again" if self.copy else ""
         views = f"; stopped: {', '.join(self.stopped)}" if self.stopped else "; no view is affected"
         return f"table '{self.relation}': {self.reason}{left}{views}"
 
@@ -50,39 +53,65 @@ class LayoutPlan:
 def plan_change(snapshot: Snapshot, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
     """None if the table cannot be read without what is gone, or if nothing of it would change here."""
     relation = snapshot.get(relation_of(record, change.table))
+    is_followed = change.keeps_all or change.copy
+    change = _nameable(relation, change)
     gone = tuple(c.name for c in relation.schema if any(same(c.name, other) for other in change.gone))
-    called = dict(change.renamed)
-    schema = Schema(tuple(_called(column, called) for column in relation.schema if column.name not in gone))
-    constraints = _kept(relation.constraints, (*gone, *change.unsure)).renamed(called)
+    called, wider = dict(change.renamed), dict(change.widened)
+    kept = tuple(_now(column, called, wider) for column in relation.schema if column.name not in gone)
+    new = _placed(relation, change.added)
+    schema = Schema((*kept, *new))
+    # Keys are compared as values of their type.
+    constraints = _kept(relation.constraints, (*gone, *change.unsure, *wider)).renamed(called)
     if not len(schema) or restricts_by(record, change.table, gone):
         return None
-    if schema == relation.schema and constraints == relation.constraints:
+    if not is_followed and schema == relation.schema and constraints == relation.constraints:
         return None
-    about = (record.position or "", snapshot.moment.csn + 1, change.reason)
-    return LayoutPlan(
-        relation.name, schema, constraints, *about, gone, stopped=stopped_by(snapshot, relation, gone, called)
-    )
+    about = (record.position or "", snapshot.moment.csn + 1, change.reason, gone, new)
+    widened = tuple(c for c in kept if any(c.stored == old.stored and c.type != old.type for old in relation.schema))
+    stopped = stopped_by(snapshot, relation, (*gone, *wider), called)
+    return LayoutPlan(relation.name, schema, constraints, *about, widened, stopped, change.copy)
 
 
-def _called(column: Column, called: Mapping[str, str]) -> Column:
-    """It keeps its name in files."""
-    return replace(column, name=called[column.name], place=column.stored) if column.name in called else column
+def _nameable(relation: Relation, change: LayoutChange) -> LayoutChange:
+    """Without new names that no column can have here: those of rollview's own, and two that differ by case alone."""
+    called = dict(change.renamed)
+    taken = [called.get(c.name, c.name) for c in relation.schema if c.name not in change.gone]
+
+    def can_be(name: str, times: int) -> bool:
+        return fault_in_name(name) is None and sum(same(name, other) for other in taken) <= times
+
+    lost = tuple(old for old, new in change.renamed if not can_be(new, 1))
+    renamed = tuple((old, new) for old, new in change.renamed if old not in lost)
+    added = tuple(column for column in change.added if can_be(column.name, 0))
+    return replace(change, gone=(*change.gone, *lost), renamed=renamed, added=added)
+
+
+def _now(column: Column, called: Mapping[str, str], wider: Mapping[str, str]) -> Column:
+    """It keeps its name in files, and files may be older than its type."""
+    if column.name not in wider and column.name not in called:
+        return column
+    name, type_ = called.get(column.name, column.name), wider.get(column.name, column.type)
+    return replace(column, name=name, type=type_, place=column.stored, late=column.late or column.name in wider)
+
+
+def _placed(relation: Relation, columns: Iterable[Column]) -> tuple[Column, ...]:
+    """New columns, each under a name in files that no column of the table has had."""
+    taken = {column.stored for layout in relation.layouts for column in layout.schema}
+    taken |= {column.stored for column in relation.schema}
+    placed: list[Column] = []
+    for column in columns:
+        place = free_place(column.name, (*taken, *(one.stored for one in placed)))
+        placed.append(replace(column, place=place, late=True))
+    return tuple(placed)
 
 
 def plan_widening(snapshot: Snapshot, name: str, table: SourceTable, position: str) -> LayoutPlan | None:
     """Columns that the source has and we do not are here from the next csn on, NULL in all that came before.
 
-    Views that exist do not see them. A column that was here before cannot come back: old files still hold it.
+    Views that exist do not see them. A name that was here before is another column.
     """
     relation = snapshot.get(name)
-    new = tuple(column for column in table.schema if relation.schema.find(column.name) is None)
-    former = {column.name.lower() for layout in relation.layouts for column in layout.schema}
-    back = [column.name for column in new if column.name.lower() in former]
-    if back:
-        raise UsageError(
-            f"Column '{back[0]}' of table '{name}' was captured before, and lost; it cannot come back.",
-            hint="Remove the source and add it again.",
-        )
+    new = _placed(relation, (column for column in table.schema if relation.schema.find(column.name) is None))
     if not new:
         return None
     schema = Schema((*relation.schema.columns, *new))
@@ -91,7 +120,7 @@ def plan_widening(snapshot: Snapshot, name: str, table: SourceTable, position: s
 
 
 def change_from(record: SourceRecord, relation: Relation, table: SourceTable) -> LayoutChange | None:
-    """What the table that was copied again lacks of the one that is here."""
+    """What the table that was copied again lacks of the one that is here, where columns are known by their names."""
     found = [(column, table.schema.find(column.name)) for column in relation.schema]
     gone = tuple(c.name for c, other in found if other is None or (other.name, other.type) != (c.name, c.type))
     unsure = _unkept(relation.constraints, table.constraints)

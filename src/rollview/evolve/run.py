@@ -12,33 +12,64 @@ from pathlib import Path
 
 from rollview.catalog import Catalog, CatalogWriter, NewUnit, SourceRecord, UnitPart
 from rollview.core.interval import Csn
-from rollview.core.states import ViewState
+from rollview.core.states import SourceState, ViewState
 from rollview.evolve.plan import LayoutPlan, plan_change, plan_widening, relation_of
 from rollview.publish.own_copy import own_copy
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.protocol import LayoutChange, SourceTable
 
 
-def run_change(catalog: Catalog, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
+def run_change(catalog: Catalog, root: Path, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
     """What was done; None if the table cannot be read without what is gone, and then nothing was."""
     name = relation_of(record, change.table)
-    with catalog.lease("definitions", "commit", f"relation:{name}") as lease, catalog.write(lease) as writer:
-        plan = plan_change(writer.snapshot(), record, change)
-        if plan is not None:
-            if change.renamed:
-                plan = replace(plan, at=_commit(writer, record))
-            if change.memory is not None:
-                writer.sources.set_memory(record.name, change.memory)
-            _write(writer, plan)
-            reason = f"{change.refused().message} This view reads what is gone."
-            for view in plan.stopped:
-                writer.set_state(view, ViewState.SCHEMA_CHANGED, reason)
+    with catalog.lease("definitions", "commit", f"relation:{name}") as lease:
+        if change.added or change.widened:
+            own_copy(catalog, root, lease, catalog.snapshot().get(name))
+        with catalog.write(lease) as writer:
+            plan = plan_change(writer.snapshot(), record, change)
+            if plan is not None:
+                plan = _followed(writer, root, record, change, plan)
     return plan
 
 
-def _commit(writer: CatalogWriter, record: SourceRecord) -> Csn:
-    """A csn of its own for a change of names, at the position that was read last."""
-    part = UnitPart(record.name, record.position or "", record.position or "", datetime.now(UTC))
+def _followed(
+    writer: CatalogWriter, root: Path, record: SourceRecord, change: LayoutChange, plan: LayoutPlan
+) -> LayoutPlan:
+    if (change.keeps_all or change.position) and not change.with_rows and not change.copy:
+        plan = replace(plan, at=_commit(writer, record, change.position))
+    if change.memory is not None:
+        writer.sources.set_memory(record.name, change.memory)
+    if change.position is not None:
+        writer.sources.advance(record.name, record.position, change.position)
+    if change.copy:
+        writer.sources.set_state(record.name, SourceState.WIDENING)
+    _declare(root, writer, plan)
+    _write(writer, plan)
+    for view in plan.stopped:
+        writer.set_state(view, ViewState.SCHEMA_CHANGED, f"{change.refused().message} This view reads what is gone.")
+    return plan
+
+
+def _declare(root: Path, writer: CatalogWriter, plan: LayoutPlan) -> None:
+    """For other programs that read the table: the columns and types that its files may have from now on."""
+    if not plan.new and not plan.wider:
+        return
+    later = replace(writer.snapshot().get(plan.relation), schema=plan.schema)
+    for folder in (state_folder(root, later), delta_folder(root, later)):
+        folder.declare(plan.new)
+        folder.retype(plan.wider)
+
+
+def commit_layouts(catalog: Catalog, record: SourceRecord) -> None:
+    """A csn for layouts that were to apply from the next one on, where no rows come with them."""
+    with catalog.lease("commit") as lease, catalog.write(lease) as writer:
+        _commit(writer, record)
+
+
+def _commit(writer: CatalogWriter, record: SourceRecord, position: str | None = None) -> Csn:
+    """A csn of its own for a change of columns; without a position, at the one that was read last."""
+    place = position or record.position or ""
+    part = UnitPart(record.name, place, place, datetime.now(UTC))
     return writer.commit_units([NewUnit((part,), (), record.latest)]).csn
 
 
@@ -53,9 +84,7 @@ def run_widening(
         with catalog.write(lease) as writer:
             plan = plan_widening(writer.snapshot(), name, table, position)
             if plan is not None:
-                widened = replace(writer.snapshot().get(name), schema=plan.schema)
-                for folder in (state_folder(root, widened), delta_folder(root, widened)):
-                    folder.declare(plan.new)
+                _declare(root, writer, plan)
                 _write(writer, plan)
     return plan
 

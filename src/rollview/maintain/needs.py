@@ -53,6 +53,6 @@ def _of_subscribers(
 
 
 def _of_view(view: Relation) -> Iterator[NeededCsn]:
-    mark, extent = view.pins[Part.DELTA].through, view.pins[Part.EXTENT].through
+    mark, extent = view.pins[Part.DELTA].through, view.shown.through
     yield NeededCsn(extent, f"the extent of view '{view.name}' is at csn {extent}")
     yield NeededCsn(mark, f"the high-water mark of view '{view.name}' is csn {mark}")

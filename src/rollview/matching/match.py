@@ -93,7 +93,8 @@ def overlaps(query: Flat, view: Answering) -> Iterator[Overlap]:
 def _missing(query: Flat, view: Flat) -> str:
     asked = {place.leaf.relation for place in query.places}
     lacking = sorted({place.leaf.relation for place in view.places} - asked)
-    return f"it joins {', '.join(lacking)}, the query does not" if lacking else "it joins a table more often"
+    reads = "joins" if len(view.places) > 1 else "reads"
+    return f"it {reads} {', '.join(lacking)}, the query does not" if lacking else "it joins a table more often"
 
 
 def _ways(query: Flat, view: Flat) -> Iterator[dict[str, str]]:
@@ -170,7 +171,7 @@ def _laid(view: _Same, name: str, aliases: tuple[tuple[str, str], ...]) -> _Laid
 
 def _overlap(query: Flat, view: Answering, aliases: Mapping[str, str]) -> Overlap:
     if not aliases:
-        raise NoMatch("it reads none of the tables asked for")
+        raise NoMatch(_missing(query, view.flat))
     laid = _laid(_Same(view.flat), view.name, tuple(sorted(aliases.items())))
     if laid is None:
         raise NoMatch(_missing(query, view.flat))
@@ -178,7 +179,8 @@ def _overlap(query: Flat, view: Answering, aliases: Mapping[str, str]) -> Overla
     lacking = tuple(part for part in laid.parts if not implied(asked.final.of(part), asked.given, asked.leaf_of))
     if lacking:
         raise LeavesOut(lacking, asked.leaf_of)
-    rest = tuple(part for part in parts_of(query.where) if laid.own.of(part) not in laid.seen_to)
+    own, leaf_of = laid.own, asked.leaf_of
+    rest = tuple(part for part in parts_of(query.where) if not implied(own.of(part), laid.seen_to, leaf_of))
     return Overlap(query, view, laid.flat, frozenset(aliases.values()), rest, laid.own, asked.final)
 
 

@@ -7,12 +7,12 @@ that is grouped groups both together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from rollview.algebra.expressions import column
+from rollview.algebra.expressions import any_of, column
 from rollview.algebra.operators.leaf import Leaf
 from rollview.matching.flat import Flat, NotStored
 from rollview.matching.implied import range_of
@@ -39,19 +39,22 @@ class SplitQuery:
 
 def split(query: Flat, parts: tuple[exp.Expr, ...], leaf_of: Mapping[str, Leaf]) -> SplitQuery | None:
     """None where a condition may fail, or is not of the query's own columns."""
-    lacking = [_lacking(part, leaf_of) for part in parts]
-    without = [one for one in lacking if one is not None]
-    if len(without) < len(parts):
+    rest = lacking_any(parts, leaf_of)
+    if rest is None:
         return None
     rows, above = (query, None) if query.groups is None else _rows_below(query)
-    rest = without[0]
-    for one in without[1:]:
-        rest = exp.Or(this=rest, expression=one)
     return SplitQuery(
         replace(rows, where=(*rows.where, *(part.copy() for part in parts))),
-        replace(rows, where=(*rows.where, exp.Paren(this=rest))),
+        replace(rows, where=(*rows.where, rest)),
         above,
     )
+
+
+def lacking_any(parts: Sequence[exp.Expr], leaf_of: Mapping[str, Leaf]) -> exp.Expr | None:
+    """Whether a row has not all of the conditions; None where one of them may fail."""
+    lacking = [_lacking(part, leaf_of) for part in parts]
+    without = [one for one in lacking if one is not None]
+    return exp.Paren(this=any_of(without)) if without and len(without) == len(parts) else None
 
 
 def _lacking(part: exp.Expr, leaf_of: Mapping[str, Leaf]) -> exp.Expr | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from rollview.algebra.expressions import all_of, column, identifier, named, select, table
+from rollview.algebra.resolve import ROWS_SUFFIX
 from rollview.matching.flat import Flat, NotStored
 from rollview.matching.grouped import from_groups
 from rollview.matching.match import Answering, LeavesOut, NoMatch, Overlap, overlaps
@@ -115,6 +116,13 @@ def written(flat: Flat) -> exp.Select:
     if flat.where:
         query = query.where(all_of(flat.where), copy=False)
     return _grouped(query, flat)
+
+
+def over_rows(query: exp.Select) -> exp.Select:
+    """The same over ``name@rows`` of what it reads."""
+    for one in query.find_all(exp.Table):
+        one.set("this", identifier(one.name + ROWS_SUFFIX))
+    return query
 
 
 def _together(held: Flat, rest: Flat, above: Flat | None) -> exp.Select:

@@ -1,4 +1,4 @@
-"""A view that is not grouped stands for the part of the query that it sees to.
+"""A view without GROUP BY replaces the tables of a query that the view joins.
 
 Law: V = π(σ(R1 × … × Rk)) keeps how often each row is there, so σ'(V × …) is the query where σ' is what is left of its
 conditions and all it needs of R1 … Rk can be computed from V's columns. V's rows equal those as GROUP BY compares them,

@@ -105,7 +105,8 @@ def _log_parts(
     running: RunningStep,
 ) -> tuple[LoggedVersion, ...]:
     old, new = old_and_new
-    parts = computed_parts(reader.seen_by(new), view, stored, meter, _told(reader, old, view.at - 1, derivation))
+    told = _told(reader, old, new, derivation)
+    parts = computed_parts(reader.seen_by(new), view, stored, meter, told)
     parts[Part.BRIDGE] = _bridge(reader, new, stored, parts[Part.EXTENT], meter)
     running.computed()
     versions = [NewVersion(new.name, part, stored.folder(part), None, files) for part, files in parts.items()]
@@ -116,24 +117,31 @@ def _derivation(reader: Reader, catalog: Catalog, old: Relation, view: ViewToCre
     """What is stored is of the csn before, so it tells the rows only where nothing but the definition changed."""
     if any(entry.changes for entry in catalog.ledger(Interval(view.at - 1, view.at))):
         return Derivation(AdaptMode.RECOMPUTED, "rows of tables change with it")
-    if any(_changes_at(reader.snapshot, one, view.at) for one in (*old.depends_on, *view.depends_on)):
-        return Derivation(AdaptMode.RECOMPUTED, "a view that it reads is defined anew with it")
+    if any(_changes_at(reader.snapshot, name, view.at) for name in (*old.depends_on, *view.depends_on)):
+        return Derivation(AdaptMode.RECOMPUTED, "a view that it reads gets another definition with it")
     return derivation_of(reader.snapshot, old, (view.plan, view.schema))
 
 
 def _changes_at(snapshot: Snapshot, name: str, csn: Csn) -> bool:
-    """Whether a view, or one below it, is defined anew at the csn."""
+    """Whether a view, or one below it, gets other rows by a definition at the csn."""
     found = snapshot.find(name)
     below = () if found is None else (found, *snapshot.below(name))
-    return any(version.csn == csn for one in below for version in one.versions)
+    return any(version.csn == csn and version.anew for one in below for version in one.versions)
 
 
-def _told(reader: Reader, old: Relation, at: Csn, derivation: Derivation) -> DataFrame | None:
-    if derivation.groups is not None:
-        return run_query(reader.spark, derivation.groups, {OLD_GROUPS: reader.groups(old.name, at)})
-    if derivation.rows is not None:
-        return run_query(reader.spark, derivation.rows, {OLD_ROWS: reader.rows(old.name, at)})
-    return None
+def _told(reader: Reader, old: Relation, new: Relation, derivation: Derivation) -> DataFrame | None:
+    """What is stored is read at the csn before, and what it lacks at the definition's own."""
+    query = derivation.groups or derivation.rows
+    if query is None:
+        return None
+    before = new.created - 1
+    stored = (
+        {OLD_ROWS: reader.rows(old.name, before)}
+        if derivation.groups is None
+        else {OLD_GROUPS: reader.as_of(before).groups(old.name, before)}
+    )
+    beside = reader.seen_by(new).plain_inputs(derivation.inputs, new.created)
+    return run_query(reader.spark, query, {**stored, **beside})
 
 
 def _bridge(

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rollview.algebra.natural_join import NaturalJoin
 from rollview.algebra.routes import KeyHop, KeyRoute, NotAskableError, asked_columns, routes
 from rollview.algebra.view import Mode, ViewPlan
 from rollview.catalog import Relation, RelationKind, Snapshot
@@ -24,7 +25,8 @@ from rollview.core.states import Policy
 from rollview.errors import Retryable, UsageError
 from rollview.propagate.create import ViewToCreate
 from rollview.propagate.plan import PropagateStep
-from rollview.relations.maintenance import asks_for, check_algorithm
+from rollview.relations.algorithm import SWEEP, KeptView, algorithm_of, join_of, publish_within
+from rollview.relations.maintenance import asks_for
 from rollview.relations.plans import recomputes
 from rollview.relations.reader import Reader, StandIn
 from rollview.store import timed
@@ -51,7 +53,7 @@ class Lookup(Protocol):
 @phase("ask the sources")
 def stand_ins(reader: Reader, step: PropagateStep, lookup: Lookup) -> Mapping[str, StandIn]:
     """What is read in place of the states that are not here."""
-    _check_names(reader, step.view)
+    check_names(reader, step.view)
     if step.mode is Mode.WHOLE:
         return whole_stand_ins(reader, step.asked, step.interval.through, lookup)
     found = {name: _Asked(reader.snapshot.get(name), step.interval.after, lookup) for name in step.asked}
@@ -61,7 +63,7 @@ def stand_ins(reader: Reader, step: PropagateStep, lookup: Lookup) -> Mapping[st
     return {name: StandIn(step.interval.after, one.together) for name, one in found.items()}
 
 
-def _check_names(reader: Reader, view: str) -> None:
+def check_names(reader: Reader, view: str) -> None:
     """A view that knows columns of a table by names of before cannot ask for them by those."""
     for known in reader.plan(view).reads:
         now = {(column.name, column.stored) for column in reader.snapshot.get(known.name).schema}
@@ -176,7 +178,7 @@ def missing(snapshot: Snapshot, view: ViewToCreate) -> frozenset[str]:
 
 def check_asked(snapshot: Snapshot, view: ViewToKeep, tables: frozenset[str], sources: ChecksKeys) -> None:
     """Refuse a view that could not be kept by asking. ``tables``: those whose rows stay at their sources."""
-    check_algorithm(view.properties)
+    join = _join(snapshot, view)
     below = [snapshot.get(relation.name) for relation in view.plan.reads]
     captured = frozenset(lower.name for lower in below if lower.source is not None)
     wanted = asks_for(view.plan, view.properties, tables) & captured
@@ -190,8 +192,16 @@ def check_asked(snapshot: Snapshot, view: ViewToKeep, tables: frozenset[str], so
             hint="Let those tables be copied (copy: needed), or write the view as an inner join by equal keys.",
             view=view.name,
         ) from None
-    for table, equal in asked_columns(found, wanted):
+    for table, equal in asked_columns(found, wanted) if join is None else join.asks():
         sources.check(snapshot.get(table), equal)
+
+
+def _join(snapshot: Snapshot, view: ViewToKeep) -> NaturalJoin | None:
+    """What an algorithm of its own needs of a view; None for sweep."""
+    publish_within(view.properties)
+    if algorithm_of(view.properties) == SWEEP:
+        return None
+    return join_of(snapshot, KeptView(view.name, view.plan, view.properties))
 
 
 def _key_routes(view: ViewToKeep, wanted: frozenset[str]) -> tuple[KeyRoute, ...]:

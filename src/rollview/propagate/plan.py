@@ -21,8 +21,9 @@ from rollview.core.phases import phase
 from rollview.costs.refreshing import PastSteps, RefreshWork, refresh_seconds
 from rollview.costs.sizes import size_at
 from rollview.errors import OutOfReach
-from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, bounded, step_limit
+from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, StepLimit, bounded, step_limit
 from rollview.propagate.choice import RefreshMode, check_strict, choose, choose_without, mode_of
+from rollview.relations.algorithm import is_compensated, waits_for_quiet
 from rollview.relations.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import (
     Circumstances,
@@ -37,6 +38,8 @@ from rollview.relations.versions import began_anew
 
 SMALL_DELTA_ROWS = 400_000
 """Up to here the deltas are handled in one piece and sent to the executors whole, rather than shuffled."""
+MOST_ASKED = 500
+"""Commits of one step of a view whose algorithm asks for each of them: its sources are held so long."""
 MANY_CSNS = 24
 """From here on it pays to keep track of the lives of rows, rather than to look at all rows of a key at each csn."""
 
@@ -222,9 +225,19 @@ def _next_step(snapshot: Snapshot, asked: _ViewToMove, changes_of: ChangesOf, pa
     anew = _askable(asked)
     if anew is not None:
         return StepBound(anew, 0)
-    if asked.plan.mode is Mode.WHOLE or asked.mode is RefreshMode.RECOMPUTE:
+    # Answers show all that is captured: a view that waits for quiet sources cannot stop before that.
+    if asked.plan.mode is Mode.WHOLE or asked.mode is RefreshMode.RECOMPUTE or _waits_for_quiet(asked):
         return StepBound(known, 0)
-    return _one_step(snapshot, asked.read, known, changes_of, asked.plan, past)
+    one_by_one = _asks(asked) and is_compensated(asked.relation)
+    return _one_step(snapshot, asked.read, known, changes_of, asked.plan, past, asks_one_by_one=one_by_one)
+
+
+def _waits_for_quiet(asked: _ViewToMove) -> bool:
+    return _asks(asked) and waits_for_quiet(asked.relation)
+
+
+def _asks(asked: _ViewToMove) -> bool:
+    return any(not lower.is_kept for lower in asked.below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +316,8 @@ def _one_step(
     changes_of: ChangesOf,
     plan: ViewPlan,
     past: PastSteps,
+    *,
+    asks_one_by_one: bool,
 ) -> StepBound:
     if wanted.through - wanted.after <= FEWEST_COMMITS:
         return StepBound(wanted, 0)
@@ -311,7 +326,10 @@ def _one_step(
     def changes_in(window: Interval) -> list[ChangeCount]:
         return [count for table in tables for count in changes_of(table, window)]
 
-    step = bounded(wanted, changes_in, step_limit(plan, past()))
+    limit = step_limit(plan, past())
+    if asks_one_by_one:
+        limit = StepLimit(min(limit.commits, MOST_ASKED))
+    step = bounded(wanted, changes_in, limit)
     end = _readable(read, step.interval.through, wanted.through)
     return StepBound(Interval(wanted.after, end), step.commits)
 

@@ -32,7 +32,7 @@ def plan_recompute(snapshot: Snapshot, name: str, target: Csn) -> Csn | None:
     """The csn at which it would be computed; None if the view is there already."""
     view = snapshot.view(name)
     at = min([target, *(high_water_mark(snapshot, snapshot.get(lower)) for lower in view.depends_on)])
-    return at if at > view.pins[Part.EXTENT].through else None
+    return at if at > view.shown.through else None
 
 
 @phase("apply")
@@ -51,7 +51,8 @@ def log_recompute(reader: Reader, catalog: Catalog, lease: Lease, name: str, at:
         new = [_anew(reader, name, part, files.get(part, ())) for part in (*places, Part.DELTA)]
         logged = running.log(new, {"view": name, "csn": str(at)})
     profile = {"mode": Mode.WHOLE.value, "reason": "policy snapshot", **meter.of(LABEL).to_json()}
-    return OpenStep(running, name, profile, tuple(Shown(one, at, at) for one in logged), restarts=True)
+    shown = tuple(Shown(one, at, at) for one in logged)
+    return OpenStep(running, name, profile, shown, restarts=True, returns=relation.rolled is not None)
 
 
 def _staged(

@@ -22,6 +22,7 @@ from rollview.engine.meter import Meter, Usage
 from rollview.errors import EngineFailed
 from rollview.propagate.bounds import TOOK
 from rollview.propagate.closed import closed_references
+from rollview.propagate.compensated import ToldDelta
 from rollview.propagate.plan import PropagateStep
 from rollview.publish.step import NewVersion, OpenStep, RunningStep, Shown, given_up_on_failure, recorded
 from rollview.relations.ahead import Ahead, ahead_of, delta_of
@@ -82,8 +83,15 @@ def log_propagate(
         return computed.done, _log(computed, reader.snapshot.get(step.view).pins[Part.DELTA])
 
 
-def compute_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Computed:
-    """The step recorded, and its files staged."""
+def compute_propagate(
+    reader: Reader,
+    catalog: Catalog,
+    lease: Lease,
+    step: PropagateStep,
+    meter: Meter,
+    told: ToldDelta | None = None,
+) -> Computed:
+    """The step recorded, and its files staged. ``told``: the view's changes, where an algorithm has told them."""
     place, began = DeltaFolder.new_folder(), time.monotonic()
     paths = (f"{reader.snapshot.get(step.view).folder}/delta/{place}",)
     with (
@@ -93,6 +101,11 @@ def compute_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: Prop
         reader = reader.metered(own).seen_by(step.view)
         folder = reader.stored(step.view).folder("delta")
         running.begun()
+        if told is not None:
+            files = stage_table(folder, told.rows, place, own, LABEL)
+            running.computed()
+            usage, done = own.of(LABEL), Propagated(sum(file.rows for file in files))
+            return Computed(step, running, folder, files, told.coarse, done, time.monotonic() - began, usage)
         closed = closed_in(reader, step)
         # One that shares another's delta only moves its mark.
         view = reader.snapshot.get(step.view)

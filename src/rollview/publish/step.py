@@ -76,6 +76,11 @@ class Publishing:
     def show_step(self, step: OpenStep) -> None:
         if step.restarts:
             self._check_unread(step.relation)
+        if step.earlier:
+            self.writer.show_earlier(step.relation, [one.pin for one in step.shown])
+            return
+        if step.returns:
+            self.writer.show_present(step.relation)
         for one in step.shown:
             self.show_pin(one.logged.relation, one.pin)
             if step.restarts and one.logged.part is Part.DELTA:
@@ -169,7 +174,8 @@ class RunningStep:
 @dataclass(frozen=True, slots=True)
 class OpenStep:
     """A step whose versions are in the Delta logs, to become visible together with others. ``coarse``: stretches inside
-    which the relation cannot be read from then on. ``restarts``: nothing before what it shows can be read."""
+    which the relation cannot be read from then on. ``restarts``: nothing before what it shows can be read. ``earlier``:
+    what it shows is of an earlier definition. ``returns``: readers found the view at one, and find it here again."""
 
     running: RunningStep
     relation: str
@@ -177,6 +183,8 @@ class OpenStep:
     shown: tuple[Shown, ...]
     coarse: tuple[Interval, ...] = ()
     restarts: bool = False
+    earlier: bool = False
+    returns: bool = False
 
 
 @dataclass(frozen=True, slots=True)

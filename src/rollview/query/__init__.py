@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rollview.query.definitions import view_log
     from rollview.query.explain import explain_view
     from rollview.query.history import check_history
-    from rollview.query.reading import delta, read, verify_view
+    from rollview.query.reading import delta, layouts_over, read, verify_view
     from rollview.query.schemas import schema_at, schema_log
     from rollview.query.status import held, quarantine, readings, sources, warehouse_status
 
@@ -22,6 +22,7 @@ __all__ = [
     "delta",
     "explain_view",
     "held",
+    "layouts_over",
     "quarantine",
     "read",
     "readings",
@@ -38,7 +39,7 @@ __getattr__ = lazy_names(
         "check_history": "rollview.query.history",
         "explain_view": "rollview.query.explain",
         "view_log": "rollview.query.definitions",
-        **dict.fromkeys(("delta", "read", "verify_view"), "rollview.query.reading"),
+        **dict.fromkeys(("delta", "layouts_over", "read", "verify_view"), "rollview.query.reading"),
         **dict.fromkeys(("schema_at", "schema_log"), "rollview.query.schemas"),
         **dict.fromkeys(("held", "quarantine", "readings", "sources", "warehouse_status"), "rollview.query.status"),
     },

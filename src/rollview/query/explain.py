@@ -13,11 +13,14 @@ from rollview.algebra.script import TermNote
 from rollview.algebra.text import render
 from rollview.algebra.view import SETTLED, Mode, ViewPlan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot, SourceRecord, Step
+from rollview.compensate.courier import Courier
 from rollview.compensate.sweep import SweepMaintainer
+from rollview.consistency.join_view import JoinView
 from rollview.costs.steps import costs_of
 from rollview.errors import OutOfReach, UsageError
 from rollview.publish.workplace import Workplace
-from rollview.relations.maintenance import SWEEP, asks_for
+from rollview.relations.algorithm import KeptView, algorithm_of, is_compensated, join_of, machine_of
+from rollview.relations.maintenance import asks_for
 from rollview.relations.plans import high_water_mark, plan_of
 from rollview.sources.kinds import ask_statement
 from rollview.sources.protocol import SourceTable
@@ -42,8 +45,17 @@ def explain_view(place: Workplace, name: str) -> results.Explanation:
     asks = tuple(_asks(snapshot, relation, plan, place.catalog.sources()))
     if not asks:
         return told
-    needs = tuple(sorted(need.value for need in SweepMaintainer.needs))
-    return replace(told, asks=asks, algorithm=SWEEP, promises=SweepMaintainer.promises.name.lower(), needs=needs)
+    algorithm, maintainer = algorithm_of(relation.definition.properties), _maintainer(snapshot, relation, plan)
+    needs = tuple(sorted(need.value for need in maintainer.needs))
+    return replace(told, asks=asks, algorithm=algorithm, promises=str(maintainer.promises), needs=needs)
+
+
+def _maintainer(snapshot: Snapshot, view: Relation, plan: ViewPlan) -> SweepMaintainer | Courier:
+    assert view.definition is not None
+    if not is_compensated(view):
+        return SweepMaintainer(JoinView((), ()))
+    join = join_of(snapshot, KeptView(view.name, plan, view.definition.properties))
+    return machine_of(view.definition.properties, join)
 
 
 def _asks(
@@ -55,7 +67,11 @@ def _asks(
     wanted = asks_for(plan, view.definition.properties, frozenset(table["relation"] for table in told)) & of.keys()
     if not wanted:
         return
-    for name, equal in asked_columns(routes(plan, wanted), wanted):
+    if is_compensated(view):
+        asks = join_of(snapshot, KeptView(view.name, plan, view.definition.properties)).asks()
+    else:
+        asks = asked_columns(routes(plan, wanted), wanted)
+    for name, equal in asks:
         record, remote = of[name]
         table = snapshot.get(name)
         text = ask_statement(record.kind, SourceTable(remote, table.schema), equal)

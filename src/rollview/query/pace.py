@@ -1,4 +1,4 @@
-"""How fast a view that is behind comes nearer.
+"""How fast a view that is behind catches up.
 
 Law: what is told is what happened: commits that came in the last minute, and commits that the last steps took, per
 second of work. A view that is not quicker than its commits has no time at which it will have caught up.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rollview.capture.asking import SourceLookup
 from rollview.catalog import Relation, RelationKind, Snapshot
-from rollview.core.interval import Interval
+from rollview.core.interval import Csn, Interval
 from rollview.errors import UsageError
 from rollview.publish.workplace import Workplace
 from rollview.query.verify import verify
@@ -35,6 +35,15 @@ def _now(snapshot: Snapshot, name: str) -> tuple[str, ...]:
     return () if relation is None else (relation.name,)
 
 
+def layouts_over(place: Workplace, name: str, after: Point, through: Point) -> tuple[Interval, ...]:
+    """The interval, cut so that a view has the same definition at the csns of each piece."""
+    view = place.snapshot().view(name)
+    begin, end = (resolve(place.catalog, point, view.name) for point in (after, through))
+    _check_order(begin, end)
+    ends = [*(one.csn - 1 for one in view.versions[1:] if begin < one.csn - 1 < end), end]
+    return tuple(Interval(*piece) for piece in zip([begin, *ends], ends, strict=False))
+
+
 def delta(place: Workplace, name: str, after: Point, through: Point | None) -> DataFrame:
     """In the columns of the interval's end."""
     reader = place.reader()
@@ -45,11 +54,15 @@ def delta(place: Workplace, name: str, after: Point, through: Point | None) -> D
     relation = reader.snapshot.get(name)
     begin = resolve(place.catalog, after, *named)
     end = high_water_mark(reader.snapshot, relation) if through is None else resolve(place.catalog, through, *named)
-    if begin > end:
-        raise UsageError(f"({begin}, {end}] is not an interval.", hint="Give the smaller csn as --after.")
+    _check_order(begin, end)
     for csn in (begin, end):
         check_reachable(reader.snapshot, relation, csn)
     return reader.changes(relation.name, Interval(begin, end))
+
+
+def _check_order(begin: Csn, end: Csn) -> None:
+    if begin > end:
+        raise UsageError(f"({begin}, {end}] is not an interval.", hint="Give the smaller csn as --after.")
 
 
 def verify_view(place: Workplace, name: str, at: Point | None, *, ask_sources: bool = False) -> Verification:

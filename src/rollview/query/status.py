@@ -158,7 +158,7 @@ def _view(
     step: Step | None,
     lacking: Mapping[str, int],
 ) -> ViewStatus:
-    extent, delta = view.pins[Part.EXTENT], view.pins[Part.DELTA]
+    extent, delta = view.shown, view.pins[Part.DELTA]
     now = datetime.now(UTC)
     lacks = Interval(extent.through, max(extent.through, snapshot.moment.csn))
     missed = catalog.missed(snapshot.tables_below(view), lacks, now - LATELY) if lacks else NOTHING_MISSED

@@ -63,6 +63,15 @@ def seen_as(table: Relation, schema: Schema) -> Relation:
     return replace(table, schema=schema, constraints=table.constraints.renamed(names))
 
 
+def as_in_files(table: Relation) -> Relation:
+    """The table with columns of the widest type that they have had: files that were written anew have no other. Rows
+    that another csn does not have may be in them too, so they become narrower only when they have been left out."""
+    widest = {column.stored: column for layout in table.layouts for column in layout.schema}
+    read = (widest.get(column.stored, column) for column in table.schema)
+    schema = Schema(tuple(replace(wide, name=own.name) for wide, own in zip(read, table.schema, strict=True)))
+    return table if schema.looks_like(table.schema) else replace(table, schema=schema)
+
+
 def seen_schema(view: Relation, table: Relation) -> Schema:
     """A table's columns for a view: those that it had when the view was defined and has still, under the names of then.
 
@@ -102,6 +111,8 @@ def seen_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
     tables = [snapshot.get(name) for name in view.depends_on]
     changed = {table.name: seen_schema(view, table) for table in tables if table.layouts}
     changed = {name: schema for name, schema in changed.items() if schema != snapshot.get(name).schema}
+    if not changed:
+        return {}
     seen = {table.name: seen_as(table, changed[table.name]) if table.name in changed else table for table in tables}
     for name, schema in changed.items():
         places = {column.stored: column.name for column in schema}
@@ -113,15 +124,31 @@ def seen_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
 def read_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
     """The same as they can be read: what a captured table has lost is gone."""
     seen, last = seen_tables(snapshot, view), _last(view)
-    if last is not None:
+    if view.state is ViewState.SCHEMA_CHANGED:
         seen = {name: table for name, table in seen.items() if table.source is None or _has_all(snapshot, table)}
-        for name, table in seen.items():
+    for name, table in seen.items():
+        if last is not None and table.source is None:
             check_kept(snapshot.get(name), last, table.schema)
+        _check_there(view, snapshot.get(name), table.schema)
     return seen
 
 
 def _has_all(snapshot: Snapshot, seen: Relation) -> bool:
     return {one.stored for one in seen.schema} <= {one.stored for one in snapshot.get(seen.name).schema}
+
+
+def _check_there(view: Relation, table: Relation, seen: Schema) -> None:
+    """Refuse to compute an earlier definition from a captured table that has lost a column of it."""
+    there = {column.stored for column in table.schema}
+    gone = [column.name for column in seen if column.stored not in there]
+    if gone and table.source is not None:
+        raise OutOfReach(
+            f"Cannot compute view '{view.name}' by a definition that it had: table '{table.name}' has lost its column "
+            f"'{gone[0]}' since.",
+            hint="What was stored by that definition can be read.",
+            name=view.name,
+            table=table.name,
+        )
 
 
 def _referring(table: Relation, name: str, called: Mapping[str, str]) -> Relation:
@@ -142,7 +169,10 @@ def former_names(snapshot: Snapshot, view: Relation) -> tuple[str, ...]:
 
 def sees_former_names(snapshot: Snapshot, view: Relation) -> bool:
     """Whether the view, or one below it, calls a column by a name that means something else, or nothing, by now."""
-    views = (view, *(lower for lower in snapshot.below(view.name) if lower.kind is RelationKind.VIEW))
+    below = snapshot.below(view.name)
+    if not any(table.layouts for table in below):
+        return False
+    views = (view, *(lower for lower in below if lower.kind is RelationKind.VIEW))
     seen = (pair for one in views for pair in seen_tables(snapshot, one).items())
     return any(not _names(table.schema) <= _names(snapshot.get(name).schema) for name, table in seen)
 

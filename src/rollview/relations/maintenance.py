@@ -11,12 +11,10 @@ from enum import StrEnum
 from rollview.algebra.states import states_read
 from rollview.algebra.view import ViewPlan
 from rollview.catalog import Relation, Snapshot
-from rollview.compensate.algorithms import ALGORITHMS
 from rollview.errors import UsageError
 from rollview.relations.plans import plan_of, recomputes
 
 MAINTENANCE = "rollview.maintenance"
-ALGORITHM, AUTO, SWEEP = "rollview.algorithm", "auto", "sweep"
 
 
 class RowsFrom(StrEnum):
@@ -33,19 +31,6 @@ def maintenance_of(properties: Mapping[str, str]) -> RowsFrom:
     except ValueError:
         hint = f"Choose {' or '.join(RowsFrom)}."
         raise UsageError(f"There is no maintenance '{text}'.", hint=hint) from None
-
-
-def check_algorithm(properties: Mapping[str, str]) -> None:
-    """Refuse all but the one that views are kept by: it asks for least and promises most."""
-    name = properties.get(ALGORITHM, AUTO)
-    if name in (AUTO, SWEEP):
-        return
-    if name in ALGORITHMS:
-        raise UsageError(
-            f"The algorithm '{name}' runs in the lab alone: views of a warehouse are kept by {SWEEP}.",
-            hint=f"Leave it out, or choose {AUTO} or {SWEEP}. To see '{name}' at work: rollview lab list",
-        )
-    raise UsageError(f"There is no algorithm '{name}'.", hint=f"Choose {AUTO} or {SWEEP}.")
 
 
 def asks_for(plan: ViewPlan, properties: Mapping[str, str], tables: frozenset[str]) -> frozenset[str]:

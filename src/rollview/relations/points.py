@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Catalog, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
 from rollview.relations.marks import high_water_mark
@@ -41,5 +41,4 @@ def recorded_by(catalog: Catalog, point: Point | None) -> Csn | None:
 
 def published(snapshot: Snapshot, relation: Relation) -> Csn:
     """The csn at which readers see a relation when they name none."""
-    is_view = relation.kind is RelationKind.VIEW
-    return relation.pins[Part.EXTENT].through if is_view else snapshot.moment.csn
+    return relation.shown.through if relation.kind is RelationKind.VIEW else snapshot.moment.csn

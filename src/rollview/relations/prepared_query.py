@@ -1,4 +1,4 @@
-"""Queries that stay: analysed by Spark once, then run again over other files.
+"""Prepared queries: analysed by Spark once, then run again over other files.
 
 Law: two runs of a prepared query are the same text over inputs of the same shape. What differs between them are whole
 files: each input that moves has a folder, filled before every run with links, or with one file where rows have to be
@@ -44,7 +44,7 @@ _MOST_KEPT = 64
 _MOST_CUT = 200_000
 """So many rows are read at most where an interval ends inside a file."""
 
-_kept: WeakKeyDictionary[SparkSession, OrderedDict[object, list[Standing]]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[SparkSession, OrderedDict[object, list[PreparedQuery]]] = WeakKeyDictionary()
 """Those that nobody uses; several of one kind where several were used side by side."""
 _lock = Lock()
 
@@ -68,7 +68,7 @@ def prepared_query(
 @phase("prepare query")
 def _taken(
     reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
-) -> tuple[object, Standing | None]:
+) -> tuple[object, PreparedQuery | None]:
     """The query over these inputs, one that nobody uses or a new one, and what it is kept by."""
     if not sees_local_links(reader.spark):
         return None, None
@@ -90,7 +90,7 @@ def _taken(
     return key, found
 
 
-def _give_back(spark: SparkSession, key: object, found: Standing) -> None:
+def _give_back(spark: SparkSession, key: object, found: PreparedQuery) -> None:
     with _lock:
         kept = _kept.setdefault(spark, OrderedDict())
         kept.setdefault(key, []).append(found)
@@ -160,7 +160,7 @@ class _Links:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PreparedQuery:
     query: Analysed
     links: tuple[_Links, ...]
 
@@ -173,13 +173,13 @@ def _moving(inputs: tuple[_Input, ...]) -> Iterator[_Input]:
     return (one for one in inputs if one.moves)
 
 
-def _analysed(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, ...]) -> Standing | None:
+def _analysed(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, ...]) -> PreparedQuery | None:
     stages = prepared(propagation, tuple(one.name for one in inputs))
     if len(stages) > 1:
         return None
     links = {one.name: _Links(spark, one) for one in _moving(inputs)}
     frames = {one.name: one.over(spark, links[one.name].frame if one.moves else None) for one in inputs}
-    return Standing(Analysed(stages[0][1].run(spark, frames)), tuple(links.values()))
+    return PreparedQuery(Analysed(stages[0][1].run(spark, frames)), tuple(links.values()))
 
 
 def _inputs(

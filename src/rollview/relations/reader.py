@@ -6,7 +6,7 @@ are read off its groups; a base table and a view then look the same to whoever r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +28,7 @@ from rollview.core.schema import SIGNED, Schema
 from rollview.engine.binding import Prepared, prepare, prepare_words, run_query
 from rollview.engine.meter import Meter
 from rollview.errors import OutOfReach
-from rollview.relations.former import read_tables
+from rollview.relations.former import as_in_files, read_tables
 from rollview.relations.plans import check_reachable, covered, plan_of
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew, carried, check_defined
@@ -150,7 +150,8 @@ class Reader:
     def _rows(self, name: str, at: Csn) -> DataFrame:
         relation = self._relation(name)
         if relation.kind is RelationKind.TABLE:
-            return timed.rows(self.spark, stored_as(self.root, relation), at, _row_key(relation))
+            stored = stored_as(self.root, as_in_files(relation))
+            return _typed(timed.rows(self.spark, stored, at, _row_key(relation)), relation)
         extent, told_by = relation.pins[Part.EXTENT], changes_from(self.snapshot, relation)
         if told_by is not relation and extent.through != at:
             return self.rows(told_by.name, at)
@@ -210,8 +211,12 @@ class Reader:
         told_by = changes_from(self.snapshot, self.snapshot.get(name))
         if told_by is not self.snapshot.get(name):
             return self._changes(told_by.name, interval)
+        relation = self._relation(name)
+        if relation.kind is RelationKind.TABLE:
+            held = stored_as(self.root, as_in_files(relation))
+            return _typed(timed.changes(self.spark, held, interval), relation, COUNT, CSN)
         stored = timed.changes(self.spark, self.stored(name), interval)
-        if self.snapshot.get(name).kind is RelationKind.TABLE or self.plan(name).summary is None:
+        if self.plan(name).summary is None:
             return stored
         query = self.plan(name).visible(_STORED_ROWS, (COUNT, CSN))
         return run_query(self.spark, query, {_STORED_ROWS: stored})
@@ -284,9 +289,11 @@ class Reader:
     @phase("prepare query")
     def run_at(self, propagation: Propagation, at: Csn) -> DataFrame:
         """A query over states at one csn. Their rows are plain, so a sum meets no row that has come and gone."""
-        return self._run(
-            propagation, {f"{name}@{what}": self._plain(name, what, at) for name, what in sorted(propagation.inputs)}
-        )
+        return self._run(propagation, self.plain_inputs(propagation.inputs, at))
+
+    def plain_inputs(self, inputs: Collection[tuple[str, InputForm]], at: Csn) -> dict[str, DataFrame]:
+        """States at one csn by the names that a query has for them."""
+        return {f"{name}@{what}": self._plain(name, what, at) for name, what in sorted(inputs)}
 
     def _plain(self, name: str, what: InputForm, at: Csn) -> DataFrame:
         assert what != "delta"
@@ -345,6 +352,13 @@ def prepare_author(author: AuthorsQuery) -> Prepared:
     """A definition in its author's words, over ``name@rows``."""
     inputs = {name: name + ROWS_SUFFIX for name in author.columns}
     return prepare_words(author.words, inputs, author.columns, author.outputs)
+
+
+def _typed(rows: DataFrame, table: Relation, *more: str) -> DataFrame:
+    """A table's rows in the types that it has here."""
+    if as_in_files(table) is table:
+        return rows
+    return rows.select(*(col(column.name).cast(column.type).alias(column.name) for column in table.schema), *more)
 
 
 def _row_key(relation: Relation) -> tuple[str, ...]:

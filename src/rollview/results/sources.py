@@ -16,7 +16,7 @@ class SourceFinding(Result):
     """What a source lacks, and the statement that repairs it; ``blocks`` if it cannot be captured so."""
 
     what: str
-    mend: str | None
+    repair: str | None
     blocks: bool
 
 

@@ -162,8 +162,8 @@ class Rolled(Result):
 
 @dataclass(frozen=True, slots=True)
 class ReplacementPlan(Result):
-    """What giving a view another definition would do. ``how``: ``unchanged``, ``renamed``, ``stored rows`` or
-    ``recomputed``, and why; ``reads``: the relations that would be read, with their rows."""
+    """What giving a view another definition would do. ``how``: ``unchanged``, ``renamed``, ``stored rows``, ``in part``
+    or ``recomputed``, and why; ``reads``: the relations that would be read, with their rows."""
 
     name: str
     how: str

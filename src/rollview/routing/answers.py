@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from rollview.algebra.expressions import column, named, select, table
-from rollview.algebra.resolve import Known
 from rollview.algebra.text import parse_one
-from rollview.catalog import RelationKind, Snapshot
+from rollview.catalog import RelationKind
 from rollview.core.names import quoted
 from rollview.core.states import Rewrite
 from rollview.costs.reading import WayToRead
@@ -19,21 +18,20 @@ from rollview.engine.binding import run_query
 from rollview.engine.failures import users_query_failures
 from rollview.errors import OutOfReach, SqlError, UsageError
 from rollview.matching.rewrite import GROUPS_SUFFIX
-from rollview.propagate.reading import misread, unseen
 from rollview.publish.workplace import Workplace
 from rollview.relations import references
-from rollview.relations.plans import known_as
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer
 from rollview.routing.fetching import AnswerReading, hold, leave, release_with
 from rollview.routing.former import of_former_columns
 from rollview.routing.freshness import Staleness, found_valid
 from rollview.routing.question import Question
+from rollview.routing.reading import authors_columns
 from rollview.routing.residual import ResidualReader
-from rollview.routing.route import Route, Wish, route
+from rollview.routing.route import Route, RouteWish, named_in, route
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _ANSWER = "_rv_answer"
 
@@ -72,7 +70,7 @@ class _Wished:
 def _asked(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
     """``again``: for when what is read goes away meanwhile."""
     place, found = wish.place, wish.route()
-    number = hold(place.catalog, place.snapshot(), found)
+    number = hold(place.catalog, found)
     # After the hold: nothing that is in here goes away.
     reader = _reader(place, found)
     try:
@@ -133,9 +131,9 @@ def _route(place: Workplace, tree: exp.Query, as_of: Point | None, bound: Stalen
         raise UsageError(f"'{rewrite}' is no way to rewrite.", hint="Choose auto, off or require.")
     if as_of is not None and bound is not None:
         raise UsageError("An answer as of one point has no staleness.", hint="Give one of the two.")
-    names = [one.name for one in references.free_tables(tree, outside=True) if place.snapshot().find(one.name)]
-    at = None if as_of is None else resolve(place.catalog, as_of, *names)
-    return route(place, tree, Wish(at, bound, Rewrite(rewrite)))
+    snapshot = place.snapshot()
+    at = None if as_of is None else resolve(place.catalog, as_of, *named_in(snapshot, tree))
+    return route(place, snapshot, tree, RouteWish(at, bound, Rewrite(rewrite)))
 
 
 def _routed(reader: ResidualReader, tree: exp.Query, found: Route) -> DataFrame | None:
@@ -143,28 +141,13 @@ def _routed(reader: ResidualReader, tree: exp.Query, found: Route) -> DataFrame 
     asked, rewritten = found.asked, found.rewritten
     assert asked is not None
     assert rewritten is not None
-    author = _author(reader.spark, tree, reader.snapshot, asked)
+    author = authors_columns(reader.spark, tree, reader.snapshot, asked)
     if author is None:
         return None
     inputs = {name: _read(reader, name, found) for name in rewritten.reads}
-    rows = run_query(reader.spark, rewritten.query, inputs)
-    rows = _above(rows, asked)
-    types = [field.dataType for field in author.schema]
-    own = rows.columns
-    return rows.select(*(rows[quoted(name)].cast(type_) for name, type_ in zip(own, types, strict=True))).toDF(
-        *author.columns
-    )
-
-
-def _author(spark: SparkSession, tree: exp.Query, snapshot: Snapshot, asked: Question) -> DataFrame | None:
-    """The author's text, analysed over tables of which only the types are known."""
-    known: list[Known] = [known_as(snapshot.get(one.name)) for one in asked.read.resolved.reads]
-    tables = unseen(spark, known)
-    bare = tree.copy()
-    for part in asked.above:
-        bare.set(part, None)
-    author = references.run(spark, bare, lambda name: tables[f"{snapshot.get(name).name}@rows"])
-    return None if misread(asked.read, author, tables) else author
+    rows = _above(run_query(reader.spark, rewritten.query, inputs), asked)
+    typed = (rows[quoted(name)].cast(type_) for name, type_ in zip(rows.columns, author.types, strict=True))
+    return rows.select(*typed).toDF(*author.names)
 
 
 def _read(reader: ResidualReader, name: str, found: Route) -> DataFrame:
@@ -185,5 +168,5 @@ def _above(rows: DataFrame, asked: Question) -> DataFrame:
 
 
 def _answer(place: Workplace, found: Route, rows: DataFrame | None) -> Answer:
-    valid, behind = found_valid(place.catalog, place.snapshot(), found.read_tables, found.csn)
+    valid, behind = found_valid(place.catalog, found.snapshot, found.read_tables, found.csn, found.asked_at)
     return Answer(found.csn, valid, behind, found.considered, found.seconds, rows)

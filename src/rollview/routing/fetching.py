@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rollview.catalog import Catalog, Snapshot
+from rollview.engine.analysed import Analysed
 from rollview.engine.failures import as_users_error, in_full, is_sparks
+from rollview.engine.session import for_small_work
 from rollview.errors import InDoubt, RollviewError
+from rollview.propagate.plan import SMALL_DELTA_ROWS
 from rollview.publish.workplace import Workplace
 from rollview.results import Answer, FetchedAnswer
 from rollview.routing.route import Route
@@ -31,11 +34,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def hold(catalog: Catalog, snapshot: Snapshot, found: Route) -> int | None:
+def hold(catalog: Catalog, found: Route) -> int | None:
     """Keeps maintenance off all that the route reads from now on; the row's number, or None where the catalog takes no
     row now: the grace period still counts."""
     named = {one.relation for one in found.readings}
-    below = {lower.name for name in named for lower in snapshot.below(name)}
+    below = {lower.name for name in named for lower in found.snapshot.below(name)}
     ways = {one.relation: one.way.value for one in found.readings}
     try:
         return catalog.readers.begin(named | below, found.csn, ways, found.seconds)
@@ -90,7 +93,7 @@ def _is_of_files(error: RollviewError) -> bool:
 
 def _fetched(place: Workplace, answer: Answer, found: Route, number: int | None, limit: int | None) -> FetchedAnswer:
     began = time.perf_counter()
-    table = _table(answer.rows, limit)
+    table = _table(answer.rows, limit, small=found.rows <= SMALL_DELTA_ROWS)
     seconds = time.perf_counter() - began
     if number is not None:
         place.catalog.readers.end(number, seconds)
@@ -99,14 +102,21 @@ def _fetched(place: Workplace, answer: Answer, found: Route, number: int | None,
     return FetchedAnswer(answer, table, valid, seconds)
 
 
-def _table(rows: DataFrame | None, limit: int | None) -> pa.Table:
+def _table(rows: DataFrame | None, limit: int | None, *, small: bool) -> pa.Table:
     assert rows is not None
     try:
-        return (rows if limit is None else rows.limit(limit)).toArrow()
+        wanted = rows if limit is None else rows.limit(limit)
+        return (_with_few_rows(wanted) if small else wanted).toArrow()
     except Exception as error:
         if not is_sparks(error):
             raise
         raise as_users_error(error) from error
+
+
+def _with_few_rows(rows: DataFrame) -> DataFrame:
+    """Planned for few rows. Whoever goes on with the rows himself may join them with many, so that is done here."""
+    session = for_small_work(rows.sparkSession)
+    return rows if session is rows.sparkSession else Analysed(rows, session).again()
 
 
 def is_still_valid(place: Workplace, found: Route) -> bool:

@@ -22,7 +22,7 @@ from rollview.relations.former_rows import rows_at, snapshot_at
 from rollview.relations.points import Point, resolve
 from rollview.results import Answer, Considered
 from rollview.routing.fetching import AnswerReading, hold, leave, release_with
-from rollview.routing.freshness import found_valid
+from rollview.routing.freshness import found_valid, moment_of_asking
 from rollview.routing.residual import ResidualReader
 from rollview.routing.route import Route
 
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
 def of_former_columns(place: Workplace, tree: exp.Query, as_of: Point | None, *, allow_unsafe: bool) -> Answer | None:
     """None if what the query names is now as it was then."""
-    if as_of is None or not any(one.layouts for one in place.snapshot().relations.values()):
+    if as_of is None:
         return None
     snapshot = place.snapshot()
+    if not any(one.layouts for one in snapshot.relations.values()):
+        return None
     names = {one.name for one in references.free_tables(tree, outside=True)}
     csn = resolve(place.catalog, as_of, *(one.name for name in names if (one := snapshot.find(name))))
     then = snapshot_at(place.catalog, snapshot, csn)
@@ -42,32 +44,30 @@ def of_former_columns(place: Workplace, tree: exp.Query, as_of: Point | None, *,
         return None
     ids = {one.id for name in names if (one := then.find(name)) is not None}
     found = _route(snapshot, csn, [relation for relation in snapshot.relations.values() if relation.id in ids])
-    wish = _FormerWish(place, tree, allow_unsafe, snapshot, found)
+    wish = _FormerWish(place, tree, allow_unsafe, found)
     return _asked(wish, lambda: _asked(wish, None))
 
 
 @dataclass(frozen=True, slots=True)
 class _FormerWish:
-    """``snapshot``: by which the way was found."""
-
     place: Workplace
     tree: exp.Query
     allow_unsafe: bool
-    snapshot: Snapshot
     found: Route
 
 
 def _route(snapshot: Snapshot, csn: Csn, read: Sequence[Relation]) -> Route:
     tables = frozenset(name for one in read for name in _tables(snapshot, one))
     named = tuple(Considered(one.name, True, csn, WayToRead.ROWS, 0.0, "named by the query") for one in read)
-    readings = tuple(RelationCost(one.name, WayToRead.ROWS, 0.0) for one in read)
-    return Route(csn, snapshot.moment.csn, None, None, readings, named, 0.0, tables)
+    sizes = (sum(pin.rows for pin in one.pins.values()) for one in read)
+    readings = tuple(RelationCost(one.name, WayToRead.ROWS, 0.0, rows) for one, rows in zip(read, sizes, strict=True))
+    return Route(csn, snapshot, moment_of_asking(), None, None, readings, named, 0.0, tables)
 
 
 def _asked(wish: _FormerWish, again: Callable[[], Answer] | None) -> Answer:
     """``again``: for when what is read goes away meanwhile."""
     place, found = wish.place, wish.found
-    number = hold(place.catalog, wish.snapshot, found)
+    number = hold(place.catalog, found)
     # After the hold: nothing that is in here goes away.
     reader = ResidualReader(place.spark, place.data, place.snapshot(), place.catalog.changes)
     try:
@@ -87,8 +87,8 @@ def _asked(wish: _FormerWish, again: Callable[[], Answer] | None) -> Answer:
 
 
 def _answer(wish: _FormerWish, rows: DataFrame) -> Answer:
-    found, snapshot = wish.found, wish.snapshot
-    valid, behind = found_valid(wish.place.catalog, snapshot, found.read_tables, found.csn)
+    found, snapshot = wish.found, wish.found.snapshot
+    valid, behind = found_valid(wish.place.catalog, snapshot, found.read_tables, found.csn, found.asked_at)
     layouts = [layout for name in found.read_tables for layout in snapshot.get(name).layouts]
     altered = (layout.csn - 1 for layout in layouts if layout.csn > found.csn)
     valid = replace(valid, through=min((valid.through, *altered)))

@@ -36,20 +36,31 @@ def staleness(text: str) -> Staleness:
         raise UsageError(f"'{text}' does not say how old an answer may be.", hint=hint) from None
 
 
-def oldest_allowed(catalog: Catalog, snapshot: Snapshot, bound: Staleness | None, tables: Collection[str]) -> Csn:
-    """The oldest csn at which an answer may be. Raises ``NotPassed`` while a source is not known to be that far."""
+def moment_of_asking() -> datetime:
+    """From which on an answer grows old."""
+    return datetime.now(UTC)
+
+
+def oldest_allowed(
+    catalog: Catalog, snapshot: Snapshot, bound: Staleness | None, tables: Collection[str], now: datetime
+) -> Csn:
+    """The oldest csn at which an answer may be that is asked for ``now``.
+
+    Raises ``NotPassed`` while a source is not known to be that far.
+    """
     newest = snapshot.moment.csn
     if bound is None:
         return newest
     if bound.time is None:
         return max(0, newest - bound.commits)
-    return min(newest, catalog.csn_at(datetime.now(UTC) - bound.time, tables))
+    return min(newest, catalog.csn_at(now - bound.time, tables))
 
 
 def found_valid(
-    catalog: Catalog, snapshot: Snapshot, tables: Collection[str], csn: Csn
+    catalog: Catalog, snapshot: Snapshot, tables: Collection[str], csn: Csn, now: datetime
 ) -> tuple[ValidTime, float | None]:
-    """For how long rows of these tables at a csn are what they are, and for how many seconds they may not have been.
+    """For how long rows of these tables at a csn are what they are, and for how many seconds before ``now`` they may
+    not have been: the moment that a bound is counted from, however long the answer takes.
 
     None where a source is not known to have passed any moment.
     """
@@ -57,7 +68,7 @@ def found_valid(
     first = max((one.csn for one in last), default=0)
     through = min((one.csn - 1 for one in following), default=max(csn, snapshot.moment.csn))
     since = max((one.time for one in last), default=None)
-    now = max(snapshot.moment.time, datetime.now(UTC))
+    now = max(snapshot.moment.time, now)
     known = {source.name: source.known for source in catalog.sources()}
     sources = {snapshot.get(table).source for table in tables}
     passed = [now if source is None else known.get(source) for source in sources]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -37,8 +38,9 @@ def question(query: exp.Query, known: Mapping[str, Known], expand: Expand) -> Qu
     if not isinstance(query, exp.Select):
         raise NotCompared("the query is not one SELECT")
     named, above = _named(query)
+    read = {table.name.lower() for table in query.find_all(exp.Table)}
     try:
-        made = outline(Declared("query", (), None, {}, render(named), False), known)
+        made = _outlined(render(named), tuple(relation for name, relation in known.items() if name in read))
     except RollviewError as error:
         raise NotCompared(str(error)) from None
     if made.rel is None:
@@ -47,6 +49,11 @@ def question(query: exp.Query, known: Mapping[str, Known], expand: Expand) -> Qu
         return Question(made, flatten(made.rel, expand), above)
     except NotFlat as operator:
         raise NotCompared(f"{operator} is not matched with views") from None
+
+
+@lru_cache(maxsize=256)
+def _outlined(text: str, known: tuple[Known, ...]) -> Outline:
+    return outline(Declared("query", (), None, {}, text, False), {one.name.lower(): one for one in known})
 
 
 def _named(query: exp.Select) -> tuple[exp.Select, dict[str, exp.Expr]]:

@@ -18,11 +18,13 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.engine.binding import run_query
 from rollview.propagate.choice import RefreshMode
-from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, plan_propagate
+from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, PropagateStep, plan_propagate
 from rollview.propagate.run import closed_in
 from rollview.relations.moved import ChangesOf, moved
 from rollview.relations.plans import can_follow, high_water_mark, propagation_of
 from rollview.relations.reader import Reader
+from rollview.routing.few_groups import few_groups
+from rollview.store.folder import frame
 from rollview.store.multiset import expand, net, signed
 
 if TYPE_CHECKING:
@@ -61,7 +63,12 @@ class ResidualReader(Reader):
             return super().groups(name, mark)
         if not self._can_follow(name, at):
             return self.groups_anew(name, at)
-        return self._moved_on(super().groups(name, mark), self._since(name, at), summary.schema)
+        step = self._step(name, Interval(mark, at))
+        few = None if step is None else few_groups(self, step)
+        if few is not None:
+            return frame(self.spark, few, summary.schema)
+        held = super().groups(name, mark)
+        return self._moved_on(held, self._since(name, at, held), summary.schema)
 
     def groups_anew(self, name: str, at: Csn) -> DataFrame:
         """A summary view's groups from the rows of what it reads."""
@@ -94,21 +101,30 @@ class ResidualReader(Reader):
         tables = self.snapshot.tables_below(self.snapshot.get(name))
         return any(self._changes_of(table, since) for table in tables)
 
-    def _since(self, name: str, at: Csn) -> DataFrame:
-        """The timed delta of what is stored of the view, from its mark on."""
+    def _since(self, name: str, at: Csn, groups: DataFrame | None = None) -> DataFrame:
+        """The timed delta of what is stored of the view, from its mark on. ``groups``: of a summary view, there."""
         plan, since = self.plan(name), Interval(self._mark(name), at)
         query, small = self._refreshing(name, since) or self._through_views(name, since)
-        held = {} if plan.summary is None else {GROUPS: super().groups(name, since.after)}
-        return self.seen_by(name).run(query, since, held, small=small)
+        if plan.summary is None:
+            return self.seen_by(name).run(query, since, small=small)
+        held = super().groups(name, since.after) if groups is None else groups
+        return self.seen_by(name).run(query, since, {GROUPS: held}, small=small)
 
     def _refreshing(self, name: str, since: Interval) -> tuple[Propagation, bool] | None:
         """The query that a refresh would run; None where one step of it does not come that far."""
+        step = self._step(name, since)
+        if step is None:
+            return None
+        closed = closed_in(self, step)
+        return propagation_of(self.plan(name), step.circumstances(ahead=False, closed=closed)), step.small
+
+    def _step(self, name: str, since: Interval) -> PropagateStep | None:
+        """The step of a refresh that comes that far by deltas, if one does."""
         asked = (self.snapshot, self.root, name, since.through, self._changes_of, tuple)
         step = plan_propagate(*asked, mode=RefreshMode.INCREMENTAL)
         if step is None or step.interval != since or step.mode is Mode.WHOLE or step.merged:
             return None
-        closed = closed_in(self, step)
-        return propagation_of(self.plan(name), step.circumstances(ahead=False, closed=closed)), step.small
+        return step
 
     def _through_views(self, name: str, since: Interval) -> tuple[Propagation, bool]:
         """Where a view below is behind as well, and its changes are computed on the way."""

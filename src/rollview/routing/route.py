@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sqlglot import exp
 
@@ -22,9 +23,9 @@ from rollview.publish.workplace import Workplace
 from rollview.relations import references
 from rollview.relations.plans import known_as
 from rollview.results import Considered
-from rollview.routing.freshness import Staleness, oldest_allowed
+from rollview.routing.freshness import Staleness, moment_of_asking, oldest_allowed
 from rollview.routing.question import NotCompared, Question, question
-from rollview.routing.views import answering, expanding
+from rollview.routing.views import answering_views, expanding
 
 _MOST_TRIED = 12
 """Views that answer, of which combinations are weighed."""
@@ -32,10 +33,12 @@ _MOST_TRIED = 12
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``asked``: None where the author's text is run as it stands. ``readings``: of all that is read, at ``csn``."""
+    """``asked``: None where the author's text is run as it stands. ``readings``: of all that is read, at ``csn``.
+    ``snapshot``: by which the way was found; ``asked_at``: from when staleness counts."""
 
     csn: Csn
-    newest: Csn
+    snapshot: Snapshot
+    asked_at: datetime
     asked: Question | None
     rewritten: RewrittenQuery | None
     readings: tuple[RelationCost, ...]
@@ -48,12 +51,21 @@ class Route:
         return next((one.way for one in self.readings if one.relation == relation), None)
 
     @property
+    def rows(self) -> int:
+        """At most so many are grouped, netted or shown."""
+        return sum(one.rows for one in self.readings)
+
+    @property
+    def newest(self) -> Csn:
+        return self.snapshot.moment.csn
+
+    @property
     def seconds(self) -> float:
         return self.job_seconds + sum(one.seconds for one in self.readings)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RouteWish:
     """``at``: exactly this csn; else the newest, or as old as ``bound`` allows."""
 
     at: Csn | None = None
@@ -61,26 +73,33 @@ class Wish:
     rewrite: Rewrite = Rewrite.AUTO
 
 
-def route(place: Workplace, query: exp.Query, wish: Wish) -> Route:
+def route(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: RouteWish) -> Route:
     """The cheapest."""
-    return _choice(place, query, wish).made(query, wish)
+    return _choice(place, snapshot, query, wish).made(query, wish)
 
 
-def candidates(place: Workplace, query: exp.Query, wish: Wish) -> list[Route]:
+def candidates(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: RouteWish) -> list[Route]:
     """All that were weighed, without what was looked at."""
-    return _choice(place, query, wish).candidates(query, wish)
+    return _choice(place, snapshot, query, wish).candidates(query, wish)
 
 
-def _choice(place: Workplace, query: exp.Query, wish: Wish) -> _Choice:
-    snapshot = place.snapshot() if wish.at is None else place.snapshot().at(wish.at)
-    named = tuple(dict.fromkeys(table.name for table in references.free_tables(query, outside=True)))
-    names = tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
-    csns = _csns(place.catalog, snapshot, wish, names)
-    costs = costs_of(place.catalog, place.data, snapshot)
-    return _Choice(snapshot, costs, names, csns)
+def named_in(snapshot: Snapshot, query: exp.Query) -> tuple[str, ...]:
+    """The relations that a query names."""
+    named = dict.fromkeys(table.name for table in references.free_tables(query, outside=True))
+    return tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
 
 
-def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]) -> tuple[Csn, ...]:
+def _choice(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: RouteWish) -> _Choice:
+    snapshot = snapshot if wish.at is None else snapshot.at(wish.at)
+    names = named_in(snapshot, query)
+    now = moment_of_asking()
+    csns = _csns(place.catalog, snapshot, wish, names, now)
+    return _Choice(snapshot, now, costs_of(place.catalog, place.data, snapshot), names, csns)
+
+
+def _csns(
+    catalog: Catalog, snapshot: Snapshot, wish: RouteWish, names: Sequence[str], now: datetime
+) -> tuple[Csn, ...]:
     """Those at which the answer may be, newest first: the newest, and those at which views stand."""
     newest = snapshot.moment.csn
     if wish.at is not None:
@@ -88,7 +107,7 @@ def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]
     # Views are taken as they are defined now, so the answer is not from before that.
     versions = (version for one in snapshot.relations.values() for version in one.versions)
     defined = max((version.csn for version in versions if not version.pending), default=0)
-    oldest = max(defined, oldest_allowed(catalog, snapshot, wish.bound, names))
+    oldest = max(defined, oldest_allowed(catalog, snapshot, wish.bound, names, now))
     marks = {
         relation.pins[part].through
         for relation in snapshot.relations.values()
@@ -101,11 +120,12 @@ def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str]
 @dataclass(frozen=True, slots=True)
 class _Choice:
     snapshot: Snapshot
+    asked_at: datetime
     costs: Costs
     names: tuple[str, ...]
     csns: tuple[Csn, ...]
 
-    def made(self, query: exp.Query, wish: Wish) -> Route:
+    def made(self, query: exp.Query, wish: RouteWish) -> Route:
         asked, whole = self._question(query, wish)
         found, reasons, remainder = self._views(asked, wish)
         routes = self._all(asked, found, wish, remainder=remainder)
@@ -116,12 +136,12 @@ class _Choice:
         best = min(routes, key=lambda one: (one.seconds, -one.csn))
         return self._told(best, found, reasons, whole)
 
-    def candidates(self, query: exp.Query, wish: Wish) -> list[Route]:
+    def candidates(self, query: exp.Query, wish: RouteWish) -> list[Route]:
         asked, _ = self._question(query, wish)
         found, _, remainder = self._views(asked, wish)
         return self._all(asked, found, wish, remainder=remainder)
 
-    def _question(self, query: exp.Query, wish: Wish) -> tuple[Question | None, str | None]:
+    def _question(self, query: exp.Query, wish: RouteWish) -> tuple[Question | None, str | None]:
         """The query as it is compared with views, or why it is not."""
         if wish.rewrite is Rewrite.OFF:
             return None, None
@@ -131,7 +151,7 @@ class _Choice:
         except NotCompared as reason:
             return None, str(reason)
 
-    def _views(self, asked: Question | None, wish: Wish) -> tuple[list[Answering], dict[str, str], bool]:
+    def _views(self, asked: Question | None, wish: RouteWish) -> tuple[list[Answering], dict[str, str], bool]:
         """Those that answer, why others do not, and whether rows that they lack come from tables. Who reads the tables
         anyway saves nothing by a view beside them, so that is done only where a view has to be."""
         if asked is None:
@@ -141,28 +161,24 @@ class _Choice:
             return found, reasons, False
         return *self._answering(asked, remainder=True), True
 
-    def _all(self, asked: Question | None, found: Sequence[Answering], wish: Wish, *, remainder: bool) -> list[Route]:
+    def _all(
+        self, asked: Question | None, found: Sequence[Answering], wish: RouteWish, *, remainder: bool
+    ) -> list[Route]:
         plain = self._plain() if wish.rewrite is not Rewrite.REQUIRE else ()
         return [*self._rewritten(asked, found, remainder=remainder), *plain]
 
     def _answering(self, asked: Question, *, remainder: bool = False) -> tuple[list[Answering], dict[str, str]]:
         found: list[Answering] = []
         reasons: dict[str, str] = {}
-        tables = {place.leaf.relation for place in asked.flat.places}
-        for relation in self.snapshot.relations.values():
-            if relation.kind is RelationKind.VIEW and tables & self._tables(relation.name):
-                view = answering(self.snapshot, relation)
-                try:
-                    if isinstance(view, str):
-                        raise NoMatch(view)
-                    next(rewritings(asked.flat, view, remainder=remainder))
-                    found.append(view)
-                except NoMatch as refusal:
-                    reasons[relation.name] = str(refusal)
+        for name, view in answering_views(self.snapshot, {place.leaf.relation for place in asked.flat.places}):
+            try:
+                if isinstance(view, str):
+                    raise NoMatch(view)
+                next(rewritings(asked.flat, view, remainder=remainder))
+                found.append(view)
+            except NoMatch as refusal:
+                reasons[name] = str(refusal)
         return found, reasons
-
-    def _tables(self, view: str) -> set[str]:
-        return {*self._tables_of(view), view}
 
     def _tables_of(self, name: str) -> frozenset[str]:
         return self.snapshot.tables_of(self.snapshot.get(name))
@@ -188,7 +204,8 @@ class _Choice:
     def _route(
         self, csn: Csn, asked: Question | None, made: RewrittenQuery | None, readings: tuple[RelationCost, ...]
     ) -> Route:
-        return Route(csn, self.snapshot.moment.csn, asked, made, readings, (), self.costs.machine.job_seconds)
+        about = (csn, self.snapshot, self.asked_at)
+        return Route(*about, asked, made, readings, (), self.costs.machine.job_seconds)
 
     def _told(self, best: Route, found: Sequence[Answering], reasons: dict[str, str], whole: str | None) -> Route:
         """The same with all that was looked at."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from rollview.algebra.operator import Operator
@@ -12,7 +13,7 @@ from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.schema import Constraints, Schema
 from rollview.core.states import ViewState
 from rollview.matching import Answering, NotFlat, flatten
-from rollview.matching.flat import Expand, Flat
+from rollview.matching.flat import Expand
 from rollview.matching.rewrite import GROUPS_SUFFIX
 from rollview.relations.former import sees_former_names
 from rollview.relations.plans import plan_of
@@ -37,31 +38,40 @@ def _is_read(view: Relation) -> bool:
     return view.state is not ViewState.SCHEMA_CHANGED
 
 
-def answering(snapshot: Snapshot, relation: Relation) -> Answering | str:
-    """The view, or the reason why it is not compared with queries."""
+def answering_views(snapshot: Snapshot, asked: Collection[str]) -> Iterator[tuple[str, Answering | str]]:
+    """The views over relations that are asked for, or the reason why one is not compared with queries."""
+    for relation in snapshot.relations.values():
+        if relation.kind is RelationKind.VIEW:
+            below = snapshot.below(relation.name)
+            if relation.name in asked or any(lower.name in asked for lower in below):
+                yield relation.name, _answering(snapshot, relation, below)
+
+
+def _answering(snapshot: Snapshot, relation: Relation, below: Collection[Relation]) -> Answering | str:
     if not _is_read(relation):
         return "its columns have changed at the source"
-    if sees_former_names(snapshot, relation):
+    if any(lower.layouts for lower in below) and sees_former_names(snapshot, relation):
         return "columns that it reads have other names by now"
     plan = plan_of(snapshot, relation)
     if plan.outline.rel is None:
         return plan.outline.whole_because or "it is recomputed whole"
-    below = [lower for lower in snapshot.below(relation.name) if lower.kind is RelationKind.VIEW]
-    through = tuple((lower.name, plan_of(snapshot, lower)) for lower in below if _is_read(lower))
+    views = [lower for lower in below if lower.kind is RelationKind.VIEW and _is_read(lower)]
     try:
-        flat = _flat(plan, through)
+        return _read_view(
+            relation.name, relation.schema, plan, tuple((one.name, plan_of(snapshot, one)) for one in views)
+        )
     except NotFlat as operator:
         return f"{operator} is not matched with queries"
-    columns = dict(zip(flat.outputs, relation.schema.names, strict=True))
-    return Answering(relation.name, flat, _leaf(relation.name, relation.schema, plan), plan.summary, columns)
 
 
 @lru_cache(maxsize=1024)
-def _flat(plan: ViewPlan, through: tuple[tuple[str, ViewPlan], ...]) -> Flat:
+def _read_view(name: str, schema: Schema, plan: ViewPlan, through: tuple[tuple[str, ViewPlan], ...]) -> Answering:
     """``through``: the views below, which are read through."""
     below = dict(through)
     assert plan.outline.rel is not None
-    return flatten(plan.outline.rel, lambda name: below[name].outline.rel if name in below else None)
+    flat = flatten(plan.outline.rel, lambda lower: below[lower].outline.rel if lower in below else None)
+    columns = dict(zip(flat.outputs, schema.names, strict=True))
+    return Answering(name, flat, _leaf(name, schema, plan), plan.summary, columns)
 
 
 def _leaf(name: str, schema: Schema, plan: ViewPlan) -> Leaf:

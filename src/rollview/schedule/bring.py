@@ -11,7 +11,7 @@ from functools import partial
 
 from rollview.apply import plan_apply
 from rollview.apply.run import log_apply
-from rollview.catalog import Catalog, ChangeCount, Lease, Part, Snapshot
+from rollview.catalog import Catalog, ChangeCount, Lease, Snapshot
 from rollview.core.interval import Interval
 from rollview.core.raised import unexpected_error
 from rollview.core.states import Policy
@@ -77,7 +77,7 @@ class Bringing:
         while (step := self._next(name, applied)) is not None:
             ahead = self._propagate(step, meter)
         csn = self.snapshot.moment.csn
-        if applied and self.snapshot.get(name).pins[Part.EXTENT].through < csn:
+        if applied and self.snapshot.get(name).shown.through < csn:
             for one in plan_apply(self.snapshot, self.place.data, [name], csn):
                 reader = self._reader(meter)
                 self._add(log_apply(reader, self.place.catalog, self.lease, one, meter, ahead))

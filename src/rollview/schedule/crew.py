@@ -182,7 +182,7 @@ class Crew:
 
 
 def _applied(snapshot: Snapshot, name: str) -> Csn:
-    return snapshot.get(name).pins[Part.EXTENT].through
+    return snapshot.get(name).shown.through
 
 
 def _failed(error: Exception, names: Sequence[str]) -> Sequence[str]:

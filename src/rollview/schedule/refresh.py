@@ -52,7 +52,7 @@ def refresh(
             aim = Aim(csn, frozenset(names), mode, apply)
             tasks = {name: partial(_bring, work, lease, aim, snapshot, needed, name) for name in needed}
             work.workers.run(tasks, {name: snapshot.get(name).depends_next for name in needed})
-            before = {name: snapshot.get(name).pins[Part.EXTENT].through for name in names}
+            before = {name: snapshot.get(name).shown.through for name in names}
             csn = csn if seconds is None else _reached(work, names, csn)
             rows = _apply(work, lease, names, csn) if apply else {}
         except BaseException:
@@ -102,11 +102,9 @@ def roll(work: Refresh, names: Sequence[str], target: Csn) -> Rolled:
         for done, step in enumerate(steps):
             work.on_progress(Progress("apply", step.view, done, len(steps)))
         run_apply(reader, work.catalog, lease, steps, work.meters)
-        before = {name: reader.snapshot.get(name).pins[Part.EXTENT].through for name in names}
+        before = {name: reader.snapshot.get(name).shown.through for name in names}
     after = work.catalog.snapshot()
-    return Rolled(
-        target, tuple(ViewRolled(name, before[name], target, after.get(name).pins[Part.EXTENT].rows) for name in names)
-    )
+    return Rolled(target, tuple(ViewRolled(name, before[name], target, after.get(name).shown.rows) for name in names))
 
 
 def _with_views_below(snapshot: Snapshot, names: Sequence[str]) -> tuple[str, ...]:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from rollview.algebra import script
 from rollview.algebra.view import Mode
 from rollview.capture.asking import SourceLookup
+from rollview.capture.raw_answers import RawLookup
 from rollview.catalog import Catalog, Lease, Part, Snapshot
-from rollview.core.interval import Csn
+from rollview.core.interval import Csn, Interval
 from rollview.core.phases import Phases, add_phases, measured
 from rollview.costs.steps import past_steps
 from rollview.engine import session
@@ -28,11 +29,13 @@ from rollview.errors import Corrupt, EngineFailed, EnvironmentFault, Retryable, 
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
 from rollview.propagate.adapt import plan_adapt, run_adapt
 from rollview.propagate.asked import stand_ins
+from rollview.propagate.compensated import told_delta
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.propagate.run import Computed, Propagated, compute_propagate, publish_propagate
 from rollview.publish.following import as_published
 from rollview.publish.step import LoggedVersion, OpenStep, Shown
 from rollview.relations.ahead import Ahead
+from rollview.relations.algorithm import is_compensated, publish_within
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
 from rollview.relations.policies import Policies
@@ -243,6 +246,10 @@ class _ViewSteps:
     def _compute(self, step: PropagateStep, snapshot: Snapshot) -> tuple[Computed, Phases] | None:
         """None if a source could not be asked: the view stays where it is, and the next refresh asks again."""
         took = Phases()
+        if step.asked and step.moves and step.mode is not Mode.WHOLE and is_compensated(snapshot.get(self.name)):
+            with measured(took):
+                computed = self._told(step, snapshot)
+            return None if computed is None else (computed, took)
         with measured(took), closing(SourceLookup(self.work.catalog, self.work.root)) as lookup:
             try:
                 step, asked = self._asked(step, snapshot, lookup)
@@ -252,6 +259,29 @@ class _ViewSteps:
                 return None
             reader = self.work.reader(snapshot, self.meter, step, asked)
             return compute_propagate(reader, self.work.catalog, self.lease, step, self.meter), took
+
+    def _told(self, step: PropagateStep, snapshot: Snapshot) -> Computed | None:
+        """What the view's algorithm publishes, as far as it comes."""
+        reader = self.work.reader(snapshot, self.meter)
+        with closing(RawLookup(self.work.catalog, self.work.root)) as lookup:
+            try:
+                told = told_delta(reader, step, lookup, due=self._is_due(step, snapshot))
+            except (Retryable, SourceStopped, EnvironmentFault) as error:
+                self.work.lagging[self.name] = error.message
+                lookup.release(error.message)
+                return None
+            lookup.release(told.problem)
+        if told.problem is not None:
+            self.work.lagging[self.name] = told.problem
+        reached = replace(step, interval=Interval(step.interval.after, told.through))
+        return compute_propagate(reader, self.work.catalog, self.lease, reached, self.meter, told)
+
+    def _is_due(self, step: PropagateStep, snapshot: Snapshot) -> bool:
+        """Whether the view has waited for quiet sources as long as it may."""
+        definition = snapshot.get(self.name).definition
+        within = None if definition is None else publish_within(definition.properties)
+        since = self.work.catalog.oldest_change(step.motion, step.interval)
+        return within is not None and since is not None and self.work.catalog.now() - since >= within
 
     def _asked(
         self, step: PropagateStep, snapshot: Snapshot, lookup: SourceLookup

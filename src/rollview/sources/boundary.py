@@ -28,6 +28,7 @@ from rollview.sources.protocol import (
     Source,
     SourceTable,
     Watched,
+    layout_change,
 )
 
 _PANIC = "PanicException"
@@ -112,7 +113,7 @@ class _Guarded:
             try:
                 return self._source.read(after, limit)
             except SchemaChanged as error:
-                return LayoutChange.of(error)
+                return layout_change(error)
 
     def acknowledge(self, position: str) -> None:
         with named(self._name, position):

@@ -7,7 +7,7 @@ so a source may forget it. Nothing is acknowledged before it is durable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from rollview.core.bad_row import BadRow
 from rollview.core.lent import Lent
-from rollview.core.schema import Constraints, Schema
+from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import NotFound, SchemaChanged
 from rollview.sources.sections import Section
 from rollview.sources.settings import SourceSettings, TableSettings
@@ -124,8 +124,12 @@ class LayoutChange:
     """A table of a source, by the source's own name, is not what it was after the position that was read last.
 
     ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now;
-    ``renamed``: old and new names of columns that are proven to be the same. With none of them the table cannot be read
-    at all. ``memory``: what the kind has to know from then on, None: as before.
+    ``renamed``: old and new names of columns that are proven to be the same; ``widened``: new types, by the old names;
+    ``added``: new columns, with the constant that older rows have in them. ``copy``: the log does not tell what rows
+    are now, so the source has to be copied again. With none of them the table cannot be read at all.
+    ``with_rows``: rows of the same transaction may follow, so the change has no csn of its own. ``position``: it is a
+    transaction of its own, and this is the position after it. ``memory``: what the kind has to know from then on, None:
+    as before.
     """
 
     source: str
@@ -134,17 +138,54 @@ class LayoutChange:
     gone: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
+    widened: tuple[tuple[str, str], ...] = ()
+    added: tuple[Column, ...] = ()
+    copy: bool = False
+    with_rows: bool = False
+    position: str | None = None
     memory: Mapping[str, Any] | None = None
 
-    @classmethod
-    def of(cls, error: SchemaChanged) -> LayoutChange:
-        changed = (error.gone, error.unsure, error.renamed, error.memory)
-        return cls(error.facts["source"], error.table, error.reason, *changed)
+    @property
+    def keeps_all(self) -> bool:
+        """Whether it changes the columns of the table without a loss."""
+        return bool(self.renamed or self.widened or self.added)
+
+    def raised(self) -> TableChanged:
+        """For a driver that finds it deep inside a reading."""
+        return TableChanged(self)
 
     def refused(self) -> SchemaChanged:
         """As the error that stops the source, if nobody can follow the change."""
-        told = {"gone": self.gone, "unsure": self.unsure}
-        return SchemaChanged(self.source, self.table, self.reason, **told, renamed=self.renamed)
+        return SchemaChanged(self.source, self.table, self.reason)
+
+
+def words_of(
+    gone: Iterable[str], renamed: Mapping[str, str], widened: Mapping[str, str], added: Iterable[Column]
+) -> str:
+    """What is another in a table, for who reads it."""
+    return "; ".join(
+        [
+            *(f"{old} is {new} now" for old, new in renamed.items()),
+            *(f"{name} is {type_} now" for name, type_ in widened.items()),
+            *(f"{column.name} is new" for column in added),
+            *([f"columns that are gone or were replaced: {', '.join(gone)}"] if gone else []),
+        ]
+    )
+
+
+class TableChanged(SchemaChanged):
+    """A change of a layout on its way out of a driver."""
+
+    def __init__(self, change: LayoutChange) -> None:
+        super().__init__(change.source, change.table, change.reason)
+        self.change = change
+
+
+def layout_change(error: SchemaChanged) -> LayoutChange:
+    """One that says nothing of columns is of a table that cannot be read."""
+    if isinstance(error, TableChanged):
+        return error.change
+    return LayoutChange(error.facts["source"], error.table, error.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +201,8 @@ class FirstCopy:
     quarantined: list[BadRow] = field(default_factory=list)
     at_once: int = 1
     """So many tables may be read at the same time."""
+    changes: Mapping[str, LayoutChange] = field(default_factory=dict)
+    """What is another now in tables that were captured before, where the kind knows columns not only by names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,11 @@ class TableSettings:
         """Whether something is said here of columns by their names."""
         return bool(self.types or self.key or self.columns or self.rows or self.needed)
 
+    @property
+    def takes_new(self) -> bool:
+        """Whether columns are captured that the table gets later."""
+        return not self.columns and not self.needed
+
     def takes(self, column: str) -> bool:
         return not self.columns or any(same(column, name) for name in self.columns)
 

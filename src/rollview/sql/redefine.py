@@ -71,7 +71,12 @@ def explain_redefinition(place: Workplace, declared: Declared) -> ReplacementPla
     if _is_same(snapshot, old, definition, new):
         return ReplacementPlan(old.name, "unchanged", "only its comment or its properties differ", {}, new.schema.names)
     found = derivation_of(snapshot, old, (new.plan, new.schema))
-    reads = {AdaptMode.RENAMED: (), AdaptMode.STORED: (old.name,), AdaptMode.RECOMPUTED: (*new.depends_on, old.name)}
+    reads = {
+        AdaptMode.RENAMED: (),
+        AdaptMode.STORED: (old.name,),
+        AdaptMode.PARTLY: (old.name, *found.reads),
+        AdaptMode.RECOMPUTED: (*new.depends_on, old.name),
+    }
     sizes = {name: _rows(snapshot.get(name)) for name in reads[found.mode]}
     return ReplacementPlan(old.name, found.mode.value, found.why, sizes, new.schema.names)
 

@@ -28,7 +28,7 @@ from rollview.store import links, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.log import DeltaLog
-from rollview.types.arrow import arrow_schema, arrow_type, spark_schema, spark_type
+from rollview.types.arrow import arrow_schema, arrow_type, constant, spark_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -179,6 +179,17 @@ class DeltaFolder:
         typed = [as_declared(parquet.load(place, csns=csns), self.schema, file.constants) for place, file in places]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
 
+    def load_columns(self, files: Iterable[DataFile], names: Iterable[str], csns: Interval) -> pa.Table:
+        """Some columns of the changes in the interval, in this process: only for files that are known to be small."""
+        schema = self.schema.only(names)
+        stored = set(arrow_schema(schema).names)
+        typed = [arrow_schema(schema).empty_table()]
+        chosen = tuple(files)
+        for place, file in zip(safe_places(self.root, chosen), chosen, strict=True):
+            there = [name for name in parquet.columns(place) if name in stored]
+            typed.append(as_declared(parquet.load(place, there, csns), schema, file.constants))
+        return pa.concat_tables(typed).rename_columns(list(schema.names))
+
     def load_counts(self, file: DataFile, csns: Interval) -> pa.Table:
         """Of one file of a delta only ``_count`` and ``_csn``, where they are in the interval."""
         (place,) = safe_places(self.root, (file,))
@@ -239,8 +250,7 @@ def as_declared(table: pa.Table, schema: Schema, constants: Mapping[str, str | N
             columns.append(table[field.name])
             continue
         text = constants.get(field.name, column.fill)
-        known = pa.nulls(size, field.type) if text is None else pa.repeat(pa.array([text]).cast(field.type)[0], size)
-        columns.append(known)
+        columns.append(pa.repeat(constant(text, field.type), size))
     return pa.Table.from_arrays(columns, names=physical.names).cast(physical)
 
 

@@ -3,7 +3,8 @@
 Law: a key is there at most once at any csn, and the changes of a key at one csn are a net effect: at most one row goes
 and one comes. So a row lives from the csn that inserts it, the snapshot's rows from before all of them, until the next
 csn that deletes its key; rolled back, a row lived from the last csn before which its key was inserted. Nothing has to
-be added up: rows are read as in a plain scan, and dropped if the delta ends their lives on the way.
+be added up: rows are read as in a plain scan, and dropped if the delta ends their lives on the way. Where they are
+many, a row whose key has a bit that no ending key has (``key_bits``) passes without being looked up.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
 from rollview.core.interval import Interval
@@ -20,6 +22,7 @@ from rollview.core.schema import SIGNED, Schema
 from rollview.store.buckets import hash_expression, is_hashed_whole
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, read_together
+from rollview.store.key_bits import can_mark, key_bits, maybe_marked
 from rollview.store.multiset import col
 
 if TYPE_CHECKING:
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
 
 _END = "_rv_end"
 _BEFORE_ALL, _AFTER_ALL = -1, (1 << 63) - 1
+_MANY_ROWS = 200_000
+"""From here on looking up each row takes longer than making the bits."""
+_FEW_ENDS, _FEW_FILES = 500_000, 100
+"""Up to here the keys of changes are read in this process."""
 
 
 def can_tell(schema: Schema, key: tuple[str, ...]) -> bool:
@@ -56,8 +63,35 @@ def rows_by_key(
     if ending:
         ends = _ends(delta.read(spark, ending).where(~_begins(back) & _between(interval)), schema, key)
         few = sum(file.rows for file in ending) <= most
-        alive = alive.join(sf.broadcast(ends) if few else ends, _ended(schema, key, back), "left_anti")
+        sought = hash_expression(schema, key)
+        if _has_many_rows(*parts) and _are_few(ending) and can_mark(schema, key):
+            # NULL is found nowhere, and is not even looked for.
+            sought = sf.when(_maybe_ended(spark, (delta, ending), key, interval, back), sought)
+        alive = alive.join(sf.broadcast(ends) if few else ends, _ended(schema, key, sought, back), "left_anti")
     return alive.select(*map(col, schema.names))
+
+
+def _has_many_rows(*parts: tuple[DeltaFolder, tuple[DataFile, ...]]) -> bool:
+    """In the snapshot, or in the delta where a load is that no snapshot has yet."""
+    return sum(file.rows for _, files in parts for file in files) >= _MANY_ROWS
+
+
+def _are_few(files: tuple[DataFile, ...]) -> bool:
+    few_rows = sum(file.rows for file in files) <= _FEW_ENDS
+    return few_rows and len(files) <= _FEW_FILES and not any(file.linked for file in files)
+
+
+def _maybe_ended(
+    spark: SparkSession,
+    changes: tuple[DeltaFolder, tuple[DataFile, ...]],
+    key: tuple[str, ...],
+    interval: Interval,
+    back: bool,
+) -> SparkColumn:
+    delta, files = changes
+    rows = delta.load_columns(files, (*key, COUNT), interval)
+    ends = rows.filter((pc.greater if back else pc.less)(rows[COUNT], 0))
+    return maybe_marked(spark, key_bits(ends, delta.schema, key), delta.schema, key)
 
 
 def _begins(back: bool) -> SparkColumn:
@@ -81,7 +115,7 @@ def _ends(changes: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame
     return changes.select(hashed, *keys, sf.col(CSN).alias(f"{_END}_csn"))
 
 
-def _ended(schema: Schema, key: tuple[str, ...], back: bool) -> SparkColumn:
+def _ended(schema: Schema, key: tuple[str, ...], sought: SparkColumn, back: bool) -> SparkColumn:
     """One number is looked up for each row; the key itself is compared only where that is found.
 
     An equality of the key's own columns would become a part of what is looked up, which is several times slower.
@@ -89,7 +123,7 @@ def _ended(schema: Schema, key: tuple[str, ...], back: bool) -> SparkColumn:
     pairs = [(col(column.name), sf.col(f"{_END}_{place}")) for place, column in enumerate(schema.only(key))]
     same = reduce(and_, (_equal(own, other) for own, other in pairs))
     csn, end = sf.coalesce(sf.col(CSN), sf.lit(_AFTER_ALL if back else _BEFORE_ALL)), sf.col(f"{_END}_csn")
-    return (hash_expression(schema, key) == sf.col(f"{_END}_hash")) & same & (end < csn if back else end > csn)
+    return (sought == sf.col(f"{_END}_hash")) & same & (end < csn if back else end > csn)
 
 
 def _equal(own: SparkColumn, other: SparkColumn) -> SparkColumn:

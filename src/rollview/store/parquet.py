@@ -105,6 +105,12 @@ def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, .
     return tuple(found)
 
 
+def columns(place: Path) -> list[str]:
+    """What the columns of one file are called in it."""
+    with whole(place):
+        return list(pq.read_schema(place).names)
+
+
 def load(place: Path, columns: list[str] | None = None, csns: Interval | None = None) -> pa.Table:
     """The rows of one file in this process; of a delta only those of ``csns``, if they are given."""
     inside = None if csns is None else [(names.CSN, ">", csns.after), (names.CSN, "<=", csns.through)]

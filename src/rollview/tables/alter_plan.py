@@ -13,7 +13,7 @@ from functools import singledispatch
 from sqlglot import exp
 
 from rollview.catalog import Relation, Snapshot
-from rollview.core.names import RESERVED_PREFIX, physical, same
+from rollview.core.names import RESERVED_PREFIX, free_place, same
 from rollview.core.schema import AddedRule, Column, Constraints, ForeignKey, RuleKind, Schema
 from rollview.errors import AlreadyExists, InUse, NotFound, SqlError, Unsupported, UsageError
 from rollview.tables.altering import (
@@ -304,12 +304,7 @@ def _listed(draft: Draft, items: Iterable[exp.Expr]) -> tuple[str, ...]:
 def _place(draft: Draft, name: str, meanings: Meanings) -> str:
     """A name in files that no column of the table has had."""
     known = (*draft.table.copied, *draft.schema)
-    taken = {column.stored.lower() for column in known} | {one.lower() for one in meanings.declared}
-    place, number = physical(name), len(taken)
-    while place.lower() in taken:
-        number += 1
-        place = f"{physical(name)}%_{number}"
-    return place
+    return free_place(name, (*(column.stored for column in known), *meanings.declared))
 
 
 def _check_free(draft: Draft, name: str) -> None:

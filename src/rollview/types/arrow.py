@@ -76,6 +76,11 @@ def spark_schema(schema: Schema) -> str:
     return ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in arrow_schema(schema))
 
 
+def constant(text: str | None, type_: pa.DataType) -> pa.Scalar:
+    """The value that a constant of a column is the text of."""
+    return pa.scalar(None, type_) if text is None else pa.array([text]).cast(type_)[0]
+
+
 def spark_type(type_: pa.DataType) -> str:
     if pa.types.is_decimal(type_):
         return f"decimal({type_.precision},{type_.scale})"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.sizes import times
 from tests.spark.names.hostile import HOSTILE, REFUSED, quoted
 from tests.spark.oracle.bags import bag
 from tests.spark.oracle.warehouses import extent, fresh, rows
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 BATCH = 10
 BATCHES = [HOSTILE[start : start + BATCH] for start in range(0, len(HOSTILE), BATCH)]
+TURNS = [(batch, (batch + turn) % 2 == 1) for batch in range(len(BATCHES)) for turn in range(times(1, full=2))]
+"""Which batches, and whether its tables and views change their names."""
 OWN_WORDS = {"state", "delta", "extent", "groups", "_delta_log"}
 
 
@@ -41,10 +44,9 @@ def test_there_are_enough_names_and_all_are_different() -> None:
     assert len({name.lower() for name in HOSTILE}) == len(HOSTILE)
 
 
-@pytest.mark.parametrize("swapped", [False, True], ids=["", "swapped"])
-@pytest.mark.parametrize("batch", range(len(BATCHES)))
+@pytest.mark.parametrize(("batch", "swapped"), TURNS)
 def test_a_name_is_a_table_a_column_and_a_view(warehouse: Warehouse, batch: int, swapped: bool) -> None:
-    """Half of the batch are tables and half are views, then the other way round; all are columns, two in each table
+    """Half of the batch are tables and half are views, or the other way round; all are columns, two in each table
     beside one that is called like the table itself.
     """
     names = BATCHES[batch]

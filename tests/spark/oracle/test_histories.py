@@ -27,7 +27,7 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_HISTORIES", times(20, full=40)))
+HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_HISTORIES", times(12, full=40)))
 KEPT: tuple[int, ...] = ()
 
 

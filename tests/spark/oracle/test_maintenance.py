@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.sizes import times
 from tests.spark.oracle.bags import assert_same, bag
 from tests.spark.oracle.model import by_csn
 from tests.spark.oracle.test_histories import History, close
@@ -23,7 +24,7 @@ from rollview.results import Maintained
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_MAINTENANCES", "4"))
+HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_MAINTENANCES", times(2, full=20)))
 BOUNDS = ("rollview.publish.merge.BOUND", "rollview.maintain.shorten.BOUND", "rollview.maintain.forward.BOUND")
 
 

@@ -19,6 +19,8 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+import yaml
+from tests.servers.java import SMALL
 from tests.servers.postgres import PostgresServer
 from tests.sources import busy_bank
 from tests.sources.busy_bank import TOTAL, BusyBank, Daemon, marks
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 SECONDS = float(os.environ.get("ROLLVIEW_KEEPS_UP", "0"))
 """For so long it is written at least; 0: until every life has ended."""
 KILLS = int(os.environ.get("ROLLVIEW_KEEPS_UP_KILLS", "1"))
-AT_ONCE, PER_SECOND = (18_000, 300.0) if SECONDS else (1_500, 30.0)
+AT_ONCE, PER_SECOND = (18_000, 300.0) if SECONDS else (800, 30.0)
 """Commits before the first life, as after a pause of a minute, and beside the lives."""
 VIEWS = {
     name: query
@@ -47,7 +49,7 @@ CATCHES_UP = 3
 """So many commits are done for each one that is written, while the views are behind."""
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
-_SETTINGS = "version: 1\nwarehouse: warehouse\nschedule: continuous\n"
+_SETTINGS = {"version": 1, "warehouse": "warehouse", "schedule": "continuous", "spark": {} if SECONDS else SMALL}
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def bank(postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path, bank: BusyBank) -> Iterator[Warehouse]:
-    (tmp_path / "rollview.yaml").write_text(_SETTINGS)
+    (tmp_path / "rollview.yaml").write_text(yaml.safe_dump(_SETTINGS))
     Warehouse.create(tmp_path / "warehouse").close()
     with Warehouse.open(tmp_path / "warehouse", spark=spark) as opened:
         opened.add_source("bank", bank.settings("env:BUSY_BANK"))

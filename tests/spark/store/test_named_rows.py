@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from functools import reduce
@@ -14,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
+from tests.sizes import times
 from tests.spark.store.test_timed import SCHEMA, Pin, Row, committed, same
 from tests.spark.store.test_timed import SIGNED as SIGNED_SCHEMA
 
 from rollview.core.lent import Lent
 from rollview.core.schema import Column, Schema
-from rollview.store import DeltaFolder, timed
+from rollview.store import DeltaFolder, lifetimes, timed
 from rollview.store.folder import read_together
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 LARGE = 10_000_000
 """What a pin says of the rows, so that they are not added up in one task."""
 NAN = float("nan")
-FULL = 20 if os.environ.get("ROLLVIEW_FAULTS") == "full" else 1
+HISTORIES = times(1, full=20)
 CSNS = (0, 1, 3, 5, 8)
 
 
@@ -88,9 +88,14 @@ def found_at(frames: dict[int, DataFrame]) -> dict[int, Counter[Row]]:
 
 
 @pytest.mark.parametrize("at", [0, 4, 8])
-@pytest.mark.parametrize("keyed", [True, False])
-def test_every_csn_has_the_rows_of_the_history(spark: SparkSession, tmp_path: Path, keyed: bool, at: int) -> None:
-    for seed in range(FULL):
+@pytest.mark.parametrize("told_by", ["hash", "key", "bits"])
+def test_every_csn_has_the_rows_of_the_history(
+    spark: SparkSession, tmp_path: Path, told_by: str, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyed = told_by != "hash"
+    if told_by == "bits":
+        monkeypatch.setattr(lifetimes, "_MANY_ROWS", 0)
+    for seed in range(HISTORIES):
         history = Lives(100 * at + seed, keyed=keyed)
         stored = history.stored(tmp_path / str(seed), "state", at)
         key = ("ID", "x") if keyed else ()
@@ -162,6 +167,20 @@ def test_a_table_with_a_key_is_read_in_one_scan(
     assert "GreaterThan(" in own.partition("PushedFilters")[2]
     assert "ReadSchema: struct<id:bigint,a%20b:string,_count:bigint,_csn:bigint>" in own
     assert "Left keys [1]: [xxhash64(" in plan, "one number is looked up for each row"
+
+
+def test_among_many_rows_only_keys_with_the_bit_of_an_ending_one_are_looked_up(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifetimes, "_MANY_ROWS", 50)
+    rows = timed.rows(spark, large_table(tmp_path), 2, ("id",))
+    plan = plan_of(rows.where("`a b` > 'o'").select("a b"), capsys)
+    assert "Left keys [1]: [CASE WHEN (getbit(Subquery" in plan
+    tree = plan.partition("\n\n")[0]
+    assert tree.count("Scan parquet") == 2, "the bits are made without Spark"
+    assert Counter(map(tuple, rows.collect())) == Counter(
+        [(number, "q" if number == 3 else "p", 1.5) for number in range(50)]
+    )
 
 
 def test_insertions_alone_are_a_plain_scan(

@@ -1,4 +1,4 @@
-"""Standing queries: analysed once, exact over every later interval, also where files are shared by intervals."""
+"""Prepared queries: analysed once, exact over every later interval, also where files are shared by intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.spark.oracle.warehouses import assert_verified, fresh
 
 from rollview.algebra.script import AT_ONCE_ROWS
 from rollview.publish import merge
-from rollview.relations import prepared_query as standing
+from rollview.relations import prepared_query
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ VIEWS = {
 def analysed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What was analysed, in order."""
     seen: list[object] = []
-    analyse = standing._analysed
+    analyse = prepared_query._analysed
 
     def noting(*given: object) -> object:
         seen.append(given)
         return analyse(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(standing, "_analysed", noting)
+    monkeypatch.setattr(prepared_query, "_analysed", noting)
     return seen
 
 
@@ -108,7 +108,7 @@ def test_of_files_that_hold_much_more_than_the_interval_no_rows_are_cut_out(
     warehouse: Warehouse, analysed: list[object], shared_files: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analysed.clear()
-    monkeypatch.setattr(standing, "_MOST_CUT", 0)
+    monkeypatch.setattr(prepared_query, "_MOST_CUT", 0)
     for csn in shared_files:
         warehouse.refresh(to=csn)
         assert_verified(warehouse)
@@ -123,7 +123,7 @@ def test_folders_of_links_that_were_cleaned_away_are_made_anew(warehouse: Wareho
         if number == 1:
             homes = [
                 links._home
-                for kept in standing._kept.values()
+                for kept in prepared_query._kept.values()
                 for idle in kept.values()
                 for one in idle
                 for links in one.links
@@ -138,6 +138,6 @@ def test_a_query_that_is_no_longer_kept_leaves_no_folder(warehouse: Warehouse, m
     warehouse.sql("INSERT INTO r VALUES (2, 2)")
     warehouse.refresh()
     assert list(warehouse.root.glob("rollview-*"))
-    standing._kept.clear()
+    prepared_query._kept.clear()
     gc.collect()
     assert not list(warehouse.root.glob("rollview-*"))

@@ -11,6 +11,7 @@ import pytest
 import rollview
 from rollview import errors
 from rollview.core.states import ViewState
+from rollview.publish.fold import fold
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -69,6 +70,22 @@ def test_each_csn_is_read_in_the_names_columns_and_types_of_then(warehouse: Ware
     # Rewriting files keeps what older csns had; a fold beyond the drop gives it up, and says so.
     warehouse.maintain()
     assert rows(warehouse, everything, 6) == sixth
+    assert rows(warehouse, "SELECT id FROM customer WHERE points = 5", 4) == [(1,)]
+    assert warehouse.read("customer", 4).schema["points"].dataType.simpleString() == "int"
+
+
+def test_a_csn_below_a_widening_is_read_from_files_that_were_written_after_it(warehouse: Warehouse) -> None:
+    warehouse.sql(
+        "CREATE TABLE t (id INT, points INT)",
+        "INSERT INTO t VALUES (1, 5), (2, 6)",
+        "ALTER TABLE t ALTER COLUMN points TYPE BIGINT",
+        "INSERT INTO t VALUES (3, 3000000000)",
+    )
+    assert fold(warehouse._place.spark, warehouse._place.data, warehouse.catalog, "t")
+    assert rows(warehouse, "SELECT * FROM t", 1) == [(1, 5), (2, 6)]
+    for then in (warehouse.read("t", 1), warehouse.delta("t", 0, 1)):
+        assert then.schema["points"].dataType.simpleString() == "int"
+        assert then.count() == 2
 
 
 def test_views_follow_a_new_name_and_see_no_new_column(warehouse: Warehouse) -> None:

@@ -49,7 +49,7 @@ def churned(type_: str, query: str, values: list[Any], seed: int) -> View:
     return view
 
 
-@pytest.mark.parametrize("seed", range(times(2, full=24)))
+@pytest.mark.parametrize("seed", range(times(3, full=24)))
 @pytest.mark.parametrize("type_", ["double", "float"])
 def test_what_left_a_sum_of_doubles_leaves_nothing_behind(type_: str, seed: int) -> None:
     values = [value for value in DOUBLES if type_ == "double" or value is None or not 1e30 < abs(value) < math.inf]

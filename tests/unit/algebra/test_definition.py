@@ -11,7 +11,7 @@ from rollview.algebra.ties import TIES
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
 from rollview.evolve.views import ON_SCHEMA_CHANGE
 from rollview.maintain import settings
-from rollview.relations import maintenance, plans, policies
+from rollview.relations import algorithm, maintenance, plans, policies
 from rollview.schedule import cadence, crew
 
 
@@ -103,5 +103,6 @@ def test_a_known_property_is_taken() -> None:
 
 def test_every_property_that_is_read_is_known() -> None:
     read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY, crew.GROUP, TIES)
-    read += (policies.POLICY, cadence.PROPAGATE, ON_SCHEMA_CHANGE, maintenance.MAINTENANCE, maintenance.ALGORITHM)
+    read += (policies.POLICY, cadence.PROPAGATE, ON_SCHEMA_CHANGE, maintenance.MAINTENANCE, algorithm.ALGORITHM)
+    read += (algorithm.PUBLISH_WITHIN,)
     assert sorted(read) == sorted(f"rollview.{name}" for name in PROPERTIES)

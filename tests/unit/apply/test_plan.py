@@ -10,7 +10,7 @@ import pytest
 from tests.unit.propagate.world import FACTS, SUMMED, World
 
 from rollview.apply.plan import FOLD_ROWS, ApplyStep, plan_apply
-from rollview.catalog import DefinitionVersion, Part
+from rollview.catalog import DefinitionVersion, Part, StoredParts
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Schema
 from rollview.errors import OutOfReach
@@ -52,7 +52,8 @@ def test_none_goes_where_one_cannot(world: World) -> None:
         plan(world, 8, "v", "w")
 
 
-def test_none_goes_below_the_csn_at_which_its_columns_got_their_names(world: World) -> None:
+def test_across_the_csn_at_which_its_columns_got_their_names_an_extent_is_written_whole(world: World) -> None:
+    world.pin("v", Part.EXTENT, rows=REWRITE_ROWS + 1)
     view, now = world.relations["v"], datetime.now(UTC)
     assert view.definition is not None
     older = Schema((Column("k", "bigint"), Column("y", "bigint", place="x")))
@@ -61,10 +62,28 @@ def test_none_goes_below_the_csn_at_which_its_columns_got_their_names(world: Wor
         for csn, schema in ((0, older), (6, view.schema), (7, view.schema))
     )
     world.relations["v"] = replace(view, versions=(first, second, third))
-    with pytest.raises(OutOfReach, match="another definition since csn 6"):
-        plan(world, 5, "v")
+    (back,), (on,) = plan(world, 5, "v"), plan(world, 8, "v")
+    assert (back.between, back.by_bucket) == (Interval(4, 5), True)
+    assert (on.between, on.by_bucket) == (Interval(4, 8), False)
     assert plan(world, 4, "v") == ()
-    assert plan(world, 6, "v")[0].between == Interval(4, 6)
+
+
+def test_below_a_redefinition_the_extent_of_the_definition_before_goes_on(world: World) -> None:
+    view, now = world.relations["v"], datetime.now(UTC)
+    assert view.definition is not None
+    before = StoredParts(
+        view.folder, {**view.pins, Part.EXTENT: replace(view.pins[Part.EXTENT], after=2, through=2)}, ()
+    )
+    first = DefinitionVersion(0, view.definition, view.schema, ("t",), "", now, stored=before)
+    second = DefinitionVersion(4, view.definition, view.schema, ("t",), "", now, anew=True)
+    world.relations["v"] = replace(view, versions=(first, second))
+    (step,) = plan(world, 3, "v")
+    assert (step.before, step.after) == (2, 3)
+    shown = replace(first, stored=replace(before, is_shown=True))
+    world.relations["v"] = replace(view, versions=(shown, second))
+    assert plan(world, 2, "v") == ()
+    (back,) = plan(world, 4, "v")
+    assert (back.before, back.after, back.change_rows) == (4, 4, 0)
 
 
 def test_an_extent_past_the_limit_is_written_by_bucket(world: World) -> None:

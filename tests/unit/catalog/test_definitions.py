@@ -37,6 +37,33 @@ def test_a_view_has_each_definition_from_its_csn_on(catalog: Catalog) -> None:
     assert [(one.csn, one.why) for one in catalog.definitions("V")] == [(0, "created"), (3, "t is called u")]
 
 
+def test_readers_find_a_view_at_an_earlier_definition_until_it_is_shown_where_it_is(catalog: Catalog) -> None:
+    with catalog.write() as writer:
+        add_table(writer, "t")
+        add_view(writer, "v", "t")
+        for part in (Part.EXTENT, Part.GROUPS, Part.DELTA):
+            writer.pin("v", Pin(part, 0, 0, 2, 1))
+    for _ in range(3):
+        commit(catalog)
+    old = catalog.snapshot().get("v").folder
+    with catalog.write() as writer:
+        writer.redefine_from("v", 3, definition("SELECT 2"), SCHEMA, ("t",), "replaced")
+        writer.take_definition("v", 3, "v-new")
+        writer.pin("v", Pin(Part.EXTENT, 5, 3, 3, 7))
+    assert (catalog.snapshot().get("v").shown.through, catalog.snapshot().get("v").rolled) == (3, None)
+    with catalog.write() as writer:
+        writer.show_earlier("v", [Pin(Part.EXTENT, 8, 1, 1, 4), Pin(Part.GROUPS, 9, 1, 1, 6)])
+    view = catalog.snapshot().get("v")
+    assert view.rolled is not None
+    assert (view.folder, view.pins[Part.EXTENT].through) == ("v-new", 3)
+    assert (view.rolled.folder, view.shown) == (old, Pin(Part.EXTENT, 8, 1, 1, 4))
+    assert [view.at(1).pins[part].version for part in (Part.EXTENT, Part.GROUPS, Part.DELTA)] == [8, 9, 0]
+    with catalog.write() as writer:
+        writer.show_present("v")
+    view = catalog.snapshot().get("v")
+    assert (view.shown.through, view.at(1).pins[Part.EXTENT].version) == (3, 8)
+
+
 def test_what_an_earlier_definition_reads_cannot_be_dropped(catalog: Catalog) -> None:
     view_with_two(catalog)
     with pytest.raises(errors.UsageError, match="had before csn 3"), catalog.write() as writer:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import rollview
+from rollview.compensate.algorithms import ALGORITHMS
 from rollview.compensate.c_strobe import CStrobe
 from rollview.compensate.courier import Courier
 from rollview.compensate.deadline import Deadline
@@ -19,7 +20,7 @@ from rollview.compensate.sweep import SweepMaintainer
 from rollview.compensate.t_strobe import TStrobe, without_pairs
 from rollview.consistency.bags import bag
 from rollview.consistency.history import Update
-from rollview.consistency.join_view import Partial, natural
+from rollview.consistency.join_view import Partial, join, natural
 
 VIEW = natural("r1(A*B)@x ⋈ r2(BC*)@y")
 
@@ -231,3 +232,54 @@ def test_bags_of_a_deleted_key_leave_the_answer() -> None:
     found = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(1, 3, 4): 1})
     state, said = machine.on(state, Answered("y", 1, (found,), Seen(0)))
     assert said == (Publish(bag([]), {"x": 2}),)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_who_is_due_and_has_nothing_to_publish_says_nothing(name: str) -> None:
+    machine = ALGORITHMS[name](VIEW)
+    state = machine.begin({(1, 3, 4): 1}, {"x": 0, "y": 0})
+    assert machine.on(state, Due()) == (state, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "keys"),
+    [
+        # What joins with the change comes first, whatever its place.
+        ("r1(A*B)@x ⋈ r3(C*D)@z ⋈ r2(B*C)@y", "r2", {(3,): 1}),
+        # Where nothing joins, the tables multiply.
+        ("r1(A*B)@x ⋈ r2(C*D)@y", "r2", {(): 1}),
+    ],
+)
+def test_sweep_goes_on_to_what_joins(text: str, asked: str, keys: object) -> None:
+    machine = SweepMaintainer(natural(text))
+    _, said = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
+    (ask,) = said
+    assert isinstance(ask, AskFor)
+    assert ask.wanted == ((asked,),)
+    assert ask.partials[0].rows == keys
+
+
+def test_deletes_compensate_in_one_order_only() -> None:
+    """Q, Q⟨d1⟩, Q⟨d2⟩ and Q⟨d1, d2⟩, one ask each: not Q⟨d2, d1⟩ too."""
+    machine = CStrobe(natural("r1(A*B)@x ⋈ r2(B*C)@y ⋈ r3(C*D)@z ⋈ r4(D*E)@w"), grouped=False)
+    state, said = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 2)))
+    for event in (told("y", 1, dele("r2", 2, 3)), told("z", 1, dele("r3", 3, 4))):
+        state, more = machine.on(state, event)
+        assert more == ()
+    asked, waiting = 0, list(said)
+    while waiting:
+        ask = waiting.pop(0)
+        if not isinstance(ask, AskFor):
+            continue
+        asked += 1
+        pairs = zip(ask.partials, ask.wanted, strict=True)
+        partials = tuple(_with_nothing(machine, one, wanted) for one, wanted in pairs)
+        state, more = machine.on(state, Answered(ask.source, ask.ask, partials, Seen(1)))
+        waiting += more
+    assert asked == 4
+
+
+def _with_nothing(machine: CStrobe, partial: Partial, wanted: tuple[str, ...]) -> Partial:
+    for name in wanted:
+        partial = join(partial, machine.view.partial(name, {}))
+    return partial

@@ -10,11 +10,11 @@ from tests.unit.propagate.world import KX, World
 
 from rollview.catalog import CapturedTable, Layout, SourceRecord
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.errors import UsageError
 from rollview.evolve.plan import change_from, plan_change, plan_widening
 from rollview.sources.protocol import LayoutChange, SourceTable
 from rollview.sources.settings import SourceSettings, TableSettings
 
+NEW = Column("k", "int", fill="7")
 GONE = LayoutChange("bank", "remote_t", "column x is gone", gone=("X",))
 
 
@@ -87,14 +87,43 @@ def test_new_columns_come_after_those_that_are_there(world: World) -> None:
     table = SourceTable("remote_t", Schema((Column("new", "string"), *KX.columns)))
     plan = plan_widening(world.snapshot, "t", table, "9")
     assert plan is not None
-    assert plan.schema == Schema((*KX.columns, Column("new", "string")))
-    assert (plan.new, plan.at, plan.position) == ((Column("new", "string"),), 6, "9")
+    new = Column("new", "string", place="new", late=True)
+    assert plan.schema == Schema((*KX.columns, new))
+    assert (plan.new, plan.at, plan.position) == ((new,), 6, "9")
     assert plan_widening(world.snapshot, "t", SourceTable("remote_t", KX), "9") is None
 
 
-def test_a_column_that_was_lost_cannot_come_back(world: World) -> None:
+def test_a_column_that_comes_back_is_another(world: World) -> None:
     once = Layout(1, "3", Schema((*KX.columns, Column("lost", "string"))), "")
     world.relations["t"] = replace(world.relations["t"], layouts=(once,))
     table = SourceTable("remote_t", Schema((*KX.columns, Column("lost", "string"))))
-    with pytest.raises(UsageError, match="cannot come back"):
-        plan_widening(world.snapshot, "t", table, "9")
+    plan = plan_widening(world.snapshot, "t", table, "9")
+    assert plan is not None
+    assert [column.stored for column in plan.new] == ["lost%_4"]
+
+
+def test_names_types_and_new_columns_are_followed(world: World) -> None:
+    world.view("renamed", "SELECT k FROM t")
+    world.view("retyped", "SELECT k, x FROM t")
+    change = LayoutChange(
+        "bank", "remote_t", "", renamed=(("k", "x"), ("x", "y")), widened=(("x", "decimal(20,0)"),), added=(NEW,)
+    )
+    plan = plan_change(world.snapshot, record(), change)
+    assert plan is not None
+    assert plan.schema.columns == (
+        Column("x", "bigint", place="k"),
+        Column("y", "decimal(20,0)", place="x", late=True),
+        replace(NEW, place="k%_3", late=True),
+    )
+    assert plan.constraints == Constraints(primary_key=("x",), not_null=("x",))
+    assert (plan.wider, plan.stopped) == ((plan.schema.columns[1],), ("retyped",))
+
+
+@pytest.mark.parametrize("name", ["_count", "_rv_x", "K"])
+def test_a_name_that_cannot_be_here_is_left_out(world: World, name: str) -> None:
+    renamed = plan_change(world.snapshot, record(), LayoutChange("bank", "remote_t", "", renamed=(("x", name),)))
+    added = plan_change(world.snapshot, record(), LayoutChange("bank", "remote_t", "", added=(Column(name, "int"),)))
+    assert renamed is not None
+    assert added is not None
+    assert (renamed.schema.names, renamed.lost) == (("k",), ("x",))
+    assert (added.schema, added.new) == (KX, ())

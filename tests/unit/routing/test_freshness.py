@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -61,6 +61,21 @@ def test_a_source_that_was_stopped_for_longer_is_named_and_asked_for_later(
     newest = bank.snapshot().moment.csn
     assert bank.query(QUERY, max_staleness="11 minutes", explain=True).csn == newest
     assert bank.query(QUERY, max_staleness="1 commits", explain=True).csn == newest, "commits cannot see that"
+
+
+def test_an_answer_that_takes_long_is_no_older_than_its_bound(bank: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bound and age count from the moment of asking, not each from when it is looked at."""
+    csn_at = bank.catalog.csn_at
+
+    def slowly(moment: datetime, relations: Iterable[str] | None = None) -> int:
+        found = csn_at(moment, relations)
+        later(monkeypatch, timedelta(minutes=10))
+        return found
+
+    monkeypatch.setattr(bank.catalog, "csn_at", slowly)
+    told = bank.query(QUERY, max_staleness="5 minutes", explain=True)
+    assert told.staleness_seconds is not None
+    assert told.staleness_seconds <= 300
 
 
 def test_words_that_say_no_bound_are_refused() -> None:

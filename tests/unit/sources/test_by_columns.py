@@ -59,7 +59,9 @@ def opening(*, quarantines: bool) -> Opening:
     schema = Schema(tuple(Column(f"c{place}", type_) for place, (type_, _) in enumerate(COLUMNS)))
     options = {"on_bad_value": "quarantine"} if quarantines else {}
     settings = SourceSettings("postgres", "postgresql://x", tuple(TableSettings(t, t) for t in "tu"), options)
-    recorded = {f"c{place}": [oid, _modifier(oid), 0] for place, (_, oid) in enumerate(COLUMNS)}
+    names = [(f"c{place}", oid) for place, (_, oid) in enumerate(COLUMNS)]
+    names.insert(3, ("other", 25))
+    recorded = {name: [oid, _modifier(oid), number, "1"] for number, (name, oid) in enumerate(names, 1)}
     tables = {name: SourceTable(name, schema, Constraints(())) for name in "tu"}
     return Opening("s", settings, "", {"tables": {name: {"columns": recorded} for name in "tu"}}, tables)
 
@@ -68,13 +70,12 @@ def _modifier(oid: int) -> int:
     return _NUMERIC_MODIFIER if oid == 1700 else -1
 
 
-def relation(oid: int, name: str, *, backwards: bool) -> bytes:
+def relation(oid: int, name: str) -> bytes:
     columns = [
         b"\0" + f"c{place}\0".encode() + struct.pack(">Ii", o, _modifier(o)) for place, (_, o) in enumerate(COLUMNS)
     ]
     columns.insert(3, b"\0other\0" + struct.pack(">Ii", 25, -1))
-    ordered = columns[::-1] if backwards else columns
-    return b"R" + struct.pack(">I", oid) + b"public\0" + f"{name}\0".encode() + b"f" + _counted(ordered)
+    return b"R" + struct.pack(">I", oid) + b"public\0" + f"{name}\0".encode() + b"f" + _counted(columns)
 
 
 def _counted(parts: Sequence[bytes]) -> bytes:
@@ -90,14 +91,15 @@ class Log:
     def __init__(self, seed: int, poison: float) -> None:
         self._chance = random.Random(seed)
         self._poison = poison
-        self._backwards = False
+        self._suffix: str | None = None
 
     def messages(self, transactions: int) -> list[bytes]:
         found: list[bytes] = []
         for number in range(1, transactions + 1):
             if number == 1 or self._chance.random() < 0.1:
-                self._backwards = self._chance.random() < 0.5
-                found += [relation(oid, name, backwards=self._backwards) for oid, name in TABLES]
+                # A table that has another name is still the same.
+                self._suffix = "" if self._suffix is None else self._chance.choice(["", "_now"])
+                found += [relation(oid, name + self._suffix) for oid, name in TABLES]
             found.append(b"B" + struct.pack(">QqI", number * 100, number, number))
             found += [self._message() for _ in range(self._chance.randrange(6))]
             found.append(b"C" + struct.pack(">BQQq", 0, number * 100, number * 100 + 50, number))
@@ -122,7 +124,7 @@ class Log:
         return image
 
     def _tuple(self, image: Image) -> bytes:
-        return _counted(image[::-1] if self._backwards else image)
+        return _counted(image)
 
     def _value(self, column: tuple[str, int]) -> bytes:
         if self._chance.random() < 0.2:

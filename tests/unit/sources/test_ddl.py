@@ -23,6 +23,7 @@ TABLES = {"t": {"id": "int(11)", "name": "varchar(20)", "price": "decimal(12,2)"
         ("ALTER TABLE t MODIFY name VARCHAR(20) CHARACTER SET latin1", ["name"]),
         ("ALTER TABLE t MODIFY price DECIMAL(12, 2) NOT NULL", []),
         ("ALTER TABLE t MODIFY price DECIMAL(12,1)", ["price"]),
+        ("ALTER TABLE t MODIFY price DECIMAL(14,2)", ["price"]),
         ("ALTER TABLE t MODIFY id BIGINT", ["id"]),
         ("ALTER TABLE t MODIFY id INT UNSIGNED", ["id"]),
         ("ALTER TABLE t MODIFY code CHAR(4)", ["code"]),
@@ -35,7 +36,8 @@ TABLES = {"t": {"id": "int(11)", "name": "varchar(20)", "price": "decimal(12,2)"
 def test_which_columns_are_touched(text: str, columns: list[str]) -> None:
     change = altered(text, "d", "d", TABLES)
     assert change is not None
-    assert list(change.columns) == columns
+    touched = (*(name for name, _ in change.added), *change.gone, *(name for pair in change.renamed for name in pair))
+    assert [*touched, *(name for name, _ in change.retyped)] == columns
 
 
 @pytest.mark.parametrize(
@@ -77,5 +79,44 @@ def test_a_key_that_is_dropped_and_null_that_comes_are_told() -> None:
     loosened = altered("ALTER TABLE t MODIFY id INT NULL", "d", "d", TABLES)
     assert dropped is not None
     assert loosened is not None
-    assert (dropped.columns, set(dropped.unsure)) == ((), set(TABLES["t"]))
-    assert (loosened.columns, loosened.unsure) == ((), ("id",))
+    assert (dropped.gone, set(dropped.unsure)) == ((), set(TABLES["t"]))
+    assert (loosened.gone, loosened.unsure) == ((), ("id",))
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "renamed", "retyped", "added"),
+    [
+        ("CHANGE name title VARCHAR(20)", (), (("name", "title"),), {}, {}),
+        ("CHANGE id number BIGINT NOT NULL", (), (("id", "number"),), {"id": "bigint"}, {}),
+        ("CHANGE name title VARCHAR(10)", ("name",), (), {}, {}),
+        ("RENAME COLUMN name TO code, RENAME COLUMN code TO name", (), (("name", "code"), ("code", "name")), {}, {}),
+        ("MODIFY price DECIMAL(14,3)", (), (), {"price": "decimal(14,3)"}, {}),
+        ("MODIFY price DECIMAL(14,4)", (), (), {"price": "decimal(14,4)"}, {}),
+        ("MODIFY price DOUBLE", ("price",), (), {}, {}),
+        ("MODIFY id INT UNSIGNED", ("id",), (), {}, {}),
+        ("ADD x INT", (), (), {}, {"x": (True, None)}),
+        ("ADD x INT DEFAULT -5 AFTER id", (), (), {}, {"x": (True, "-5")}),
+        ("ADD x INT NOT NULL", (), (), {}, {"x": (True, "0")}),
+        ("ADD x VARCHAR(9) NOT NULL DEFAULT 'it''s' COMMENT 'c'", (), (), {}, {"x": (True, "it's")}),
+        ("ADD x DECIMAL(5,2) DEFAULT 1.5", (), (), {}, {"x": (True, "1.5")}),
+        ("ADD x DECIMAL(5,2) DEFAULT 1.555", (), (), {}, {"x": (False, None)}),
+        ("ADD x DATETIME DEFAULT CURRENT_TIMESTAMP", (), (), {}, {"x": (False, None)}),
+        ("ADD x INT DEFAULT 5 + 1", (), (), {}, {"x": (False, None)}),
+        ("ADD x INT AUTO_INCREMENT", (), (), {}, {"x": (False, None)}),
+        ("ADD COLUMN IF NOT EXISTS x INT", (), (), {}, {"x": (False, None)}),
+        ("ADD x INT AS (id + 1) STORED", (), (), {}, {"x": (False, None)}),
+        ("ADD x DATE NOT NULL", (), (), {}, {"x": (False, None)}),
+    ],
+)
+def test_what_becomes_of_columns(
+    text: str,
+    gone: tuple[str, ...],
+    renamed: tuple[tuple[str, str], ...],
+    retyped: dict[str, str],
+    added: dict[str, tuple[bool, str | None]],
+) -> None:
+    change = altered(f"ALTER TABLE t {text}", "d", "d", TABLES)
+    assert change is not None
+    assert (change.gone, change.renamed) == (gone, renamed)
+    assert {name: told.type for name, told in change.retyped} == retyped
+    assert {name: (told.is_constant, told.fill) for name, told in change.added} == added

@@ -34,8 +34,8 @@ def _reading(reading: results.TableReading) -> str:
 def _(answer: results.SourceChecked, to: TextOutput) -> None:
     for finding in answer.findings:
         to.say(f"{'✗' if finding.blocks else '!'} {finding.what}")
-        if finding.mend:
-            to.say(f"    {finding.mend}")
+        if finding.repair:
+            to.say(f"    {finding.repair}")
     to.say(f"Source '{answer.name}' {'can be captured' if answer.ready else 'cannot be captured yet'}.")
 
 

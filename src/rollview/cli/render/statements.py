@@ -19,6 +19,13 @@ def _(answer: answers.RowSet, to: TextOutput) -> None:
         to.note("There are more rows. Show them with --limit N, or all with --limit 0.")
 
 
+@renders(answers.LayoutDeltas)
+def _(answer: answers.LayoutDeltas, to: TextOutput) -> None:
+    for layout in answer.layouts:
+        to.say(f"({layout.after}, {layout.through}]")
+        render(layout.changes, to)
+
+
 @renders(answers.StatementAnswers)
 def _(answer: answers.StatementAnswers, to: TextOutput) -> None:
     for statement in answer.statements:

@@ -115,6 +115,7 @@ _REPLACED = {
     "unchanged": "as it is",
     "renamed": "as it is under other names",
     "stored rows": "computed from what it stores",
+    "in part": "computed from what it stores and a part of what it reads",
     "recomputed": "recomputed, and the difference stored",
 }
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from rollview.sources.binlog.charsets import names_unreadable
+from rollview.sources.binlog.declared import DeclaredColumn, declared, keeps_values
 
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `(?:[^`]|``)*` | [\w$]+
@@ -38,7 +39,8 @@ _NO_COLUMN = re.compile(
 _RENAME = re.compile(rf"RENAME\s+(?=COLUMN\b){_IF}{_NAME}\s+TO\s+{_NAME}$", re.I)
 _CHANGE = re.compile(rf"CHANGE\s+{_IF}{_NAME}\s+{_NAME}\s+(.+)$", re.I | re.S)
 _MODIFY = re.compile(rf"MODIFY\s+{_IF}{_NAME}\s+(.+)$", re.I | re.S)
-_ADD = re.compile(rf"ADD\s+{_IF}{_NAME}\s+.+$", re.I | re.S)
+_ADD = re.compile(rf"ADD\s+{_IF}{_NAME}\s+(.+)$", re.I | re.S)
+_IF_NOT = re.compile(r"ADD\s+(?:COLUMN\s+)?IF\b", re.I)
 _DROP = re.compile(rf"DROP\s+{_IF}{_NAME}$", re.I)
 _DEFAULT = re.compile(rf"ALTER\s+{_IF}{_NAME}\s+(?:SET|DROP)\s+DEFAULT\b", re.I)
 _TYPE = re.compile(r"(\w+)\s*(?:\(([^)]*)\))?\s*(UNSIGNED)?", re.I)
@@ -52,13 +54,32 @@ class UnclearError(Exception):
     """A statement about one of our tables of which nothing can be said."""
 
 
+class ReplacedError(UnclearError):
+    """A statement after which one of our tables is another, if there is one of its name."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__("a table was dropped, renamed or made anew")
+        self.table = table
+
+
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """Columns whose values may be others now, and columns of which a promise (key, NOT NULL) is gone."""
+    """What a statement does to the columns of a table, all told by their names before it.
+
+    ``gone``: columns whose values may be others now; ``unsure``: columns of which a promise (key, NOT NULL) is gone;
+    ``renamed``: with their new names; ``retyped``: with a type that keeps their values; ``added``: by their new names.
+    """
 
     table: str
-    columns: tuple[str, ...]
-    unsure: tuple[str, ...]
+    gone: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    retyped: tuple[tuple[str, DeclaredColumn], ...] = ()
+    added: tuple[tuple[str, DeclaredColumn], ...] = ()
+
+    def joined(self, other: Altered) -> Altered:
+        pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self)[1:])
+        return Altered(self.table, *((*before, *after) for before, after in pairs))
 
 
 Spelled = Mapping[str, str]
@@ -80,13 +101,10 @@ def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]
     _refuse_exchange(text, schema, database, tables)
     if owner != database or name not in tables:
         return None
-    touched: list[str] = []
-    unsure: list[str] = []
+    whole = Altered(name)
     for clause in _clauses(text[found.end() :]):
-        columns, doubtful = _touched(clause, tables[name])
-        touched += columns
-        unsure += doubtful
-    return Altered(name, tuple(dict.fromkeys(touched)), tuple(dict.fromkeys(unsure)))
+        whole = whole.joined(_altered(name, clause, tables[name]))
+    return whole
 
 
 def _refuse_exchange(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> None:
@@ -104,8 +122,9 @@ def _refuse_whole(text: str, schema: str, database: str, tables: Mapping[str, Sp
     if found is None:
         return
     named = {_plain(word) for word in re.findall(_NAME, text[found.end() :])}
-    if named.intersection(tables) and (schema == database or database in named):
-        raise UnclearError("a table was dropped, renamed or made anew")
+    ours = sorted(named.intersection(tables))
+    if ours and (schema == database or database in named):
+        raise ReplacedError(ours[0])
 
 
 def _clauses(text: str) -> Iterator[str]:
@@ -128,41 +147,52 @@ def _words(text: str) -> list[str]:
     return [found[0] for found in _TOKEN.finditer(text) if not found["left_out"]]
 
 
-def _touched(clause: str, columns: Spelled) -> tuple[list[str], list[str]]:
+def _altered(table: str, clause: str, columns: Spelled) -> Altered:
     if _CASCADES.search(clause):
         raise UnclearError("a foreign key of the table may change rows that are not in the log")
     if _DROP_KEY.match(clause):
-        return [], list(columns)
+        return Altered(table, unsure=tuple(columns))
     if _NO_COLUMN.match(clause) and names_unreadable(clause):
         raise UnclearError("a column may be in a character set that cannot be read exactly")
     if _NO_COLUMN.match(clause) or _DEFAULT.match(clause):
-        return [], []
+        return Altered(table)
     if found := _RENAME.match(clause):
-        return [_plain(found[1]), _plain(found[2])], []
+        return Altered(table, renamed=((_plain(found[1]), _plain(found[2])),))
     if found := _CHANGE.match(clause):
-        names = [_plain(found[1]), _plain(found[2])]
-        return _retyped(names[0], found[3], columns) if names[0] == names[1] else (names, [])
+        old, new = _plain(found[1]), _plain(found[2])
+        retyped = _retyped(table, old, found[3], columns)
+        return retyped if old == new or retyped.gone else replace(retyped, renamed=((old, new),))
     if found := _MODIFY.match(clause):
-        return _retyped(_plain(found[1]), found[2], columns)
+        return _retyped(table, _plain(found[1]), found[2], columns)
     if found := _DROP.match(clause):
-        return [_plain(found[1])], []
+        return Altered(table, (_plain(found[1]),))
     if found := _ADD.match(clause):
-        return [_plain(found[1])], []
+        # Whether it was there already nobody can tell who does not know all columns.
+        told = DeclaredColumn(("", "", None), None) if _IF_NOT.match(clause) else declared(found[2])
+        return Altered(table, added=((_plain(found[1]), told),))
     raise UnclearError(NOT_UNDERSTOOD)
 
 
-def _retyped(name: str, declared: str, columns: Spelled) -> tuple[list[str], list[str]]:
-    """A column keeps its values if its type stays, or only grows longer."""
+def _retyped(table: str, name: str, text: str, columns: Spelled) -> Altered:
+    """A column keeps its values if its type stays, or only grows longer or wider."""
     before = next((type_ for own, type_ in columns.items() if own.lower() == name.lower()), None)
-    old, new = _TYPE.match(before or ""), _TYPE.match(declared)
-    if old is None or new is None or _CHARSET.search(declared):
-        return [name], []
+    old, new = _TYPE.match(before or ""), _TYPE.match(text)
+    if before is None:
+        return Altered(table)
+    if old is None or new is None or _CHARSET.search(text):
+        return Altered(table, (name,))
     word = new[1].lower().replace("integer", "int").replace("numeric", "decimal")
     kept = word == old[1].lower() and bool(new[3]) == bool(old[3])
-    nullable = [] if "NOT NULL" in " ".join(declared.upper().split()) else [name]
+    nullable = () if "NOT NULL" in " ".join(text.upper().split()) else (name,)
     after, length = "".join((new[2] or "").split()), "".join((old[2] or "").split())
     grows = word.startswith("var") and after.isdigit() and length.isdigit() and int(after) >= int(length)
-    return ([], nullable) if kept and (after == length or grows or word.endswith("int")) else ([name], [])
+    if kept and (after == length or grows or word.endswith("int")):
+        return Altered(table, unsure=nullable)
+    was, now = declared(before), declared(text)
+    numbers = word.endswith("int") or word in ("decimal", "double")
+    if not numbers or was.type is None or now.type is None or not keeps_values(was.type, now.type):
+        return Altered(table, (name,))
+    return Altered(table, unsure=nullable, retyped=((name, now),))
 
 
 def _plain(name: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,14 +29,14 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from rollview.core.bad_row import BadRow
-from rollview.core.names import same
 from rollview.core.schema import Column
-from rollview.errors import BadValue, LostPosition, SchemaChanged, Unreadable
+from rollview.errors import BadValue, LostPosition, Unreadable
 from rollview.sources.binlog.charsets import find_unreadable
-from rollview.sources.binlog.ddl import UnclearError, altered
+from rollview.sources.binlog.ddl import ReplacedError, UnclearError, altered
 from rollview.sources.binlog.events import reason_to_stop
+from rollview.sources.binlog.followed import layout_change
 from rollview.sources.binlog.values import Decode, decoder
-from rollview.sources.protocol import Opening, Row, UnitOfWork
+from rollview.sources.protocol import LayoutChange, Opening, Row, UnitOfWork
 from rollview.sources.quarantine import Sieve
 from rollview.sources.spool import Collected, changes_and_bad_rows
 
@@ -172,27 +173,20 @@ class BinlogStream:
             self._truncate(text, _text(event.schema))
         elif _ROWS.match(text) and any(remote.lower() in text.lower() for remote in self._decoders):
             raise LostPosition(self._opening.name, _A_STATEMENT)
-        else:
-            self._altered(text, _text(event.schema))
+        elif (change := self._altered(text, _text(event.schema))) is not None:
+            # The statement is a transaction of its own, and is not read again.
+            raise replace(change, position=None if change.copy else str(self._end(event))).raised()
         return True
 
-    def _altered(self, text: str, schema: str) -> None:
-        """A statement about the layout stops the reading if what follows it cannot be read as what came before."""
+    def _altered(self, text: str, schema: str) -> LayoutChange | None:
+        """What a statement about the layout means, if what follows it cannot be read as what came before."""
         try:
             change = altered(text, schema, self._database, self._spelled)
+        except ReplacedError as error:
+            return LayoutChange(self._opening.name, error.table, str(error), copy=True)
         except UnclearError as error:
             raise LostPosition(self._opening.name, str(error)) from None
-        if change is None:
-            return
-        known = self._opening.known[change.table]
-        gone = tuple(c.name for c in known.schema if any(same(c.name, name) for name in change.columns))
-        promised = dict.fromkeys((*known.constraints.primary_key, *known.constraints.not_null))
-        unsure = tuple(name for name in promised if any(same(name, other) for other in change.unsure))
-        if gone or unsure:
-            what = (
-                f"columns that are gone or were replaced: {', '.join(gone)}" if gone else "its key or NOT NULL is gone"
-            )
-            raise SchemaChanged(self._opening.name, change.table, what, gone=gone, unsure=unsure)
+        return None if change is None else layout_change(self._opening, change)
 
     def _truncate(self, text: str, schema: str) -> None:
         try:
@@ -251,7 +245,7 @@ class BinlogStream:
         for column, decode in self._decoders[table].items():
             if column not in image:
                 what = f"a row in the log has no column '{column}'"
-                raise SchemaChanged(self._opening.name, table, what, gone=(column,))
+                raise LayoutChange(self._opening.name, table, what, gone=(column,)).raised()
             try:
                 values.append(self._value(table, column, image[column], reasons.get(column, "null"), decode))
             except (ValueError, ArithmeticError) as error:

@@ -45,7 +45,7 @@ _FILES = "files"
 """What the position remembers: the files that there were when it was read."""
 _EVERYTHING = 10**12
 _SHOWN = 60
-_MEND = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
+_REPAIR = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
 
 
 @dataclass(slots=True)
@@ -246,10 +246,10 @@ class DebeziumSource(LeavesNothing):
         old, names = event.before, table.schema.names
         others = [name for name in names if name not in table.constraints.primary_key]
         if old is None or any(name not in old for name in names):
-            raise LostPosition(self._opening.name, f"an old row of table '{table.name}' is not whole ({_MEND})")
+            raise LostPosition(self._opening.name, f"an old row of table '{table.name}' is not whole ({_REPAIR})")
         looks_bare = event.operation is Operation.DELETE and bool(others) and all(old[name] is None for name in others)
         if looks_bare and self._options.get("before_images") != "whole":
-            what = f"an old row of table '{table.name}' has nothing but its key, so it may not be whole ({_MEND})"
+            what = f"an old row of table '{table.name}' has nothing but its key, so it may not be whole ({_REPAIR})"
             raise LostPosition(self._opening.name, f"{what}; if it is, set the option before_images: whole")
         return old
 
@@ -269,7 +269,7 @@ class DebeziumSource(LeavesNothing):
     def _value(self, table: SourceTable, column: Column, event: Event, value: Any) -> Any:
         if value == UNAVAILABLE:
             raise LostPosition(
-                self._opening.name, f"a large value of table '{table.name}' is not in its record ({_MEND})"
+                self._opening.name, f"a large value of table '{table.name}' is not in its record ({_REPAIR})"
             )
         schema = event.schemas.get(column.name)
         try:

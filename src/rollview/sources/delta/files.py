@@ -9,7 +9,7 @@ otherwise.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -76,6 +76,16 @@ def lent_files(table: DeltaTable, inside: Inside) -> tuple[Lent, ...]:
         return tuple(Lent(places[path], _constants(file)) for path, file in added_files(table).items())
     except DataLostError as error:
         raise UnlinkableError(str(error)) from None
+
+
+def hides(table: DeltaTable, names: Collection[str], inside: Inside) -> bool:
+    """Whether a file of the version has a column of one of the names, whatever the table shows."""
+    for path in added_files(table):
+        place = place_of(table, path, inside)
+        with inside.open(_there(place, inside)) as file, inside.reading():
+            if any(name.lower() in names for name in pq.read_schema(file).names):
+                return True
+    return False
 
 
 def read_rows(table: DeltaTable, file: File, schema: Schema, inside: Inside) -> pa.Table:

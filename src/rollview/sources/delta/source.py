@@ -27,6 +27,7 @@ from rollview.sources.delta.files import (
     added_files,
     check_log,
     described,
+    hides,
     lent_files,
     read_rows,
     unread_features,
@@ -39,6 +40,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LayoutChange,
     LeavesNothing,
     Opening,
     Row,
@@ -46,9 +48,11 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
     projected,
+    words_of,
 )
 from rollview.sources.spool import Collected, changes_and_bad_rows
 from rollview.sources.values import UnfitError
+from rollview.types.spelling import widens
 
 
 class DeltaSource(LeavesNothing):
@@ -172,15 +176,31 @@ class DeltaSource(LeavesNothing):
             raise SchemaChanged(self._opening.name, remote, f"it uses {feature} now, which is not read here")
         return newest
 
+    def _changed(self, remote: str, old: DeltaTable, new: DeltaTable) -> LayoutChange | None:
+        """What a version does to the columns. A column is its name here: files of one that is gone are gone as well."""
+        known, now = self._opening.known[remote].schema, self._described(remote, new).schema
+        found = {column.name: now.find(column.name) for column in known}
+        kept = {name: one for name, one in found.items() if one is not None and one.name == name}
+        widened = {c.name: kept[c.name].type for c in known if c.name in kept and widens(c.type, kept[c.name].type)}
+        lost = tuple(c.name for c in known if not now.has(c) and c.name not in widened)
+        takes = self._opening.settings.table(remote).takes_new and new.schema() != old.schema()
+        before = self._described(remote, old).schema if takes else now
+        added = tuple(column for column in now if before.find(column.name) is None and known.find(column.name) is None)
+        if not (lost or widened or added):
+            return None
+        about = (self._opening.name, remote, words_of(lost, {}, widened, added))
+        # A file may have had values all along that the table did not show.
+        if added and hides(old, {column.name.lower() for column in added}, self._inside):
+            return LayoutChange(*about, copy=True)
+        return LayoutChange(*about, lost, widened=tuple(widened.items()), added=added, with_rows=True)
+
     def _unit(self, remote: str, version: int, position: str) -> UnitOfWork:
         old, new = self._last.get((remote, version - 1)) or self._at(remote, version - 1), self._at(remote, version)
         self._last = {(remote, version): new}
         schema = self._opening.known[remote].schema
-        now = self._described(remote, new).schema
-        lost = tuple(column.name for column in schema if now.find(column.name) != column)
-        if lost:
-            what = f"columns that are gone or have another type in version {version}: {', '.join(lost)}"
-            raise SchemaChanged(self._opening.name, remote, what, gone=lost)
+        change = self._changed(remote, old, new)
+        if change is not None:
+            raise change.raised()
         collected, time = Collected(self._opening, self._opening.known[remote]), _time(new)
         with self._telling(remote, version):
             for rows, sign in changed_rows(version_of(old, new, self._place(remote), self._inside), schema):

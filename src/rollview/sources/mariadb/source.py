@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from pymysqlreplication.event import MariadbGtidEvent
 
 from rollview.core.names import quoted
-from rollview.errors import EnvironmentFault, LostPosition, SchemaChanged
+from rollview.errors import EnvironmentFault, LostPosition
 from rollview.sources.asking import (
     Ask,
     SourceAnswer,
@@ -27,7 +27,7 @@ from rollview.sources.binlog.layout import BinlogLayout
 from rollview.sources.binlog.server import filter_findings, log_findings, setting, version_of
 from rollview.sources.binlog.source import BinlogSource
 from rollview.sources.mariadb.asking import TOO_LONG, GtidSeen, check_compared, condition, order_of, spelled
-from rollview.sources.protocol import Capability, Finding, Row, SourceTable
+from rollview.sources.protocol import Capability, Finding, LayoutChange, Row, SourceTable
 from rollview.sources.quarantine import Sieve
 
 _NOWHERE = "0-0-0"
@@ -141,8 +141,8 @@ class MariadbSource(BinlogSource):
         """The table as it is, if its columns are still what was captured last."""
         table, known = self._get(reading, remote), self._opening.known[remote]
         now = self._described(table).schema
-        gone = tuple(column.name for column in known.schema if now.find(column.name) != column)
+        gone = tuple(column.name for column in known.schema if not now.has(column))
         if gone:
             what = f"columns that are gone or have another type: {', '.join(gone)}"
-            raise SchemaChanged(self._opening.name, remote, what, gone=gone)
+            raise LayoutChange(self._opening.name, remote, what, gone=gone).raised()
         return table

@@ -31,14 +31,14 @@ def server_findings(connection: Any, facts: Mapping[str, str], database: str) ->
 
 def _ids(facts: Mapping[str, str]) -> Iterator[Finding]:
     if facts["gtid_mode"] != "ON":
-        yield Finding(f"gtid_mode is {facts['gtid_mode']}", " ".join(_mended(facts)))
+        yield Finding(f"gtid_mode is {facts['gtid_mode']}", " ".join(_repairs(facts)))
     try:
         GtidSet.parse(facts["gtid_executed"])
     except NotUnderstoodError as error:
         yield Finding(str(error))
 
 
-def _mended(facts: Mapping[str, str]) -> Iterator[str]:
+def _repairs(facts: Mapping[str, str]) -> Iterator[str]:
     """The mode moves by single steps."""
     if facts["enforce_gtid_consistency"] != "ON":
         yield f"{_SETTER} enforce_gtid_consistency = ON;"

@@ -163,9 +163,12 @@ def _filled(before: _Values, after: _Values, has_after: Mask, has_before: Mask) 
 
 def _table(buffer: _Buffer, layout: AnnouncedLayout, values: Sequence[_Values]) -> pa.Table:
     schema = layout.table.schema
+    size = len(values[0].kinds) if values else 0
     arrays = [
-        read_texts(buffer.cut(values[place]), column.type, oid, arrow_type(column.type, column.name))
-        for column, place, oid in zip(schema, layout.places, layout.type_oids, strict=True)
+        pa.repeat(constant, size)
+        if place is None
+        else read_texts(buffer.cut(values[place]), column.type, oid, arrow_type(column.type, column.name))
+        for column, place, oid, constant in zip(schema, layout.places, layout.type_oids, layout.values, strict=True)
     ]
     return pa.Table.from_arrays(arrays, names=list(schema.names))
 

@@ -14,12 +14,13 @@ from rollview.sources.settings import TableSettings
 
 _TABLE: LiteralString = """
     SELECT c.oid, c.relkind::text, c.relreplident::text, c.relpersistence::text, c.relrowsecurity,
-           has_table_privilege(c.oid, 'SELECT'), pg_has_role(c.relowner, 'USAGE'), c.relfilenode::bigint
+           has_table_privilege(c.oid, 'SELECT'), pg_has_role(c.relowner, 'USAGE'), c.relfilenode::bigint, c.relnatts
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
 
 _COLUMNS: LiteralString = """
     SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull, t.typtype::text, t.typbasetype, t.typtypmod,
-           format_type(a.atttypid, a.atttypmod), a.attgenerated::text, a.attnum, a.xmin::text
+           format_type(a.atttypid, a.atttypmod), a.attgenerated::text, a.attnum, a.xmin::text,
+           CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] END
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 
@@ -31,7 +32,8 @@ _KEY: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class PgColumn:
-    """``number`` is never used again in its table; ``version``: by which transaction it was last described."""
+    """``number`` is never used again in its table; ``version``: by which transaction it was last described;
+    ``missing``: the constant that rows have which are older than the column."""
 
     name: str
     type_oid: int
@@ -43,11 +45,12 @@ class PgColumn:
     generated: bool
     number: int
     version: str
+    missing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PgTable:
-    """``file`` is another when all rows were written anew."""
+    """``file`` is another when all rows were written anew; ``last``: the highest number that a column has had."""
 
     schema: str
     name: str
@@ -59,6 +62,7 @@ class PgTable:
     may_read: bool
     is_owner: bool
     file: int
+    last: int
     columns: tuple[PgColumn, ...]
     key: tuple[str, ...]
 
@@ -75,19 +79,20 @@ def full_name(remote: str) -> str:
 
 def read_table(connection: Any, remote: str) -> PgTable | None:
     schema, name = split(remote)
-    found = connection.execute(_TABLE, (schema, name)).fetchone()
+    found: Any = connection.execute(_TABLE, (schema, name)).fetchone()
     if found is None:
         return None
     columns = tuple(_pg_column(row) for row in connection.execute(_COLUMNS, (found[0],)))
     key = tuple(row[0] for row in connection.execute(_KEY, (found[0],)))
-    oid, kind, identity, persistence, secured, may_read, is_owner, file = found
-    return PgTable(schema, name, oid, kind, identity, persistence, secured, may_read, is_owner, file, columns, key)
+    oid, kind, identity, persistence, secured, may_read, is_owner, file, last = found
+    about = (oid, kind, identity, persistence, secured, may_read, is_owner)
+    return PgTable(schema, name, *about, file, last, columns, key)
 
 
 def _pg_column(row: Any) -> PgColumn:
-    name, oid, modifier, not_null, category, base, base_modifier, spelled, generated, number, version = row
+    name, oid, modifier, not_null, category, base, base_modifier, spelled, generated, *rest = row
     within = (base, base_modifier) if base else None
-    return PgColumn(name, oid, modifier, not_null, category, within, spelled, bool(generated), number, version)
+    return PgColumn(name, oid, modifier, not_null, category, within, spelled, bool(generated), *rest)
 
 
 def findings(table: PgTable | None, settings: TableSettings) -> list[Finding]:
@@ -127,9 +132,11 @@ def _generated(remote: str, column: PgColumn) -> Finding:
     )
 
 
-def described(table: PgTable, settings: TableSettings) -> SourceTable:
+def described(table: PgTable, settings: TableSettings, *, lenient: bool = False) -> SourceTable:
+    """``lenient``: without columns that have no type here."""
     chosen = (column for column in table.columns if not column.generated and settings.takes(column.name))
-    known = (column for column in chosen if not settings.is_open or _type(settings, column) is not None)
+    lenient = lenient or settings.is_open
+    known = (column for column in chosen if not lenient or _type(settings, column) is not None)
     columns = tuple(_column(column, settings) for column in known)
     required = tuple(c.name for c in table.columns if c.not_null and not c.generated)
     key = table.key if set(table.key) <= {column.name for column in columns} else ()

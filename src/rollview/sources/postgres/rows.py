@@ -40,12 +40,16 @@ class RowReader:
         """The row; nothing if it is put aside."""
         values: list[Any] = []
         schema = self.layout.table.schema
-        for place, decode in zip(self.layout.places, self.layout.decoders, strict=True):
+        told = zip(self.layout.places, self.layout.decoders, self.layout.values, strict=True)
+        for place, decode, constant in told:
+            if place is None:
+                values.append(constant.as_py())
+                continue
             text = image[place]
             try:
                 values.append(None if text is None else decode(_text(text)))
             except (ValueError, ArithmeticError, KeyError) as error:
-                row = {c.name: image[p] for c, p in zip(schema, self.layout.places, strict=True)}
+                row = {c.name: image[p] for c, p in zip(schema, self.layout.places, strict=True) if p is not None}
                 column = schema.columns[len(values)].name
                 sieve = Sieve(self.opening, self.bad)
                 sieve.refuse(self.layout.table, column, str(error), self.position, row, count)

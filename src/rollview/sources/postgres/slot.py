@@ -6,7 +6,7 @@ to the slot's confirmed position, so that never passes what the catalog holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -73,6 +73,13 @@ def read_identity(connection: Connection) -> ServerIdentity:
     return ServerIdentity(row[0], row[1], row[2].astimezone(UTC), parse_lsn(row[3]))
 
 
+def inserted(connection: Connection) -> int:
+    """How far the log reaches, also where it is not on disk yet."""
+    row = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
+    assert row is not None
+    return parse_lsn(row[0])
+
+
 def publish(connection: Connection, name: str, remotes: Sequence[str]) -> None:
     tables = sql.SQL(", ").join(sql.Identifier(*split(remote)) for remote in remotes)
     connection.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(sql.Identifier(name), tables))
@@ -115,7 +122,7 @@ def health(connection: Connection, name: str, cap: int) -> Health:
     return Health(behind, kept, status, alarm, oldest, since)
 
 
-def check(connection: Connection, source: str, name: str, after: int, memory: dict[str, Any]) -> ServerIdentity:
+def check(connection: Connection, source: str, name: str, after: int, memory: Mapping[str, Any]) -> ServerIdentity:
     """Refuse to read where the log cannot be known to go on from ``after``."""
     identity = read_identity(connection)
     if identity.system != memory["system"]:

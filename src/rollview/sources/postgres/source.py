@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, ClassVar, cast
 
 from psycopg import sql
 
 from rollview.core.names import double_quoted
-from rollview.errors import RollviewError, SchemaChanged, SourceStopped
+from rollview.errors import RollviewError, SchemaChanged, SourceDown, SourceStopped
 from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, only_asked
 from rollview.sources.postgres import slot
-from rollview.sources.postgres.altered import check_columns, check_logged, facts
+from rollview.sources.postgres.altered import TableComparison, check_logged, numbers_of
 from rollview.sources.postgres.asking import array_of, asked_rows, flushed, read_seen, snapshot, statement
+from rollview.sources.postgres.identity import facts, present_layout
 from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
@@ -33,6 +35,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LayoutChange,
     Opening,
     Row,
     SourceTable,
@@ -45,12 +48,26 @@ from rollview.sources.spool import BATCH_BYTES
 
 _PIECE = 50_000
 _TABLES_AT_ONCE = 4
+_LOOKS = 10
 _LOG_ALARM = "5 GB"
 """How much of its log a server may keep for us before that is told."""
 _CHANGES = """
     SELECT data FROM pg_logical_slot_peek_binary_changes(
         %s, %s::pg_lsn, %s, 'proto_version', '1', 'publication_names', %s)"""
 _WITH_GLOBAL_IDS = _CHANGES.replace("'proto_version', '1'", "'proto_version', '3', 'two_phase', 'on'")
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Units of work, how many messages they took and what stopped the reading; the tables as they were before and after
+    it. ``is_settled``: the log was read up to whatever made them so."""
+
+    units: tuple[UnitOfWork, ...]
+    seen: int
+    stopped: RollviewError | None
+    tables: Mapping[str, PgTable | None]
+    identity: slot.ServerIdentity
+    is_settled: bool
 
 
 class PostgresSource:
@@ -104,7 +121,7 @@ class PostgresSource:
 
                 memory = self._memory(first, found)
                 about = (lsn_text(position), slot.read_identity(first).time, tuple(tables.values()))
-                yield FirstCopy(*about, rows, memory, sieve.found, _TABLES_AT_ONCE)
+                yield FirstCopy(*about, rows, memory, sieve.found, _TABLES_AT_ONCE, self._changes(found))
 
     @contextmanager
     def _at_snapshot(self, snapshot: str) -> Iterator[Connection]:
@@ -116,19 +133,60 @@ class PostgresSource:
 
     def read(self, after: str, limit: int) -> Batch:
         start = parse_lsn(after)
-        with self._server.translated():
-            identity = slot.check(self._connection, self._opening.name, self._name, start, dict(self._opening.memory))
-            units, seen, stopped = self._units(start, identity.flushed, limit)
-            tables = {remote: read_table(self._connection, remote) for remote in self._opening.settings.remotes}
+        look = self._look(start, limit)
+        units, stopped, tables, identity = look.units, look.stopped, look.tables, look.identity
         self._check(tables, read_all=not units and stopped is None)
         end = max([start, *(parse_lsn(unit.position) for unit in units)])
         if stopped is not None and not units:
             raise stopped
-        if stopped is not None or seen >= limit:
+        if stopped is not None or look.seen >= limit:
             return Batch(units, lsn_text(end), complete=False)
+        change = self._changed(tables)
+        if change is not None:
+            if units or not look.is_settled:
+                return Batch(units, lsn_text(end), complete=not units)
+            # All rows before it were read, so what is remembered from here on holds from this position on.
+            position = lsn_text(identity.flushed) if change.keeps_all and identity.flushed > start else None
+            raise replace(change, position=position).raised()
         # All that committed by then was read, whatever tables it was about: an idle table pins no log.
-        noted = self._noted(tables)
+        noted = self._noted(tables) if look.is_settled else None
         return Batch(units, lsn_text(max(end, identity.flushed)), memory=noted, known=identity.time)
+
+    def _look(self, start: int, limit: int) -> _Look:
+        """What the log has, read by tables that are the same before and after it was read."""
+        now: Mapping[str, PgTable | None] | None = None
+        for _ in range(_LOOKS):
+            with self._server.translated():
+                inserted = None if now is None else slot.inserted(self._connection)
+                identity = slot.check(self._connection, self._opening.name, self._name, start, self._opening.memory)
+                units, seen, stopped = self._units(start, identity.flushed, limit, now or {})
+                tables = {remote: read_table(self._connection, remote) for remote in self._opening.settings.remotes}
+            settled = inserted is None or identity.flushed >= inserted
+            look = _Look(units, seen, stopped, tables, identity, settled)
+            if now is not None and tables == now:
+                return look
+            if now is None and not isinstance(stopped, SchemaChanged) and self._are_as_recorded(tables):
+                return look
+            now = tables
+        raise SourceDown(self._opening.name, "its tables are altered all the time")
+
+    def _are_as_recorded(self, tables: Mapping[str, PgTable | None]) -> bool:
+        def is_same(recorded: Mapping[str, Any], table: PgTable | None) -> bool:
+            now = None if table is None else facts(table)
+            return now is not None and all(recorded.get(fact) == value for fact, value in now.items())
+
+        return all(is_same(self._tables[remote], table) for remote, table in tables.items())
+
+    def _changed(self, tables: Mapping[str, PgTable | None]) -> LayoutChange | None:
+        """What is another in a table by now, where all rows up to now were read."""
+        for remote, table in tables.items():
+            if table is not None and table.oid == self._tables[remote]["oid"]:
+                comparison = TableComparison(self._opening, remote, self._tables[remote], table)
+                change = comparison.change(present_layout(table))
+                if change is not None:
+                    now = {**self._tables, remote: comparison.memory(None, change)}
+                    return replace(change, memory=None if change.copy else {**self._opening.memory, "tables": now})
+        return None
 
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
         sieve = Sieve(self._opening)
@@ -212,12 +270,14 @@ class PostgresSource:
             self._used = self._open.enter_context(self._server.connected())
         return self._used
 
-    def _units(self, after: int, through: int, limit: int) -> tuple[tuple[UnitOfWork, ...], int, RollviewError | None]:
+    def _units(
+        self, after: int, through: int, limit: int, now: Mapping[str, PgTable | None]
+    ) -> tuple[tuple[UnitOfWork, ...], int, RollviewError | None]:
         """What was read, how many messages it took, and what stopped the reading."""
         units: list[UnitOfWork] = []
         arguments = (self._name, lsn_text(through), limit, self._name)
         query = _WITH_GLOBAL_IDS if self._two_phase else _CHANGES
-        reader = PostgresStream(self._opening)
+        reader = PostgresStream(self._opening, now)
         # Whatever happens, the connection must not be left in the middle of an answer.
         with (
             self._connection.cursor(binary=True) as cursor,
@@ -239,15 +299,18 @@ class PostgresSource:
             recorded = self._tables[remote]
             if read_all:
                 check_logged(self._opening.name, remote, recorded, table)
-            if table is not None:
-                check_columns(self._opening.name, self._opening.known[remote], recorded, table)
+            if table is not None and table.oid == recorded["oid"]:
+                unsure = TableComparison(self._opening, remote, recorded, table).unsure()
+                if unsure is not None:
+                    raise unsure.raised()
 
     def _noted(self, tables: Mapping[str, PgTable | None]) -> dict[str, Any] | None:
         """What is harmless by itself is remembered, so that it is not held against the next change."""
-        now = {remote: facts(table) if table else self._tables[remote] for remote, table in tables.items()}
-        now = {
-            remote: f if f["oid"] == self._tables[remote]["oid"] else self._tables[remote] for remote, f in now.items()
-        }
+        now = dict(self._tables)
+        for remote, table in tables.items():
+            if table is not None and table.oid == now[remote]["oid"]:
+                numbers = numbers_of(self._opening.known[remote], now[remote])
+                now[remote] = {**facts(table), "numbers": dict(numbers)}
         if now == self._tables:
             return None
         self._tables = now
@@ -263,8 +326,21 @@ class PostgresSource:
         return found
 
     def _described(self, tables: Sequence[PgTable]) -> tuple[SourceTable, ...]:
-        settings = self._opening.settings.tables
-        return tuple(described(table, chosen) for table, chosen in zip(tables, settings, strict=True))
+        settings, lenient = self._opening.settings.tables, bool(self._opening.known)
+        return tuple(described(table, chosen, lenient=lenient) for table, chosen in zip(tables, settings, strict=True))
+
+    def _changes(self, tables: Sequence[PgTable]) -> Mapping[str, LayoutChange]:
+        """What is another now in tables that were captured before, by the numbers of their columns."""
+        found: dict[str, LayoutChange] = {}
+        for remote, table in zip(self._opening.settings.remotes, tables, strict=True):
+            recorded = self._tables.get(remote)
+            if recorded is not None and remote in self._opening.known and recorded["oid"] == table.oid:
+                comparison = TableComparison(self._opening, remote, recorded, table)
+                change, unsure = comparison.change(present_layout(table), copied=True), comparison.unsure()
+                about = LayoutChange(self._opening.name, remote, "it is as it was")
+                lost = () if unsure is None else unsure.unsure
+                found[remote] = replace(change or unsure or about, unsure=lost, with_rows=True)
+        return found
 
     def _copied(self, connection: Connection, table: SourceTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
         columns = sql.SQL(", ").join(map(sql.Identifier, table.schema.names))
@@ -295,7 +371,10 @@ class PostgresSource:
         table, recorded = read_table(connection, remote), self._tables[remote]
         check_logged(self._opening.name, remote, recorded, table)
         assert table is not None
-        check_columns(self._opening.name, self._opening.known[remote], recorded, table)
+        comparison = TableComparison(self._opening, remote, recorded, table)
+        change = comparison.change(present_layout(table), copied=True) or comparison.unsure()
+        if change is not None:
+            raise change.raised()
         return table
 
     def _asked(self, table: SourceTable) -> str:

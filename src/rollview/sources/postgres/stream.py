@@ -8,14 +8,14 @@ when it is committed. What stops the reading stops it after every unit of work t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from rollview.errors import LostPosition, SourceStopped, Unreadable
-from rollview.sources.postgres.announced import AnnouncedLayout, announced
+from rollview.sources.postgres.announced import AnnouncedLayout, Announcements
 from rollview.sources.postgres.columns import Share, read_shares
-from rollview.sources.postgres.layout import split
+from rollview.sources.postgres.layout import PgTable, split
 from rollview.sources.postgres.messages import (
     Begin,
     BeginPrepare,
@@ -37,9 +37,11 @@ from rollview.sources.sections import NotPlainError
 from rollview.sources.spool import Backlog, Collected, changes_and_bad_rows
 
 _NO_ROW = re.compile(rb"[^IUD]")
-_TRUNCATE = b"T"
+_IN_TRANSACTION = (b"T", b"R")
+"""Messages that wait with the rows of a transaction which may be known already."""
 _TOGETHER = 200
 _SHOWN = 30
+NOT_LOOKED_AT: Mapping[str, PgTable | None] = {}
 _AT_ONCE = 8 << 20
 """Bytes of rows that are read at once."""
 
@@ -80,12 +82,17 @@ class _Step:
 class PostgresStream:
     """Layouts are announced again in every reading, so one stream serves one reading."""
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: Opening, tables: Mapping[str, PgTable | None] = NOT_LOOKED_AT) -> None:
+        """``tables``: as they are now; one that is not among them is taken to be as it was recorded."""
         self._opening = opening
+        remotes = opening.settings.remotes
+        self._announcements = {remote: Announcements(opening, remote, tables.get(remote)) for remote in remotes}
         self._remotes = {split(remote): remote for remote in opening.settings.remotes}
         self._layouts: dict[int, AnnouncedLayout] = {}
         self._others: set[int] = set()
         """Tables that were announced and are none of ours."""
+        self._passed: dict[int, bytes] = {}
+        """What was announced last in transactions that were known already: rows that follow may be of it."""
         self._draft: _Draft | None = None
         self._backlog: Backlog | None = None
         self._waiting: dict[str, _Draft] = {}
@@ -132,7 +139,7 @@ class PostgresStream:
         for other in _NO_ROW.finditer(kinds):
             self._take_rows(messages[at : other.start()])
             at, data = other.end(), messages[other.start()]
-            if self._backlog is not None and other[0] == _TRUNCATE:
+            if self._backlog is not None and other[0] in _IN_TRANSACTION:
                 self._backlog.append(data)
             else:
                 self._boundary(self._decoded(data), after)
@@ -155,6 +162,8 @@ class PostgresStream:
             for data in messages:
                 self._backlog.append(data)
             return
+        if self._passed:
+            self._announce_passed(messages)
         self._rows += messages
         self._unread += sum(map(len, messages))
         if self._unread > _AT_ONCE:
@@ -169,8 +178,11 @@ class PostgresStream:
                 self._check_commit(message)
                 waiting, self._backlog = self._backlog, None
                 is_new = message.end_lsn > after
-                for data in (waiting or ()) if is_new else ():
-                    self._take([data], after)
+                for data in waiting or ():
+                    if is_new:
+                        self._take([data], after)
+                    elif data[:1] == b"R":
+                        self._passed[int.from_bytes(data[1:5], "big")] = data
                 if waiting is not None:
                     waiting.close()
                 self._step(message if is_new else None)
@@ -221,7 +233,14 @@ class PostgresStream:
         if isinstance(end, CommitPrepared) and end.end_lsn > after:
             self._steps.append(_Step(draft, len(self._rows), end))
 
+    def _announce_passed(self, rows: Iterable[bytes]) -> None:
+        for oid in {int.from_bytes(data[1:5], "big") for data in rows}:
+            data = self._passed.pop(oid, None)
+            if data is not None:
+                self._boundary(self._decoded(data), 0)
+
     def _announce(self, message: RelationMessage) -> None:
+        self._passed.pop(message.oid, None)
         before = self._layouts.get(message.oid)
         # A table that has another name now is still the same table, and what follows is read by what is said of it now.
         renamed = None if before is None else before.remote
@@ -232,10 +251,20 @@ class PostgresStream:
             return
         if before is not None:
             self._read_all()
-        self._layouts[message.oid] = announced(self._opening, remote, message)
+        self._layouts[message.oid] = self._announcements[remote].announced(message, self._place)
+
+    @property
+    def _place(self) -> int:
+        """Where the transaction is that is read; 0 if none is."""
+        if self._draft is None:
+            return 0
+        begin = self._draft.begin
+        return begin.commit_lsn if isinstance(begin, Begin) else begin.prepare_lsn
 
     def _truncate(self, message: TruncateMessage) -> None:
         """Whatever came before it in the same transaction is gone too."""
+        for oid in self._passed.keys() & set(message.oids):
+            self._boundary(self._decoded(self._passed[oid]), 0)
         if self._draft is None or not self._layouts.keys() | self._others >= set(message.oids):
             raise self._unreadable("a table is emptied that was not announced, or in no transaction", b"")
         self._read_all()

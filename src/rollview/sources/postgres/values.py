@@ -83,6 +83,19 @@ def decoder(type_: str) -> Decode:
     return _decimal if type_.startswith("decimal") else _DECODERS[type_]
 
 
+def constant_text(text: str, type_: str) -> str | None:
+    """A value in PostgreSQL's text as one that both Spark and Arrow read as the same; None if there is none."""
+    if type_ in ("binary", "timestamp", "float", "double"):
+        return None
+    try:
+        value = decoder(type_)(text)
+    except (ValueError, ArithmeticError, KeyError):
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
 def _boolean(text: str) -> bool:
     return {"t": True, "f": False}[text]
 

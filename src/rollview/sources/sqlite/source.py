@@ -29,6 +29,7 @@ from rollview.sources.protocol import (
     Changes,
     Finding,
     FirstCopy,
+    LayoutChange,
     Opening,
     Row,
     Rows,
@@ -332,11 +333,12 @@ class SqliteSource:
         gone = tuple(column.name for column, _ in changed if column.name not in renamed)
         told = [f"{old} is {new} now" for old, new in renamed.items()]
         told += [f"columns that are gone or have another type: {', '.join(gone)}"] if gone else []
-        refused = SchemaChanged(self._opening.name, remote, "; ".join(told), gone=gone, renamed=tuple(renamed.items()))
+        memory = None
         if renamed:
             names = [present[place][0] if place in present else name for place, name in enumerate(slots[remote])]
-            refused.memory = {**self._opening.memory, "slots": {**slots, remote: names}}
-        raise refused
+            memory = {**self._opening.memory, "slots": {**slots, remote: names}}
+        about = (self._opening.name, remote, "; ".join(told), gone)
+        raise LayoutChange(*about, renamed=tuple(renamed.items()), memory=memory).raised()
 
     def _slot(self, remote: str, column: str) -> int:
         """The place of a column in the log: that which it had when the triggers were made."""

@@ -1,0 +1,32 @@
+"""Which algorithm keeps a view, and what it needs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rollview.errors import UsageError
+from rollview.relations.algorithm import algorithm_of, publish_within
+
+
+def test_auto_is_sweep() -> None:
+    assert algorithm_of({}) == "sweep"
+    assert algorithm_of({"rollview.algorithm": "auto"}) == "sweep"
+    assert algorithm_of({"rollview.algorithm": "c-tstrobe"}) == "c-tstrobe"
+
+
+@pytest.mark.parametrize("name", ["conventional", "storbe", ""])
+def test_what_keeps_no_view_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="There is no algorithm"):
+        algorithm_of({"rollview.algorithm": name})
+
+
+def test_only_who_waits_for_quiet_sources_can_wait_too_long() -> None:
+    told = {"rollview.publish_within": "5 minutes"}
+    assert publish_within({"rollview.algorithm": "strobe", **told}) == timedelta(minutes=5)
+    assert publish_within({"rollview.algorithm": "strobe"}) is None
+    with pytest.raises(UsageError, match="wait for quiet sources"):
+        publish_within({"rollview.algorithm": "c-strobe", **told})
+    with pytest.raises(UsageError, match="not a duration"):
+        publish_within({"rollview.algorithm": "strobe", "rollview.publish_within": "soon"})
