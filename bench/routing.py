@@ -32,7 +32,7 @@ from rollview.costs.steps import costs_of
 from rollview.engine import session
 from rollview.routing.answers import rows_along
 from rollview.routing.residual import ResidualReader
-from rollview.routing.route import Route, Wish, candidates, route
+from rollview.routing.route import Route, RouteWish, candidates, route
 
 JOINED = """FROM customer JOIN orders ON o_custkey = c_custkey JOIN lineitem ON l_orderkey = o_orderkey
 JOIN nation ON n_nationkey = c_nationkey"""
@@ -142,7 +142,7 @@ class Bench:
         tree = parse_one(
             "SELECT c_nationkey, COUNT(*) AS n FROM customer JOIN orders ON o_custkey = c_custkey GROUP BY 1"
         )
-        seconds = [stopwatch(lambda: route(place, place.snapshot(), tree.copy(), Wish())) for _ in range(12)]
+        seconds = [stopwatch(lambda: route(place, place.snapshot(), tree.copy(), RouteWish())) for _ in range(12)]
         return {"milliseconds": 1000 * statistics.median(seconds[2:]), "first": 1000 * seconds[0]}
 
     def cells(self) -> dict[str, float]:
@@ -160,7 +160,7 @@ class Bench:
 
     def _cell(self, text: str) -> float:
         place, tree = self.warehouse._place, parse_one(text)
-        chosen = route(place, place.snapshot(), tree.copy(), Wish())
+        chosen = route(place, place.snapshot(), tree.copy(), RouteWish())
         ways = [chosen, *(one for one in self._ways(tree) if one.readings != chosen.readings)]
         best = [min(stopwatch(lambda way=way: self._read(tree, way)) for _ in range(2)) for way in ways]
         return best[0] / min(best)
@@ -168,7 +168,7 @@ class Bench:
     def _ways(self, tree: Any) -> Iterator[Route]:
         place = self.warehouse._place
         costs = costs_of(place.catalog, place.data, place.snapshot())
-        for one in candidates(place, place.snapshot(), tree.copy(), Wish()):
+        for one in candidates(place, place.snapshot(), tree.copy(), RouteWish()):
             yield one
             for number, reading in enumerate(one.readings):
                 for way in costs.ways(reading.relation, one.csn):

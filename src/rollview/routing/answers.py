@@ -28,7 +28,7 @@ from rollview.routing.freshness import Staleness, found_valid
 from rollview.routing.question import Question
 from rollview.routing.reading import authors_columns
 from rollview.routing.residual import ResidualReader
-from rollview.routing.route import Route, Wish, named_in, route
+from rollview.routing.route import Route, RouteWish, named_in, route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -133,7 +133,7 @@ def _route(place: Workplace, tree: exp.Query, as_of: Point | None, bound: Stalen
         raise UsageError("An answer as of one point has no staleness.", hint="Give one of the two.")
     snapshot = place.snapshot()
     at = None if as_of is None else resolve(place.catalog, as_of, *named_in(snapshot, tree))
-    return route(place, snapshot, tree, Wish(at, bound, Rewrite(rewrite)))
+    return route(place, snapshot, tree, RouteWish(at, bound, Rewrite(rewrite)))
 
 
 def _routed(reader: ResidualReader, tree: exp.Query, found: Route) -> DataFrame | None:

@@ -65,7 +65,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RouteWish:
     """``at``: exactly this csn; else the newest, or as old as ``bound`` allows."""
 
     at: Csn | None = None
@@ -73,12 +73,12 @@ class Wish:
     rewrite: Rewrite = Rewrite.AUTO
 
 
-def route(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: Wish) -> Route:
+def route(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: RouteWish) -> Route:
     """The cheapest."""
     return _choice(place, snapshot, query, wish).made(query, wish)
 
 
-def candidates(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: Wish) -> list[Route]:
+def candidates(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: RouteWish) -> list[Route]:
     """All that were weighed, without what was looked at."""
     return _choice(place, snapshot, query, wish).candidates(query, wish)
 
@@ -89,7 +89,7 @@ def named_in(snapshot: Snapshot, query: exp.Query) -> tuple[str, ...]:
     return tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
 
 
-def _choice(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: Wish) -> _Choice:
+def _choice(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: RouteWish) -> _Choice:
     snapshot = snapshot if wish.at is None else snapshot.at(wish.at)
     names = named_in(snapshot, query)
     now = moment_of_asking()
@@ -97,7 +97,9 @@ def _choice(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: Wish) 
     return _Choice(snapshot, now, costs_of(place.catalog, place.data, snapshot), names, csns)
 
 
-def _csns(catalog: Catalog, snapshot: Snapshot, wish: Wish, names: Sequence[str], now: datetime) -> tuple[Csn, ...]:
+def _csns(
+    catalog: Catalog, snapshot: Snapshot, wish: RouteWish, names: Sequence[str], now: datetime
+) -> tuple[Csn, ...]:
     """Those at which the answer may be, newest first: the newest, and those at which views stand."""
     newest = snapshot.moment.csn
     if wish.at is not None:
@@ -123,7 +125,7 @@ class _Choice:
     names: tuple[str, ...]
     csns: tuple[Csn, ...]
 
-    def made(self, query: exp.Query, wish: Wish) -> Route:
+    def made(self, query: exp.Query, wish: RouteWish) -> Route:
         asked, whole = self._question(query, wish)
         found, reasons, remainder = self._views(asked, wish)
         routes = self._all(asked, found, wish, remainder=remainder)
@@ -134,12 +136,12 @@ class _Choice:
         best = min(routes, key=lambda one: (one.seconds, -one.csn))
         return self._told(best, found, reasons, whole)
 
-    def candidates(self, query: exp.Query, wish: Wish) -> list[Route]:
+    def candidates(self, query: exp.Query, wish: RouteWish) -> list[Route]:
         asked, _ = self._question(query, wish)
         found, _, remainder = self._views(asked, wish)
         return self._all(asked, found, wish, remainder=remainder)
 
-    def _question(self, query: exp.Query, wish: Wish) -> tuple[Question | None, str | None]:
+    def _question(self, query: exp.Query, wish: RouteWish) -> tuple[Question | None, str | None]:
         """The query as it is compared with views, or why it is not."""
         if wish.rewrite is Rewrite.OFF:
             return None, None
@@ -149,7 +151,7 @@ class _Choice:
         except NotCompared as reason:
             return None, str(reason)
 
-    def _views(self, asked: Question | None, wish: Wish) -> tuple[list[Answering], dict[str, str], bool]:
+    def _views(self, asked: Question | None, wish: RouteWish) -> tuple[list[Answering], dict[str, str], bool]:
         """Those that answer, why others do not, and whether rows that they lack come from tables. Who reads the tables
         anyway saves nothing by a view beside them, so that is done only where a view has to be."""
         if asked is None:
@@ -159,7 +161,9 @@ class _Choice:
             return found, reasons, False
         return *self._answering(asked, remainder=True), True
 
-    def _all(self, asked: Question | None, found: Sequence[Answering], wish: Wish, *, remainder: bool) -> list[Route]:
+    def _all(
+        self, asked: Question | None, found: Sequence[Answering], wish: RouteWish, *, remainder: bool
+    ) -> list[Route]:
         plain = self._plain() if wish.rewrite is not Rewrite.REQUIRE else ()
         return [*self._rewritten(asked, found, remainder=remainder), *plain]
 
