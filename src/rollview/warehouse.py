@@ -30,8 +30,8 @@ from rollview.relations.policies import Policies
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from rollview.relations.cadence import Words
     from rollview.relations.points import Point
-    from rollview.schedule.cadence import Words
     from rollview.sources.settings import SourceSettings
     from rollview.subscribers.batch import ChangeBatch
     from rollview.tables import Transaction

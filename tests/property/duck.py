@@ -20,6 +20,7 @@ from rollview.algebra.script import AT_ONCE_ROWS, Motion
 from rollview.algebra.states import states_read
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline, plan
+from rollview.core.interval import Interval
 from rollview.core.schema import Column, Schema
 from tests.property.histories import Row, Transaction
 
@@ -81,6 +82,7 @@ class Duck:
     def __init__(self, tables: tuple[Known, ...]) -> None:
         self.db = duckdb.connect(":memory:", config={"threads": 1})
         self.known: dict[str, Known] = {}
+        self.numbers: dict[str, int] = {}
         self.set(a=0, b=0, t=0)
         for table in tables:
             self.add_relation(table)
@@ -104,19 +106,22 @@ class Duck:
         self.db.execute(f"CREATE OR REPLACE TABLE {changes} ({columns}, _count BIGINT, _csn BIGINT)")
         names = ", ".join(quoted(name) for name in known.schema.names)
         signed = "CASE WHEN _count < 0 THEN -1 ELSE 1 END AS _count"
+        # A relation may have an interval of its own.
+        number = self.numbers.setdefault(known.name, len(self.numbers))
+        a, b = (f"COALESCE(getvariable('{end}_{number}'), getvariable('{end}'))" for end in "ab")
         one_each = f"(SELECT *, UNNEST(GENERATE_SERIES(1, ABS(_count))) AS _i FROM {changes})"
         self.db.execute(
             f"CREATE OR REPLACE VIEW {quoted(known.name + '@delta')} AS SELECT {names}, {signed}, _csn FROM {one_each} "
-            "WHERE _csn > getvariable('a') AND _csn <= getvariable('b')"
+            f"WHERE _csn > {a} AND _csn <= {b}"
         )
         self.db.execute(
             f"CREATE OR REPLACE VIEW {quoted(known.name + '@old')} AS SELECT {names}, {signed} FROM {one_each} "
-            "WHERE _csn <= getvariable('a')"
+            f"WHERE _csn <= {a}"
         )
         self.db.execute(
             f"CREATE OR REPLACE VIEW {quoted(known.name + '@timed')} AS SELECT {names}, {signed}, "
-            f"CASE WHEN _csn > getvariable('a') THEN _csn ELSE CAST(0 AS BIGINT) END AS _csn FROM {one_each} "
-            "WHERE _csn <= getvariable('b')"
+            f"CASE WHEN _csn > {a} THEN _csn ELSE CAST(0 AS BIGINT) END AS _csn FROM {one_each} "
+            f"WHERE _csn <= {b}"
         )
         self.db.execute(
             f"CREATE OR REPLACE VIEW {quoted(known.name + '@rows')} AS SELECT {names} FROM "
@@ -139,6 +144,15 @@ class Duck:
             some = rows[first : first + _AT_ONCE]
             marks = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
             self.db.execute(f"INSERT INTO {quoted(table)} VALUES {marks}", [value for row in some for value in row])
+
+    def read_over(self, intervals: Mapping[str, Interval]) -> None:
+        """These relations over intervals of their own, until others are given; all others again over the common."""
+        for number in self.numbers.values():
+            for end in "ab":
+                self.db.execute(f"RESET VARIABLE {end}_{number}")
+        for name, interval in intervals.items():
+            number = self.numbers[name]
+            self.set(**{f"a_{number}": interval.after, f"b_{number}": interval.through})
 
     def set(self, **variables: int) -> None:
         self.db.execute("; ".join(f"SET VARIABLE {name} = {value}" for name, value in variables.items()))

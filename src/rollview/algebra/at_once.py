@@ -10,6 +10,9 @@ n inputs: over few rows Spark plans longer than it computes. Beside large inputs
 tie together are one input more, so the terms follow k and not n:
 
     ΔV = Σ_i  L1@a ⋈ … ⋈ ΔLi ⋈ … ⋈ Lk@b ⋈ T@b  +  L1@a ⋈ … ⋈ Lk@a ⋈ σ_{csn > 0}(T)
+
+Where keys were touched at many csns, a row meets all that its partners ever were, and n inputs the product of n
+histories. So each join is netted before the next: what is left of a csn is what changed there.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
+from rollview.algebra import zeroes
 from rollview.algebra.expressions import (
     all_of,
     column,
@@ -32,38 +36,60 @@ from rollview.algebra.expressions import (
     table,
 )
 from rollview.algebra.operator import Input, Operator, Output
-from rollview.algebra.product import Product, join_order, met_by, multiplied, ties
+from rollview.algebra.product import Product, can_be_netted, join_order, met_by, multiplied, ties
 from rollview.algebra.script import Script
 from rollview.core.names import COUNT, CSN
 
-_TOGETHER = "_rv_together"
+_TOGETHER, _NETTED = "_rv_together", "_rv_netted"
 
 Joined = TypeVar("Joined", bound=Product)
 
 
 def changes(script: Script, rel: Product) -> exp.Select:
     """The delta of a block whose inputs are all small."""
+    rel = _two_by_two(script, rel)
     query = timed(script, rel)
     return query.where(exp.GT(this=_latest(rel.sources), expression=number(0)), copy=False)
 
 
 def timed(script: Script, rel: Product) -> exp.Select:
     """The timed rows of a block whose inputs are all small, or of one with one input."""
+    rel = _two_by_two(script, rel)
     first, *rest = rel.sources
     query = select(
         *[named(output.expression, output.name) for output in rel.outputs],
         named(multiplied([column(source.alias, COUNT) for source in rel.sources]), COUNT),
         named(_latest(rel.sources), CSN),
-    ).from_(table(script.timed(first.rel), first.alias))
+    ).from_(table(_rows_of(script, first), first.alias))
     ready, waiting = met_by(rel.where, {first.alias})
     placed = {first.alias}
     for source in join_order(rel, placed, rest):
         placed.add(source.alias)
         on, waiting = met_by(waiting, placed)
-        query = query.join(table(script.timed(source.rel), source.alias), on=all_of(on), copy=False)
+        query = query.join(table(_rows_of(script, source), source.alias), on=all_of(on), copy=False)
     if rest and script.small:
         hash_join(query, *(source.alias for source in rest))
     return query.where(all_of(ready), copy=False) if ready else query
+
+
+def _two_by_two(script: Script, rel: Joined) -> Joined:
+    """The same block of two inputs, the first of which is the net effect of a join of all others, if that pays."""
+    if not script.many or len(rel.sources) < 3:
+        return rel
+    first, *rest = rel.sources
+    *before, last = [first, *join_order(rel, {first.alias}, rest)]
+    made = _with_one_for(rel, before, _NETTED)
+    (joined,) = (source for source in made.sources if source.alias == _NETTED)
+    if not can_be_netted([joined], [(_NETTED, name) for name in joined.rel.columns]):
+        return rel
+    return replace(made, sources=(joined, last))
+
+
+def _rows_of(script: Script, source: Input) -> str:
+    if source.alias != _NETTED:
+        return script.timed(source.rel)
+    rows = table(script.timed(source.rel))
+    return script.once(("net", source.rel), "netted", lambda: zeroes.net_by_csn(source.rel, select().from_(rows)))
 
 
 def folded(script: Script, rel: Joined) -> Joined:

@@ -74,11 +74,13 @@ def flat_name(alias: str, name: str) -> str:
 
 def plan(script: Script, rel: Product, start: Input, source: Input, ready: Sequence[exp.Expr], so_far: str) -> Partner:
     changed = script.changed(source.rel)
-    timed = changed and rel.sources.index(source) > rel.sources.index(start)
+    is_later = rel.sources.index(source) > rel.sources.index(start)
+    timed = changed and (is_later or not script.starts(source.rel))
     changes = (_changes(script, source),) if timed else ()
     if isinstance(source.rel, Leaf):
         equalities = _equalities(rel, ready, source.alias)
-        by_foreign_key = _by_foreign_key(script, start, source, equalities)
+        # A foreign key holds at one csn, and says nothing of relations at several.
+        by_foreign_key = _by_foreign_key(script, start, source, equalities) if script.moving is None else None
         if by_foreign_key is not None:
             queries, reason, reads_no_base = by_foreign_key
             return _partner(queries, changes, timed, reason, reads_no_base)

@@ -57,6 +57,13 @@ def met_by(conditions: Sequence[exp.Expr], placed: Set[str]) -> tuple[list[exp.E
     return ready, [condition for condition in conditions if not identifiers(condition) <= placed]
 
 
+def can_be_netted(sources: Sequence[Input], columns: Sequence[tuple[str, str]]) -> bool:
+    """Whether rows with these columns, by alias and name, can be grouped by them."""
+    rels = {source.alias: source.rel for source in sources}
+    types = [rels[alias].type_of(name) for alias, name in columns]
+    return not any(type_ is None or "map<" in type_ for type_ in types)
+
+
 Wanted = dict[str, list[str]]
 """Columns that the block uses, by input."""
 

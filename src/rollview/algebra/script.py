@@ -94,6 +94,9 @@ class Script:
     """Relations whose state is not there, not even to tell the types of its columns."""
     many: bool = False
     """The changes lie at many csns, so that keys may have been touched at many of them."""
+    moving: str | None = None
+    """The one relation whose changes are wanted. Every relation has an interval of its own then: what others changed is
+    read as rows that are there, each with its csn."""
     subqueries: dict[str, exp.Query] = field(default_factory=dict)
     notes: list[TermNote] = field(default_factory=list)
     inputs: set[tuple[str, InputForm]] = field(default_factory=set)
@@ -104,6 +107,12 @@ class Script:
 
     def changed(self, rel: ScriptNode) -> bool:
         return any(self.motion_of(relation).changed for relation in _stored_below(rel))
+
+    def starts(self, rel: ScriptNode) -> bool:
+        """Whether its changes begin a term."""
+        if self.moving is None:
+            return self.changed(rel)
+        return self.moving in _stored_below(rel) and self.motion_of(self.moving).changed
 
     def is_absent(self, rel: ScriptNode) -> bool:
         return any(relation in self.absent for relation in _stored_below(rel))

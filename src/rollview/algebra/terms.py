@@ -7,15 +7,22 @@ Law (Salem et al., *How To Roll a Join*, equation 2, over tables whose versions 
 Counts multiply. The csn of a result is the largest csn of its delta rows, where the part of Rj@b that lies in (a,b]
 counts as delta rows. Every occurrence of a relation is an input of its own, so self-joins need nothing more. Small
 inputs are joined ``at_once``: there is a term for each large one, and one for the small ones together.
+
+A box of a rolling propagation is the term of one relation alone. With f the places to which relations have come,
+
+    box of i over (f_i, y] = R1@f_1 ⋈ … ⋈ ΔRi(f_i, y] ⋈ … ⋈ Rn@f_n
+
+where the part of Rj@f_j that lies behind f_i counts as delta rows too. Boxes never overlap, so nothing is compensated.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from rollview.algebra import at_once, lookup
+from rollview.algebra import at_once, lookup, zeroes
 from rollview.algebra.expressions import (
     all_of,
     bag_union,
@@ -28,9 +35,19 @@ from rollview.algebra.expressions import (
     select,
     table,
 )
+from rollview.algebra.kinds import Kinds
 from rollview.algebra.operator import Input
 from rollview.algebra.operators.leaf import Leaf
-from rollview.algebra.product import Product, Wanted, columns_wanted, join_order, met_by, multiplied, ties
+from rollview.algebra.product import (
+    Product,
+    Wanted,
+    can_be_netted,
+    columns_wanted,
+    join_order,
+    met_by,
+    multiplied,
+    ties,
+)
 from rollview.algebra.script import Script, TermNote
 from rollview.core.names import COUNT, CSN
 
@@ -41,15 +58,15 @@ SMALL_SIDE_ROWS = 50_000
 
 
 def delta(script: Script, rel: Product) -> exp.Query:
-    changed = any(script.changed(source.rel) for source in rel.sources)
+    changed = any(script.starts(source.rel) for source in rel.sources)
     if len(rel.sources) == 1 and (changed or script.is_absent(rel.sources[0].rel)):
         return _row_by_row(script, rel)
     if not changed:
         return _nothing(script, rel)
-    if at_once.is_one(script, rel):
+    if script.moving is None and at_once.is_one(script, rel):
         script.notes.append(TermNote(", ".join(map(_label, rel.sources)), True, "small: joined at once"))
         return at_once.changes(script, rel)
-    rel = at_once.folded(script, rel)
+    rel = at_once.folded(script, rel) if script.moving is None else rel
     wanted = columns_wanted(rel)
     core = _core(script, rel)
     child = _children_alone(script, rel, core, wanted)
@@ -111,7 +128,7 @@ def _core(script: Script, rel: Product) -> list[int]:
 def _term(script: Script, rel: Product, i: int, core: list[int], wanted: Wanted) -> _Chain | None:
     """The term that starts at the delta of input i, or None where nothing changed or constraints prove it empty."""
     start = rel.sources[i]
-    if not script.changed(start.rel):
+    if not script.starts(start.rel):
         return None
     chain = _started(script, rel, start, wanted)
     reasons: list[str] = []
@@ -122,7 +139,7 @@ def _term(script: Script, rel: Product, i: int, core: list[int], wanted: Wanted)
         if partner.empty:
             script.notes.append(TermNote(_label(start), False, "; ".join(partner.reasons)))
             return None
-        chain = _extended(script, chain, source, partner, wanted)
+        chain = _netted(script, rel, _extended(script, chain, source, partner, wanted), wanted)
     if not at_once.is_together(start):
         script.notes.append(TermNote(_label(start), True, "; ".join(reasons) or "starts at the delta"))
     return chain
@@ -130,7 +147,7 @@ def _term(script: Script, rel: Product, i: int, core: list[int], wanted: Wanted)
 
 def _children_alone(script: Script, rel: Product, core: list[int], wanted: Wanted) -> _Chain | None:
     """Two changed inputs, one of which lives within the other: one term for both."""
-    if len(core) != 2 or not all(script.changed(rel.sources[i].rel) for i in core):
+    if len(core) != 2 or script.moving is not None or not all(script.changed(rel.sources[i].rel) for i in core):
         return None
     for child, parent in ((rel.sources[core[0]], rel.sources[core[1]]), (rel.sources[core[1]], rel.sources[core[0]])):
         both, _ = met_by(rel.where, {child.alias, parent.alias})
@@ -193,6 +210,33 @@ def _extended(script: Script, chain: _Chain, source: Input, partner: lookup.Part
     elif script.small:
         broadcast(query, _NEXT if _is_small(script, source) else _SO_FAR)
     return _Chain(script.add(f"{chain.name}_to_{source.alias}", query), placed, tuple(waiting))
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """The columns of rows joined so far."""
+
+    rel: Product
+    where: Mapping[str, tuple[str, str]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.where)
+
+    def kinds_of(self, name: str) -> Kinds:
+        alias, column = self.where[name]
+        return self.rel.source(alias).rel.kinds_of(column)
+
+
+def _netted(script: Script, rel: Product, chain: _Chain, wanted: Wanted) -> _Chain:
+    """The net effect of each csn where more is joined, if keys were touched at many csns: a change has met all that its
+    partners ever were."""
+    columns = [(alias, name) for alias in wanted if alias in chain.placed for name in wanted[alias]]
+    if not script.many or len(chain.placed) == len(rel.sources) or not can_be_netted(rel.sources, columns):
+        return chain
+    joined = _Joined(rel, {_flat_name(*one): one for one in columns})
+    query = zeroes.net_by_csn(joined, select().from_(table(chain.name)))
+    return replace(chain, name=script.add(f"{chain.name}_net", query))
 
 
 def _is_small(script: Script, source: Input) -> bool:

@@ -26,6 +26,7 @@ from rollview.algebra.operator import Operator, OperatorNote, Upkeep, walk
 from rollview.algebra.operators.aggregate import Aggregate
 from rollview.algebra.operators.leaf import Leaf, leaves
 from rollview.algebra.pieces import NotIncremental, TablePiece
+from rollview.algebra.product import Product
 from rollview.algebra.resolve import ROWS_SUFFIX as ROWS_SUFFIX
 from rollview.algebra.resolve import Known, Resolved, rebind
 from rollview.algebra.script import InputForm, Motion, Script, TermNote
@@ -42,7 +43,6 @@ from rollview.algebra.summary import (
 from rollview.algebra.text import place_of
 from rollview.algebra.ties import SettledQuery, settled, told_apart_by
 from rollview.algebra.words import Words
-from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Schema
 from rollview.core.states import ViewMode
 
@@ -139,6 +139,12 @@ class ViewPlan:
         inner = self.outline.rel if self.summary is None else self.summary.input
         return inner is not None and any(node.upkeep is Upkeep.KEYED for node in walk(inner))
 
+    @property
+    def joins_several(self) -> bool:
+        """Whether more than two inputs are joined in one place."""
+        rel = self.outline.rel
+        return rel is not None and any(isinstance(node, Product) and len(node.sources) > 2 for node in walk(rel))
+
     def recomputation(self) -> Propagation:
         """The definition itself, over ``name@rows``."""
         inputs: frozenset[tuple[str, InputForm]] = frozenset((relation.name, "rows") for relation in self.reads)
@@ -167,14 +173,16 @@ class ViewPlan:
         ahead: bool = False,
         absent: frozenset[str] = frozenset(),
         many: bool = False,
+        moving: str | None = None,
     ) -> Propagation:
         """The timed delta (of the groups, for a summary) over an interval of which as much is known as is told.
 
         ``ahead``: for a summary, ``groups_ahead``, which tells the state at the end as well. ``absent``: relations of
-        which there are only deltas. ``many``: the changes lie at many csns.
+        which there are only deltas. ``many``: the changes lie at many csns. ``moving``: the changes of one relation
+        alone, all of them over intervals of their own.
         """
         assert self.outline.rel is not None
-        script = Script(motion or {}, small, sizes or {}, closed, absent, many)
+        script = Script(motion or {}, small, sizes or {}, closed, absent, many, moving)
         if self.summary is not None:
             query = (groups_ahead if ahead else groups_delta)(self.summary, script)
         else:
@@ -263,5 +271,4 @@ def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:
 
 def _net(rows: str, rel: Operator) -> exp.Select:
     """Net effect per csn: counts added, zeroes gone."""
-    query = zeroes.net(rel, select().from_(table(rows)), None, [column(None, CSN)])
-    return query.having(exp.NEQ(this=exp.Sum(this=column(None, COUNT)), expression=number(0)), copy=False)
+    return zeroes.net_by_csn(rel, select().from_(table(rows)))

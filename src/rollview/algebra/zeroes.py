@@ -8,13 +8,21 @@ gave before. So a column that may hold a floating number is grouped by its spell
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from sqlglot import exp
 
-from rollview.algebra.expressions import cast, column, named
-from rollview.algebra.kinds import may_float
+from rollview.algebra.expressions import cast, column, named, number
+from rollview.algebra.kinds import HasKinds, may_float
 from rollview.algebra.operator import Operator
-from rollview.core.names import COUNT
+from rollview.core.names import COUNT, CSN
+
+
+class Columns(HasKinds, Protocol):
+    """Rows whose columns are known, and of which kinds they are."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
 
 
 def identity(rel: Operator) -> list[exp.Expr]:
@@ -23,7 +31,13 @@ def identity(rel: Operator) -> list[exp.Expr]:
     return [*columns, *[cast(c, "string") for c in columns if may_float(rel, c.name)]]
 
 
-def net(rel: Operator, rows: exp.Select, alias: str | None, extra: Sequence[exp.Column]) -> exp.Select:
+def net_by_csn(rel: Columns, rows: exp.Select) -> exp.Select:
+    """The net effect of each csn. ``rows``: FROM."""
+    query = net(rel, rows, None, [column(None, CSN)])
+    return query.having(exp.NEQ(this=exp.Sum(this=column(None, COUNT)), expression=number(0)), copy=False)
+
+
+def net(rel: Columns, rows: exp.Select, alias: str | None, extra: Sequence[exp.Column]) -> exp.Select:
     """Add up the counts of equal rows. ``rows``: FROM and its joins; ``extra`` columns are grouped by as well."""
     columns = [column(alias, name) for name in rel.columns]
     floating = {name for name in rel.columns if may_float(rel, name)}

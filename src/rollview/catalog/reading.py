@@ -25,6 +25,7 @@ from rollview.catalog.values import (
     Moment,
     Part,
     Pin,
+    PlaceInDelta,
     Relation,
     RelationKind,
     Snapshot,
@@ -52,7 +53,12 @@ _RELATIONS: sa.Select[Any] = (
 )
 _PINS = sa.select(t.pin)
 _LAYOUTS = sa.select(t.layout).order_by(t.layout.c.id)
-_DEPENDENCIES = sa.select(t.dependency).order_by(t.dependency.c.relation_id, t.dependency.c.place)
+_OWN_PLACE = (t.place.c.relation_id == t.dependency.c.relation_id) & (t.place.c.reads_id == t.dependency.c.reads_id)
+_DEPENDENCIES = (
+    sa.select(t.dependency, t.place.c.csn, t.place.c.moved)
+    .outerjoin(t.place, _OWN_PLACE)
+    .order_by(t.dependency.c.relation_id, t.dependency.c.place)
+)
 _CLOCK = sa.select(t.clock.c.csn, t.clock.c.time)
 _IDENTITY = sa.select(t.identity)
 _CHANGES = sa.select(t.change, t.relation.c.name).join(t.relation).order_by(t.change.c.csn, t.relation.c.id)
@@ -79,8 +85,9 @@ def read_identity(connection: sa.Connection) -> Identity:
 def read_snapshot(connection: sa.Connection) -> Snapshot:
     moment = read_moment(connection)
     rows = connection.execute(_RELATIONS).all()
-    pins, reads, layouts = _pins(connection), _reads(connection), _layouts(connection)
     names = {row.id: row.name for row in rows}
+    pins, layouts = _pins(connection), _layouts(connection)
+    reads, places = _reads(connection, names)
     versions = read_versions(connection, names)
     relations = (
         _relation(
@@ -89,6 +96,7 @@ def read_snapshot(connection: sa.Connection) -> Snapshot:
             tuple(names[i] for i in reads[row.id]),
             tuple(layouts[row.id]),
             versions.get(row.id, ()),
+            places.get(row.id, {}),
         )
         for row in rows
     )
@@ -223,11 +231,17 @@ def _pins(connection: sa.Connection) -> Mapping[int, dict[Part, Pin]]:
     return pins
 
 
-def _reads(connection: sa.Connection) -> Mapping[int, list[int]]:
+def _reads(
+    connection: sa.Connection, names: Mapping[int, str]
+) -> tuple[Mapping[int, list[int]], Mapping[int, dict[str, PlaceInDelta]]]:
+    """What each relation reads, and the places of those that have one."""
     reads: dict[int, list[int]] = defaultdict(list)
+    places: dict[int, dict[str, PlaceInDelta]] = defaultdict(dict)
     for row in connection.execute(_DEPENDENCIES):
         reads[row.relation_id].append(row.reads_id)
-    return reads
+        if row.csn is not None:
+            places[row.relation_id][names[row.reads_id]] = PlaceInDelta(row.csn, row.moved)
+    return reads, places
 
 
 def _layouts(connection: sa.Connection) -> Mapping[int, list[Layout]]:
@@ -249,6 +263,7 @@ def _relation(
     reads: tuple[str, ...],
     layouts: tuple[Layout, ...],
     versions: tuple[DefinitionVersion, ...],
+    places: Mapping[str, PlaceInDelta],
 ) -> Relation:
     return Relation(
         id=row.id,
@@ -269,6 +284,7 @@ def _relation(
         replaced=tuple(row.replaced or ()),
         versions=versions,
         until=next((version.csn for version in versions if version.pending), None),
+        places=places,
     )
 
 

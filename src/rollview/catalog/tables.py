@@ -11,6 +11,7 @@ one row: whose data the catalog describes, and how many steps it has ever begun.
 has given no sign of life for long. Every view has a row in ``definition`` for each definition it has had within reach,
 from the csn on from which that holds; the relation's own row repeats the newest of which the view has rows. A
 subscriber's position only grows, except by a resync, which changes its token.
+A view has a row in ``place`` for each table of which its delta holds changes ahead of its mark, or has held them.
 A reader's row is there before its snapshot is taken, and has ended, or is past ``expires``, when nobody reads by it.
 
 All names start with ``rollview_``: the database may be shared with others.
@@ -25,7 +26,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0011"
+HEAD = "0012"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -154,6 +155,15 @@ pin = sa.Table(
     sa.Column("after", sa.BigInteger, nullable=False),
     sa.Column("through", sa.BigInteger, nullable=False),
     sa.Column("rows", sa.BigInteger, nullable=False),
+)
+
+place = sa.Table(
+    f"{PREFIX}place",
+    metadata,
+    _relation_id(primary_key=True),
+    sa.Column("reads_id", sa.Integer, sa.ForeignKey(f"{PREFIX}relation.id"), primary_key=True),
+    sa.Column("csn", sa.BigInteger, nullable=False),
+    sa.Column("moved", Instant, nullable=False),
 )
 
 ledger = sa.Table(

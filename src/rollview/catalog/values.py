@@ -78,6 +78,14 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceInDelta:
+    """How far a table's changes are in a view's delta, and when they came there."""
+
+    csn: Csn
+    moved: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """A view's text, and facts found when it was created that only the stages understand."""
 
@@ -135,7 +143,8 @@ class Relation:
     ``source``: the name of the source that a table is captured from; None for a local one. ``layouts``: all that it has
     had, the oldest first. ``state``: what stops a view beyond a ``problem``. ``replaced``: csns at which a table of
     which no rows were kept got new ones: its delta does not tell what changed there, and its rows can be read from the
-    last of them on. ``versions``: the definitions of a view that has had several; what else is said here is of the
+    last of them on. ``places``: tables whose changes have come further into a view's delta than its mark, or had once.
+    ``versions``: the definitions of a view that has had several; what else is said here is of the
     newest with rows, and holds before csn ``until``.
     """
 
@@ -157,6 +166,7 @@ class Relation:
     replaced: tuple[Csn, ...] = ()
     versions: tuple[DefinitionVersion, ...] = ()
     until: Csn | None = None
+    places: Mapping[str, PlaceInDelta] = field(default_factory=dict)
     present: StoredParts | None = None
     """Where the view's present rows are, if this is of an earlier definition."""
 

@@ -263,6 +263,7 @@ class CatalogWriter:
         graph.check_not_read_before(snapshot, relation)
         self._connection.execute(t.dependency.delete().where(t.dependency.c.relation_id == relation.id))
         self._connection.execute(t.pin.delete().where(t.pin.c.relation_id == relation.id))
+        self._connection.execute(t.place.delete().where(t.place.c.relation_id == relation.id))
         for table in (t.source_table, t.layout, t.quarantine, t.definition):
             self._connection.execute(table.delete().where(table.c.relation_id == relation.id))
         self._update(relation, folded=None, dropped=self._moment.csn)
@@ -298,6 +299,17 @@ class CatalogWriter:
         update = t.pin.update().where(*(t.pin.c[column] == value for column, value in key.items()))
         if self._connection.execute(update.values(**values)).rowcount == 0:
             self._connection.execute(t.pin.insert().values(**key, **values))
+
+    def set_places(self, name: str, places: Mapping[str, Csn]) -> None:
+        """How far tables are in the delta of a view now; of others nothing changes. One that stays keeps its time."""
+        view, now = self.snapshot().view(name), self._now()
+        for table, csn in places.items():
+            if table in view.places and view.places[table].csn == csn:
+                continue
+            key = {"relation_id": view.id, "reads_id": self._id(table)}
+            update = t.place.update().where(*(t.place.c[column] == value for column, value in key.items()))
+            if self._connection.execute(update.values(csn=csn, moved=now)).rowcount == 0:
+                self._connection.execute(t.place.insert().values(**key, csn=csn, moved=now))
 
     def begin_step(
         self, relation: str, kind: StepKind, interval: Interval, owner: str, folders: Sequence[str] = ()

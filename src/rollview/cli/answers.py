@@ -13,6 +13,7 @@ from rollview.results import (
     Result,
     SourceStatus,
     SubscriberStatus,
+    TablePlace,
     ValidTime,
     Verification,
     ViewCreated,
@@ -163,21 +164,23 @@ class RelationList(Result):
 @dataclass(frozen=True, slots=True)
 class RelationDetail(Result):
     """All that is known of one table or view; ``folder`` holds its Delta tables, one per part. ``sees``: columns that a
-    view knows by former names."""
+    view knows by former names. ``places``: of a view that is propagated table by table."""
 
     relation: Relation
     read_by: tuple[str, ...]
     folder: str
     valid: ValidTime
     sees: tuple[str, ...] = ()
+    places: tuple[TablePlace, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         own: dict[str, Any] = plain(self.relation)
         own["schema"] = own["schema"]["columns"]
-        for inner in ("versions", "until", "present"):
+        for inner in ("versions", "until", "present", "places"):
             del own[inner]
         told = {"read_by": plain(self.read_by), "folder": self.folder, "valid": plain(self.valid)}
-        return own | told | ({"sees": plain(self.sees)} if self.sees else {})
+        more = {name: plain(value) for name, value in (("sees", self.sees), ("places", self.places)) if value}
+        return own | told | more
 
 
 def list_relations(kind: Kind, relations: Iterable[Relation]) -> RelationList:
@@ -185,10 +188,15 @@ def list_relations(kind: Kind, relations: Iterable[Relation]) -> RelationList:
 
 
 def describe(
-    snapshot: Snapshot, relation: Relation, folder: str, valid: ValidTime, sees: tuple[str, ...]
+    snapshot: Snapshot,
+    relation: Relation,
+    folder: str,
+    valid: ValidTime,
+    sees: tuple[str, ...],
+    places: tuple[TablePlace, ...] = (),
 ) -> RelationDetail:
     readers = tuple(reader.name for reader in snapshot.readers(relation.name))
-    return RelationDetail(relation, readers, folder, valid, sees)
+    return RelationDetail(relation, readers, folder, valid, sees, places)
 
 
 def pulled(batch: ChangeBatch | None, status: SubscriberStatus) -> Pulled:

@@ -25,7 +25,10 @@ def show_relation(warehouse: Warehouse, name: str, kind: Kind, at: Point | None 
         raise NotFound(kind, name, hint=hint)
     folder = str(warehouse.root / "data" / relation.folder)
     # The command line alone loads no catalog; an open warehouse has.
+    from rollview.query.places import table_places
     from rollview.relations.former import former_names
 
     valid = warehouse.valid_time(relation.name)
-    return describe(snapshot, relation, folder, valid, former_names(snapshot, relation))
+    return describe(
+        snapshot, relation, folder, valid, former_names(snapshot, relation), table_places(snapshot, relation)
+    )

@@ -1,7 +1,8 @@
 """Tables that are not copied: the rows that a step can need of them, asked for by keys.
 
 Law: over an interval (a, b] a stand-in is a part of its table's state at a, with every row in it that can meet a
-change of the interval in an inner join. The propagation query over stand-ins is then the one over whole states.
+change of the interval in an inner join. The propagation query over stand-ins is then the one over whole states. In a
+box each table has an interval of its own, and the same holds of each.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ def stand_ins(reader: Reader, step: PropagateStep, lookup: Lookup) -> Mapping[st
     check_names(reader, step.view)
     if step.mode is Mode.WHOLE:
         return whole_stand_ins(reader, step.asked, step.interval.through, lookup)
-    found = {name: _Asked(reader.snapshot.get(name), step.interval.after, lookup) for name in step.asked}
+    found = {name: _Asked(reader.snapshot.get(name), step.interval_of(name).after, lookup) for name in step.asked}
     for route in routes(reader.plan(step.view), step.asked):
         if step.motion[route.relation].changed:
-            _follow(reader, route, step.interval, found)
-    return {name: StandIn(step.interval.after, one.together) for name, one in found.items()}
+            _follow(reader, route, step, found)
+    return {name: StandIn(one.at, one.together) for name, one in found.items()}
 
 
 def check_names(reader: Reader, view: str) -> None:
@@ -112,19 +113,20 @@ def _nothing(relation: Relation) -> pa.Table:
     return columns.empty_table().rename_columns([*relation.schema.names, COUNT])
 
 
-def _follow(reader: Reader, route: KeyRoute, interval: Interval, asked: Mapping[str, _Asked]) -> None:
+def _follow(reader: Reader, route: KeyRoute, step: PropagateStep, asked: Mapping[str, _Asked]) -> None:
     """KeyHop by hop: the keys that are known of one place are those that are asked for at the next."""
     needed = {hop.known: _columns(route.hops, hop.known) for hop in route.hops}
     if route.place not in needed:
         return
-    known = {route.place: _changed(reader, route.relation, needed[route.place], interval)}
+    changed = _changed(reader, route.relation, needed[route.place], step.interval_of(route.relation))
+    known = {route.place: changed}
     for hop in route.hops:
         keys = keys_in(known[hop.known], hop.columns)
         wanted = needed.get(hop.place, ())
         if hop.relation in asked:
             known[hop.place] = asked[hop.relation].rows(hop.equal, keys).select(list(wanted))
         else:
-            known[hop.place] = _copied(reader, hop, keys, wanted, interval.after)
+            known[hop.place] = _copied(reader, hop, keys, wanted, step.interval_of(hop.relation).after)
 
 
 def _columns(hops: Sequence[KeyHop], place: str) -> tuple[str, ...]:

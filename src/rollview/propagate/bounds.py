@@ -91,14 +91,14 @@ def bounded(interval: Interval, changes_in: ChangesIn, limit: StepLimit) -> Step
     """The part of the interval that one step takes."""
     commits = rows = 0
     reached = interval.after
-    for csn, changed in _by_csn(interval, changes_in, limit.commits):
+    for csn, changed in by_csn(interval, changes_in, limit.commits):
         if commits and (commits + 1 > limit.commits or rows + changed > limit.rows):
             return StepBound(Interval(interval.after, reached), commits)
         commits, rows, reached = commits + 1, rows + changed, csn
     return StepBound(interval, commits)
 
 
-def _by_csn(interval: Interval, changes_in: ChangesIn, width: int) -> Iterator[tuple[Csn, int]]:
+def by_csn(interval: Interval, changes_in: ChangesIn, width: int) -> Iterator[tuple[Csn, int]]:
     """Commits that changed something, in order, with how many rows; looked up in wider and wider windows, so that a
     long interval is not read whole for its beginning."""
     begin = interval.after

@@ -33,6 +33,7 @@ from rollview.relations.plans import (
     plan_of,
     reads_rows_of,
 )
+from rollview.relations.rolling import check_even
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew
 
@@ -42,6 +43,15 @@ MOST_ASKED = 500
 """Commits of one step of a view whose algorithm asks for each of them: its sources are held so long."""
 MANY_CSNS = 24
 """From here on it pays to keep track of the lives of rows, rather than to look at all rows of a key at each csn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The changes of one table, and the interval over which each table is read: up to its end the rows are there,
+    those behind its beginning with their csns."""
+
+    table: str
+    intervals: Mapping[str, Interval]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,10 @@ class PropagateStep:
     commits: int = 0
     """How many commits that changed something it takes; 0 where nobody counted."""
     expected_seconds: float = 0.0
+    places: Mapping[str, Csn] = field(default_factory=dict)
+    """How far tables are then, of a view that is or was propagated table by table."""
+    box: Box | None = None
+    """It takes the changes of one table alone; ``interval`` is of the mark, which may stay where it is."""
 
     @property
     def moves(self) -> bool:
@@ -97,7 +111,11 @@ class PropagateStep:
     def at_once(self) -> bool:
         """All that is read is small, and the view is linear: no query costs less than the one that reads all of it."""
         small = all(self._rows_of(name) <= AT_ONCE_ROWS for name in self.motion)
-        return small and self.is_linear and not self.absent
+        return small and self.is_linear and not self.absent and self.box is None
+
+    def interval_of(self, name: str) -> Interval:
+        """Over which a relation below is read."""
+        return self.interval if self.box is None else self.box.intervals[name]
 
     def _rows_of(self, name: str) -> int:
         """At most so many are read of a relation, changes included."""
@@ -124,6 +142,7 @@ class PropagateStep:
             ahead and self.ahead,
             self.absent,
             self.many,
+            self.box.table if self.box is not None else None,
         )
 
 
@@ -149,6 +168,7 @@ def plan_propagate(
     asked = _view_to_move(snapshot, name, target, mode)
     if asked is None:
         return None
+    check_even(snapshot, asked.relation, "propagated in one step")
     past = cache(past)
     step = _next_step(snapshot, asked, changes_of, past)
     reads = _read_over(snapshot, root, asked, step.interval, changes_of)
@@ -169,13 +189,14 @@ def plan_propagate(
         ahead=applied_next and not asked.merges and reads.few_groups and choice.mode is not Mode.WHOLE and is_last,
         absent=_names(reads.absent) - reads.asked,
         asked=reads.asked if choice.mode is not Mode.WHOLE else _names(reads.missing(step.interval.through)),
-        many=asked.plan.groups_states and _spread(reads.work) >= MANY_CSNS,
+        many=(asked.plan.groups_states or asked.plan.joins_several) and _spread(reads.work) >= MANY_CSNS,
         is_linear=asked.plan.mode is not Mode.WHOLE and not asked.plan.groups_states,
         more=not is_last or asked.is_cut,
         rows={lower: change.rows for lower, change in reads.changes.items()},
         commits=step.commits,
         merged=asked.merges,
         expected_seconds=expected.recomputed if choice.mode is Mode.WHOLE else expected.by_deltas,
+        places=dict.fromkeys(asked.relation.places, step.interval.through),
     )
 
 

@@ -98,7 +98,7 @@ def compute_propagate(
         meter.part() as own,
         recorded(catalog, lease, reader.root, step.view, "propagate", step.interval, paths) as running,
     ):
-        reader = reader.metered(own).seen_by(step.view)
+        reader = reader.metered(own).seen_by(step.view).over(step.box.intervals if step.box is not None else {})
         folder = reader.stored(step.view).folder("delta")
         running.begun()
         if told is not None:
@@ -132,12 +132,12 @@ def _log(computed: Computed, pin: Pin) -> OpenStep:
     (logged,) = computed.running.log([new], {"view": step.view, "interval": str(step.interval)})
     profile = {"mode": step.mode.value, "reason": step.reason, **_profile(computed), TOOK: computed.seconds}
     shown = (Shown(logged, pin.after, step.interval.through),)
-    return OpenStep(computed.running, step.view, profile, shown, computed.coarse)
+    return OpenStep(computed.running, step.view, profile, shown, computed.coarse, places=step.places)
 
 
 def closed_in(reader: Reader, step: PropagateStep) -> ClosedReferences:
     """What the keys in the deltas tell. They are read here, because a plan reads no rows."""
-    if not step.moves or step.mode is Mode.WHOLE or step.at_once:
+    if not step.moves or step.mode is Mode.WHOLE or step.at_once or step.box is not None:
         return frozenset()
     relations = [reader.snapshot.get(name) for name in step.motion]
     with phase("keys"):
@@ -246,7 +246,7 @@ def _coarse(reader: Reader, step: PropagateStep) -> tuple[Interval, ...]:
 def _count_reads(reader: Reader, step: PropagateStep, meter: Meter) -> None:
     for lower, motion in step.motion.items():
         if motion.changed:
-            files = delta_files(reader.stored(lower), step.interval)
+            files = delta_files(reader.stored(lower), step.interval_of(lower))
             meter.read(LABEL, len(files), sum(file.size for file in files))
 
 

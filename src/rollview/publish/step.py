@@ -88,6 +88,8 @@ class Publishing:
                 self.writer.forget_definitions(one.logged.relation, one.after)
         for stretch in step.coarse:
             self.writer.add_coarse(step.relation, stretch)
+        if step.places:
+            self.writer.set_places(step.relation, step.places)
 
     def _check_unread(self, name: str) -> None:
         """Whoever came to read its changes since would miss those that are not there."""
@@ -174,8 +176,9 @@ class RunningStep:
 @dataclass(frozen=True, slots=True)
 class OpenStep:
     """A step whose versions are in the Delta logs, to become visible together with others. ``coarse``: stretches inside
-    which the relation cannot be read from then on. ``restarts``: nothing before what it shows can be read. ``earlier``:
-    what it shows is of an earlier definition. ``returns``: readers found the view at one, and find it here again."""
+    which the relation cannot be read from then on. ``restarts``: nothing before what it shows can be read. ``places``:
+    how far tables are then in the delta of a view that is propagated table by table. ``earlier``: what it shows is of
+    an earlier definition. ``returns``: readers found the view at one, and find it here again."""
 
     running: RunningStep
     relation: str
@@ -183,6 +186,7 @@ class OpenStep:
     shown: tuple[Shown, ...]
     coarse: tuple[Interval, ...] = ()
     restarts: bool = False
+    places: Mapping[str, Csn] = field(default_factory=dict)
     earlier: bool = False
     returns: bool = False
 

@@ -19,6 +19,7 @@ from rollview.consistency.join_view import JoinView
 from rollview.costs.steps import costs_of
 from rollview.errors import OutOfReach, UsageError
 from rollview.publish.workplace import Workplace
+from rollview.query.places import table_places
 from rollview.relations.algorithm import KeptView, algorithm_of, is_compensated, join_of, machine_of
 from rollview.relations.maintenance import asks_for
 from rollview.relations.plans import high_water_mark, plan_of
@@ -41,6 +42,7 @@ def explain_view(place: Workplace, name: str) -> results.Explanation:
         tuple(results.ExplainedTerm(term.relation, term.kept, term.reason) for term in terms),
         sql,
         ways=tuple(_ways(place, snapshot, relation)),
+        places=table_places(snapshot, relation),
     )
     asks = tuple(_asks(snapshot, relation, plan, place.catalog.sources()))
     if not asks:

@@ -48,6 +48,7 @@ class Circumstances:
     ahead: bool
     absent: frozenset[str] = frozenset()
     many: bool = False
+    moving: str | None = None
 
 
 def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
@@ -82,6 +83,7 @@ def propagation_of(plan: ViewPlan, circumstances: Circumstances) -> Propagation:
         ahead=circumstances.ahead,
         absent=circumstances.absent,
         many=circumstances.many,
+        moving=circumstances.moving,
     )
     return replace(written, query=written.query.limit(BOUND + 1)) if circumstances.ahead else written
 

@@ -196,7 +196,7 @@ def _inputs(
 def _input(reader: Reader, name: str, what: InputForm, interval: Interval) -> _Input | None:
     if reader.snapshot.get(name).kind is RelationKind.VIEW or what == "rows":
         return None
-    stored = reader.stored(name)
+    stored, interval = reader.stored(name), reader.interval_of(name, interval)
     if what == "timed":
         rows = reader.few_timed_rows(name, interval)
         return _Input(f"{name}@timed", stored, "delta", (), rows=rows) if rows is not None else None

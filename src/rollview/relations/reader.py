@@ -34,7 +34,7 @@ from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew, carried, check_defined
 from rollview.store import timed
 from rollview.store.folder import DeltaFolder, frame
-from rollview.store.multiset import col, expand, net, separate, signed
+from rollview.store.multiset import col, expand, net, net_by_csn, separate, signed
 from rollview.store.timed import Stored
 from rollview.store.writing import named_failures
 
@@ -100,6 +100,7 @@ class Reader:
         self.meter = meter or Meter()
         self.stand_ins = stand_ins or {}
         self._seen: Mapping[str, Relation] = {}
+        self._intervals: Mapping[str, Interval] = {}
 
     def seen_by(self, view: str | Relation) -> Self:
         """The same, with tables in the columns and names by which a view knows them."""
@@ -109,6 +110,16 @@ class Reader:
         found = copy(self)
         found._seen = seen
         return found
+
+    def over(self, intervals: Mapping[str, Interval]) -> Self:
+        """The same for queries that read relations over intervals of their own."""
+        found = copy(self)
+        found._intervals = intervals
+        return found
+
+    def interval_of(self, name: str, interval: Interval) -> Interval:
+        """Over which a query for the interval reads the relation."""
+        return self._intervals.get(name, interval)
 
     def metered(self, meter: Meter) -> Self:
         """The same, with what it costs counted elsewhere."""
@@ -216,6 +227,9 @@ class Reader:
             held = stored_as(self.root, as_in_files(relation))
             return _typed(timed.changes(self.spark, held, interval), relation, COUNT, CSN)
         stored = timed.changes(self.spark, self.stored(name), interval)
+        if self.snapshot.get(name).places:
+            # What changed at a csn may have come in several boxes.
+            stored = net_by_csn(stored, self.stored(name).columns)
         if self.plan(name).summary is None:
             return stored
         query = self.plan(name).visible(_STORED_ROWS, (COUNT, CSN))
@@ -307,6 +321,7 @@ class Reader:
         return last.run(self.spark, known)
 
     def _input(self, name: str, what: InputForm, interval: Interval) -> DataFrame:
+        interval = self.interval_of(name, interval)
         if what == "delta":
             return self.unit_changes(name, interval)
         if what == "timed":

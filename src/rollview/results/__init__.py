@@ -28,7 +28,7 @@ from rollview.results.sources import (
 )
 from rollview.results.space import CatalogRecovery, Maintained, MaintenanceDone
 from rollview.results.statements import Answer, Considered, FetchedAnswer, StatementResult, ValidTime
-from rollview.results.status import CatalogRows, Status, TableStatus, ViewStatus
+from rollview.results.status import CatalogRows, Status, TablePlace, TableStatus, ViewStatus
 from rollview.results.subscribers import Acknowledged, Delivered, SubscriberDelivered, SubscriberState, SubscriberStatus
 from rollview.results.views import (
     ExpectedWay,
@@ -101,6 +101,7 @@ __all__ = [
     "SubscriberState",
     "SubscriberStatus",
     "TableLayout",
+    "TablePlace",
     "TableReading",
     "TableStatus",
     "ValidTime",

@@ -24,12 +24,23 @@ class TableStatus(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class TablePlace(Result):
+    """How far a table's changes are in the delta of a view that is propagated table by table, and when they have their
+    turn."""
+
+    table: str
+    csn: Csn
+    cadence: str
+
+
+@dataclass(frozen=True, slots=True)
 class ViewStatus(Result):
     """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
 
     ``state``: ok, stopped (``problem`` says why), schema_changed, or degraded where something is in quarantine.
     Of a view that is behind: how many commits came per second in the last minute, how many its last steps did per
-    second of work, and when it will have caught up if both go on; None where nobody can say.
+    second of work, and when it will have caught up if both go on; None where nobody can say. ``places``: of a view
+    that is propagated table by table.
     """
 
     name: str
@@ -47,6 +58,7 @@ class ViewStatus(Result):
     commits_per_second_done: float | None = None
     catches_up_in_seconds: float | None = None
     valid: ValidTime | None = None
+    places: tuple[TablePlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

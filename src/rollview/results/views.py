@@ -10,6 +10,7 @@ from typing import Any
 from rollview.core.interval import Csn, Interval
 from rollview.core.states import Extent, Policy, ViewMode
 from rollview.results.answer import Result
+from rollview.results.status import TablePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,8 @@ class ExpectedWay(Result):
 @dataclass(frozen=True, slots=True)
 class Explanation(Result):
     """``asks``: of a view that need not have all its rows here. Then ``algorithm`` is what it is kept by, ``promises``
-    the level of consistency, and ``needs`` what a source has to tell for it."""
+    the level of consistency, and ``needs`` what a source has to tell for it. ``places``: of a view that is propagated
+    table by table."""
 
     name: str
     mode: ViewMode
@@ -220,6 +222,7 @@ class Explanation(Result):
     promises: str | None = None
     needs: tuple[str, ...] = ()
     ways: tuple[ExpectedWay, ...] = ()
+    places: tuple[TablePlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

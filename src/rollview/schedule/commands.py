@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from rollview.capture import requests
@@ -18,11 +19,12 @@ from rollview.propagate import RefreshMode, check_strict, mode_of, refresh_mode
 from rollview.publish.fold import fold_if_it_pays
 from rollview.publish.merge import merge_if_many
 from rollview.publish.workplace import Workplace
+from rollview.relations.cadence import Words
 from rollview.relations.plans import plan_of
 from rollview.relations.points import Point, recorded_by, resolve
+from rollview.relations.rolling import check_even
 from rollview.results import Delivered, Maintained, Progress, Refreshed, Rolled
-from rollview.schedule.cadence import Words
-from rollview.schedule.crew import Crew, OwnPropagation, run_rounds
+from rollview.schedule.crew import Crew, DueTables, OwnPropagation, run_rounds
 from rollview.schedule.daemon import Event, work
 from rollview.schedule.refresh import refresh, roll
 from rollview.schedule.selection import going_on, select_relations, select_views, views_below
@@ -47,9 +49,11 @@ def refresh_views(
     apply: bool = True,
     seconds: float | None = None,
     workers: int | None = None,
+    due: Mapping[str, frozenset[str]] | None = None,
 ) -> Refreshed:
     """Without ``apply`` the view deltas only; the extents stay where they are. ``seconds``: as far as one comes in that
-    time. ``workers``: how many threads work on it; as the project says by default."""
+    time. ``workers``: how many threads work on it; as the project says by default. ``due``: of views that go table by
+    table, the tables that have their turn; all of them by default."""
     wanted = refresh_mode(mode) if mode is not None else None
     place.recover()
     snapshot = place.snapshot()
@@ -58,7 +62,8 @@ def refresh_views(
         views = _rolled(place, snapshot, views, asked=bool(select))
     _refuse_whole(snapshot, views, wanted)
     target = None if to is None or to == "latest" else resolve(place.catalog, to, *views)
-    done = refresh(_work(place, on_progress, workers), views, target, mode=wanted, apply=apply, seconds=seconds)
+    work = replace(_work(place, on_progress, workers), due=due)
+    done = refresh(work, views, target, mode=wanted, apply=apply, seconds=seconds)
     _merge_files(place, views)
     return done
 
@@ -116,8 +121,8 @@ def run_until(
     """Capture, refresh and deliver as everything asks until ``stop`` is set, or everything so many times."""
     place.recover()
 
-    def refresh_some(names: Sequence[str], seconds: float | None) -> Refreshed:
-        return refresh_views(place, names, seconds=seconds)
+    def refresh_some(names: Sequence[str], seconds: float | None, due: DueTables = None) -> Refreshed:
+        return refresh_views(place, names, seconds=seconds, due=due)
 
     def fold() -> None:
         _fold_captured(place)
@@ -125,8 +130,8 @@ def run_until(
     def deliver_to(names: Sequence[str], seconds: float | None) -> Delivered:
         return deliver(place, names, seconds)
 
-    def propagate_some(names: Sequence[str], seconds: float | None) -> Refreshed:
-        return refresh_views(place, names, apply=False, seconds=seconds)
+    def propagate_some(names: Sequence[str], seconds: float | None, due: DueTables = None) -> Refreshed:
+        return refresh_views(place, names, apply=False, seconds=seconds, due=due)
 
     ahead = OwnPropagation(propagate_some, propagate, place.policies)
     about = (schedule, interval, place.following, ahead)
@@ -155,6 +160,8 @@ def _refuse_whole(snapshot: Snapshot, views: Sequence[str], mode: RefreshMode | 
     """Before anything is done, where a view would have to be recomputed although it must not be."""
     for view in map(snapshot.get, views):
         check_strict(view.name, plan_of(snapshot, view), mode_of(view, mode))
+        if mode is RefreshMode.RECOMPUTE:
+            check_even(snapshot, view, "recomputed")
 
 
 def _merge_files(place: Workplace, views: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,10 @@ from rollview.core.raised import unexpected_error
 from rollview.core.states import ViewState
 from rollview.errors import Busy, RollviewError
 from rollview.publish.following import Following
+from rollview.relations.cadence import Words, every
 from rollview.relations.policies import Policies
+from rollview.relations.rolling import reachable
 from rollview.results import Captured, Delivered, Refreshed
-from rollview.schedule.cadence import Words, every
 from rollview.schedule.daemon import Event, ViewGroup, paced
 from rollview.schedule.due import Turns
 from rollview.schedule.selection import views_below
@@ -29,13 +30,15 @@ _SLICE = 5.0
 GROUP = "rollview.group"
 """The property by which views are published together."""
 
-RefreshSome = Callable[[Sequence[str], float | None], Refreshed]
+DueTables = Mapping[str, frozenset[str]] | None
+"""Tables that have their turn, of views that are propagated table by table; None: all of them."""
+RefreshSome = Callable[[Sequence[str], float | None, DueTables], Refreshed]
 """Refreshes these views, for so many seconds if a number is given."""
 DeliverTo = Callable[[Sequence[str], float | None], Delivered]
 """Delivers to these subscribers, or to all that have an address."""
 
 
-def _nothing(names: Sequence[str], seconds: float | None) -> Refreshed:
+def _nothing(names: Sequence[str], seconds: float | None, due: DueTables) -> Refreshed:
     return Refreshed(0, ())
 
 
@@ -140,21 +143,22 @@ class Crew:
         """
         if not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations()):
             return self._propagated(names)
-        newest = self._catalog.snapshot().moment.csn
+        before = self._catalog.snapshot()
         seconds = _SLICE if self._seen_to.issuperset(names) else 0.0
         self._seen_to.update(names)
-        done = self._refreshed(names, seconds)
+        done = self._refreshed(names, seconds, self._turns.due_tables())
         if not done.lagging:
-            self._turns.unfinished(self._behind(names, newest))
+            self._turns.unfinished(self._behind(names, before))
         return done
 
-    def _behind(self, names: Sequence[str], csn: Csn) -> Sequence[str]:
+    def _behind(self, names: Sequence[str], before: Snapshot) -> Sequence[str]:
+        """Those that have not come to where they could have."""
         now = self._catalog.snapshot()
-        return [name for name in names if _applied(now, name) < csn]
+        return [name for name in names if _applied(now, name) < reachable(before, before.get(name))]
 
     def _propagated(self, names: ViewGroup) -> Refreshed:
         try:
-            done = self._propagation.run(names, _SLICE)
+            done = self._propagation.run(names, _SLICE, self._turns.due_tables())
         except Exception as error:
             self._turns.propagated(names, _failed(error, names))
             raise
@@ -162,12 +166,12 @@ class Crew:
         return done
 
     def refresh_all(self, names: Sequence[str]) -> Refreshed:
-        return self._refreshed(names, None)
+        return self._refreshed(names, None, None)
 
-    def _refreshed(self, names: Sequence[str], seconds: float | None) -> Refreshed:
+    def _refreshed(self, names: Sequence[str], seconds: float | None, due: DueTables) -> Refreshed:
         before = self._catalog.snapshot()
         try:
-            done = self._refresh(names, seconds)
+            done = self._refresh(names, seconds, due)
             self._fold()
         except Exception as error:
             failed = _failed(error, names)
@@ -177,7 +181,7 @@ class Crew:
             now = self._catalog.snapshot()
             # One that went on a little waits as after a first failure.
             self._turns.refreshed(name for name in names if _applied(now, name) > _applied(before, name))
-        self._turns.refreshed(names, self._behind(names, before.moment.csn) if done.lagging else ())
+        self._turns.refreshed(names, self._behind(names, before) if done.lagging else ())
         return done
 
 

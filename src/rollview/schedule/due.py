@@ -7,18 +7,17 @@ failed waits longer each time, and only it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
 
 from rollview.catalog import Catalog, Part, Relation, Snapshot, SourceRecord, SubscriberRecord
 from rollview.core.backoff import delay
-from rollview.core.interval import Interval
+from rollview.core.interval import Csn, Interval
 from rollview.core.states import Policy, SourceState, ViewState
 from rollview.errors import UsageError
-from rollview.relations.policies import Policies
-from rollview.schedule.cadence import (
+from rollview.relations.cadence import (
     PROPAGATE,
     PROPERTY,
     Cadence,
@@ -29,6 +28,8 @@ from rollview.schedule.cadence import (
     named_for,
     parse_cadence,
 )
+from rollview.relations.policies import Policies
+from rollview.relations.rolling import places_of, reachable, turns_of
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class Turns:
 
     def views(self) -> tuple[str, ...]:
         now, snapshot = datetime.now(UTC), self.catalog.snapshot()
-        stale = self._stale(snapshot)
+        stale = self._lacking(snapshot, snapshot.views(), Part.EXTENT, by_itself=True)
         return tuple(view.name for view, since in stale if _has_come(self._view_due(view, since), now))
 
     def propagations(self) -> tuple[str, ...]:
@@ -66,7 +67,30 @@ class Turns:
         now, snapshot = datetime.now(UTC), self.catalog.snapshot()
         asking = [view for view in snapshot.views() if self._propagation_words(snapshot, view) is not None]
         lacking = self._lacking(snapshot, asking, Part.DELTA)
-        return tuple(view.name for view, since in lacking if _has_come(self._propagation_due(view, since), now))
+        whole = [view.name for view, since in lacking if _has_come(self._propagation_due(view, since), now)]
+        return (*whole, *(name for name, tables in self.due_tables().items() if tables))
+
+    def due_tables(self) -> Mapping[str, frozenset[str]]:
+        """Of views that are propagated table by table: the tables whose changes have their turn."""
+        now, snapshot, found = datetime.now(UTC), self.catalog.snapshot(), {}
+        for view in snapshot.views():
+            turns = turns_of(view)
+            if turns is not None and view.state is not ViewState.SCHEMA_CHANGED:
+                places = places_of(snapshot, view)
+                due = {table: self._table_due(snapshot, view, table, places[table], turns) for table in places}
+                found[view.name] = frozenset(table for table, when in due.items() if _has_come(when, now))
+        return found
+
+    def _table_due(
+        self, snapshot: Snapshot, view: Relation, table: str, place: Csn, turns: Mapping[str, Cadence]
+    ) -> datetime | None:
+        missed = Interval(place, max(place, snapshot.moment.csn))
+        since = self.catalog.oldest_change([table], missed) if missed else None
+        # One that got another name since then has its turn at once.
+        cadence = turns.get(table.lower(), Cadence(CadenceKind.CONTINUOUS))
+        due = cadence.due(view.places[table].moved if table in view.places else _NEVER, since)
+        retries = [self._failures[key][1] for key in (view.name, f"propagate:{view.name}") if key in self._failures]
+        return None if due is None else max([due, *retries])
 
     def propagated(self, names: Iterable[str], failed: Iterable[str] = ()) -> None:
         done, again = ([f"propagate:{name}" for name in some] for some in (names, failed))
@@ -128,14 +152,17 @@ class Turns:
     def _stale(self, snapshot: Snapshot) -> list[tuple[Relation, datetime]]:
         return self._lacking(snapshot, snapshot.views(), Part.EXTENT)
 
-    def _lacking(self, snapshot: Snapshot, views: Iterable[Relation], part: Part) -> list[tuple[Relation, datetime]]:
-        """With the time of the first commit that each lacks."""
+    def _lacking(
+        self, snapshot: Snapshot, views: Iterable[Relation], part: Part, *, by_itself: bool = False
+    ) -> list[tuple[Relation, datetime]]:
+        """With the time of the first commit that each lacks. ``by_itself``: of those that it could have."""
         found = []
         for view in views:
             through = view.pins[part].through
-            if view.state is ViewState.SCHEMA_CHANGED or through >= snapshot.moment.csn:
+            newest = reachable(snapshot, view) if by_itself else snapshot.moment.csn
+            if view.state is ViewState.SCHEMA_CHANGED or through >= newest:
                 continue
-            interval = Interval(through, snapshot.moment.csn)
+            interval = Interval(through, newest)
             since = self.catalog.oldest_change(snapshot.tables_below(view), interval)
             found += [(view, since)] if since is not None else []
         return found
@@ -157,7 +184,9 @@ class Turns:
         return cadence_of(view.name, own or named_for(view.name, self.words), None, Cadence(CadenceKind.MANUAL))
 
     def _propagation_words(self, snapshot: Snapshot, view: Relation) -> str | None:
-        """A snapshot is never propagated by itself."""
+        """A snapshot is never propagated by itself. What goes table by table has turns of its own."""
+        if turns_of(view) is not None:
+            return None
         own = view.definition.properties.get(PROPAGATE) if view.definition is not None else None
         words = own or given_for(view.name, self.propagate)
         return None if self.policies.of(snapshot, view) is Policy.SNAPSHOT else words

@@ -29,6 +29,7 @@ from rollview.errors import Corrupt, EngineFailed, EnvironmentFault, Retryable, 
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
 from rollview.propagate.adapt import plan_adapt, run_adapt
 from rollview.propagate.asked import stand_ins
+from rollview.propagate.boxes import came_anew, plan_box
 from rollview.propagate.compensated import told_delta
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.propagate.run import Computed, Propagated, compute_propagate, publish_propagate
@@ -40,6 +41,7 @@ from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
 from rollview.relations.policies import Policies
 from rollview.relations.reader import Reader, StandIn
+from rollview.relations.rolling import is_uneven, turns_of
 from rollview.relations.versions import before_next_step, redefined
 from rollview.results import Progress
 from rollview.schedule.workers import Begun, Workers
@@ -74,6 +76,8 @@ class Refresh:
     policies: Policies = field(default_factory=Policies)
     deadline: float | None = None
     parallel: int = 1
+    due: Mapping[str, frozenset[str]] | None = None
+    """Tables whose changes have their turn, of views that go table by table; None: all of them."""
 
     @property
     def workers(self) -> Workers:
@@ -116,6 +120,8 @@ def propagate_view(work: Refresh, lease: Lease, aim: Aim, name: str) -> None:
     if any(lower in work.failures for lower in snapshot.get(name).depends_next):
         return
     try:
+        if work.due is not None and name not in work.due and turns_of(snapshot.get(name)):
+            return
         _ViewSteps(work, lease, aim, name, work.meters.setdefault(name, Meter()), snapshot).run()
     except (EngineFailed, Corrupt) as error:
         _stop(work, lease, name, error)
@@ -225,13 +231,21 @@ class _ViewSteps:
         """Of groups, and of what is recomputed, the state before is read. What asks sources asks for one step at a
         time."""
         has_groups = plan_of(self.snapshot, self.snapshot.get(self.name)).summary is not None
-        return step.mode is Mode.WHOLE or bool(step.asked) or has_groups
+        return step.mode is Mode.WHOLE or bool(step.asked) or has_groups or step.box is not None
 
     def _next(self) -> PropagateStep | None:
         changes, past = self.work.catalog.changes, partial(past_steps, self.work.catalog, self.name)
         applied_next = self.aim.apply and self.name in self.aim.asked
         about = (self._expected(), self.work.root, self.name, self.aim.csn, changes, past)
+        due = self._due()
+        one_by_one = due is not None and not came_anew(self.snapshot, self.name)
+        if one_by_one or is_uneven(self.snapshot, self.snapshot.get(self.name)):
+            return plan_box(*about, due)
         return plan_propagate(*about, mode=self.aim.mode, applied_next=applied_next)
+
+    def _due(self) -> frozenset[str] | None:
+        """The tables to be brought to the target; None: all of them."""
+        return None if self.work.due is None else self.work.due.get(self.name)
 
     def _expected(self) -> Snapshot:
         """With the mark where it will be when all that is coming is published."""
@@ -273,7 +287,8 @@ class _ViewSteps:
             lookup.release(told.problem)
         if told.problem is not None:
             self.work.lagging[self.name] = told.problem
-        reached = replace(step, interval=Interval(step.interval.after, told.through))
+        places = dict.fromkeys(step.places, told.through)
+        reached = replace(step, interval=Interval(step.interval.after, told.through), places=places)
         return compute_propagate(reader, self.work.catalog, self.lease, reached, self.meter, told)
 
     def _is_due(self, step: PropagateStep, snapshot: Snapshot) -> bool:

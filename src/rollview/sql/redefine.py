@@ -26,6 +26,7 @@ from rollview.relations.former import sees_former_names
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
 from rollview.relations.policies import check_reads
+from rollview.relations.rolling import check_turns
 from rollview.relations.shared import SHARES
 from rollview.relations.versions import GOES_ON_FROM, columns_going_on
 from rollview.results import ReplacementPlan, ViewCreated
@@ -41,6 +42,7 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         new = plan_create(place.spark, snapshot, declared)
         policy = place.policies.of_new(snapshot, old.name, declared.properties, new.depends_on)
         check_reads(snapshot, place.policies, old.name, policy, new.depends_on)
+        check_turns(snapshot, old.name, new.plan, declared.properties, policy)
         definition = definition_of(new, old)
         told = (*notes, *new.notes)
         derivation = derivation_of(snapshot, old, (new.plan, new.schema))

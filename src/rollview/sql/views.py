@@ -29,6 +29,7 @@ from rollview.publish.workplace import Workplace
 from rollview.relations.maintenance import RowsFrom, maintenance_of
 from rollview.relations.plans import REFRESH_MODE, plan_of
 from rollview.relations.policies import check_legal, check_reads
+from rollview.relations.rolling import check_even, check_turns
 from rollview.results import ReplacementPlan, ViewCreated, ViewSet
 from rollview.sql.redefine import check_unread, explain_redefinition, redefine
 
@@ -58,6 +59,7 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
         with closing(SourceLookup(place.catalog, place.data)) as lookup:
             kept = ViewToKeep(declared.name, view.plan, declared.properties, policy)
             check_asked(reader.snapshot, kept, asked_tables(place.catalog), lookup)
+            check_turns(reader.snapshot, declared.name, view.plan, declared.properties, policy)
             reader.stand_ins = whole_stand_ins(reader, missing(reader.snapshot, view), view.at, lookup)
             lookup.release()
             rows = run_create(reader, place.catalog, lease, view, Meter())
@@ -134,6 +136,9 @@ def _check_asked_with(
     kept = ViewToKeep(view.name, plan_of(snapshot, view), _with(view, properties).properties, policy)
     with closing(SourceLookup(place.catalog, place.data)) as sources:
         check_asked(snapshot, kept, asked_tables(place.catalog), sources)
+    check_turns(snapshot, view.name, kept.plan, kept.properties, policy)
+    if policy.in_commits:
+        check_even(snapshot, view, "propagated in commits")
 
 
 def _with(view: Relation, properties: Mapping[str, str]) -> Definition:

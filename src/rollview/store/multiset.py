@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
-from rollview.core.names import COUNT, quoted
-from rollview.core.schema import Schema
+from rollview.core.names import COUNT, CSN, quoted
+from rollview.core.schema import SIGNED, Schema
 from rollview.engine.failures import in_full
 from rollview.errors import Corrupt
 from rollview.types.arrow import arrow_type, holds_float
@@ -37,6 +37,12 @@ def net(data: DataFrame, schema: Schema, *, apart: bool = False) -> DataFrame:
     grouped = data.groupBy(*map(col, schema.names), *spelled).agg(sf.sum(COUNT).alias(COUNT), *kept)
     back = {name: sf.col(f"{_KEPT}_{place}").alias(name) for place, name in enumerate(signs)}
     return grouped.where(sf.col(COUNT) != 0).select(*(back.get(name, col(name)) for name in schema.names), COUNT)
+
+
+def net_by_csn(data: DataFrame, schema: Schema) -> DataFrame:
+    """Timed changes, one row for each different row of a csn."""
+    netted = net(data, Schema((*schema.columns, SIGNED[1])), apart=True)
+    return netted.select(*map(col, schema.names), COUNT, CSN)
 
 
 def floating(schema: Schema) -> tuple[str, ...]:

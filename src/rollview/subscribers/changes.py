@@ -44,7 +44,8 @@ def find_end(place: Workplace, snapshot: Snapshot, view: Relation, after: Csn, m
 
 def read_changes(place: Workplace, snapshot: Snapshot, view: Relation, interval: Interval, key: Key) -> pa.Table:
     stored = _stored(place, snapshot, view)
-    if stored.hidden is None:
+    # What a csn changed may have come table by table: only its net effect counts.
+    if stored.hidden is None and not changes_from(snapshot, view).places:
         rows = stored.folder("delta").load(delta_files(stored, interval), interval)
     else:
         rows = place.reader().changes(view.name, interval).toArrow()

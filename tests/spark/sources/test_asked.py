@@ -31,6 +31,7 @@ from tests.spark.sources.shop_at_sources import (
 
 from rollview.catalog import Part
 from rollview.errors import OutOfReach, UsageError
+from rollview.schedule.commands import refresh_views
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 
@@ -164,6 +165,29 @@ def test_a_table_that_is_emptied_at_once_is_one_coarse_change(
         for _ in range(10):
             transaction(database, chance)
         check()
+
+
+def test_tables_that_are_asked_for_may_move_one_by_one(tmp_path: Path, warehouse: Warehouse) -> None:
+    chance = Random(11)
+    with sqlite_shop(tmp_path, ALL) as database:
+        for _ in range(20):
+            transaction(database, chance)
+        asked = frozenset({"customers", "regions"})
+        warehouse.add_source("shop", database.settings(asked), declared=[JOINED])
+        truth = Truth(warehouse, (database,), ALL[:3])
+        turns = ", ".join(f"{table} manual" for table in ALL[:3])
+        said = f"CREATE MATERIALIZED VIEW joined TBLPROPERTIES ('rollview.propagate' = '{turns}')"
+        warehouse.create_view(JOINED.replace("CREATE MATERIALIZED VIEW joined", said))
+        for table in (*ALL[:3], *chance.sample(ALL[:3], 2)):
+            for _ in range(3):
+                transaction(database, chance)
+            truth.capture()
+            transaction(database, chance)
+            refresh_views(warehouse._place, ["joined"], apply=False, due={"joined": frozenset({table})})
+        truth.capture()
+        warehouse.refresh()
+        assert truth.check("joined") >= 5
+        assert not any(warehouse.snapshot().get(name).is_kept for name in asked)
 
 
 @pytest.mark.parametrize(

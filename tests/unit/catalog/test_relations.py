@@ -238,3 +238,24 @@ def test_walks_find_each_relation_once_at_any_depth(catalog: Catalog) -> None:
     assert len(snapshot.above("t")) == 2 * 40
     assert snapshot.tables_below(snapshot.get("v39_1")) == {"t"}
     assert {view.name for view in snapshot.above("v38_1")} == {"v39_0", "v39_1"}
+
+
+def test_a_view_remembers_how_far_each_table_is_and_since_when(catalog: Catalog) -> None:
+    with catalog.write() as writer:
+        add_table(writer, "orders")
+        add_table(writer, "lines")
+        add_view(writer, "v", "orders", "lines")
+    assert catalog.snapshot().get("v").places == {}
+    with catalog.write() as writer:
+        writer.set_places("v", {"orders": 7})
+    first = catalog.snapshot().get("v").places
+    assert {table: place.csn for table, place in first.items()} == {"orders": 7}
+    with catalog.write() as writer:
+        writer.set_places("v", {"orders": 7, "lines": 9})
+    second = catalog.snapshot().get("v").places
+    assert {table: place.csn for table, place in second.items()} == {"orders": 7, "lines": 9}
+    assert second["orders"] == first["orders"]
+    with catalog.write() as writer:
+        writer.drop_relation("v")
+        add_view(writer, "v", "orders", "lines")
+    assert catalog.snapshot().get("v").places == {}

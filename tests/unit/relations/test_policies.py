@@ -16,10 +16,10 @@ from rollview.catalog import Part
 from rollview.core.interval import Interval
 from rollview.core.states import Policy
 from rollview.errors import UsageError
+from rollview.relations.cadence import every
 from rollview.relations.plans import reads_rows_of
 from rollview.relations.policies import Policies, check_legal, parse_policy
 from rollview.relations.shared import SHARES, told_over
-from rollview.schedule.cadence import every
 from rollview.schedule.due import Turns
 
 QUERY = "SELECT k, x FROM t"

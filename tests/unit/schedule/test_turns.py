@@ -87,7 +87,7 @@ def test_the_first_turn_of_each_view_is_one_step(world: World, monkeypatch: pyte
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
     asked: list[tuple[tuple[str, ...], float | None]] = []
 
-    def refresh(names: Any, seconds: float | None) -> Any:
+    def refresh(names: Any, seconds: float | None, due: Any) -> Any:
         asked.append((names, seconds))
         return Refreshed(100, ())
 
@@ -109,7 +109,7 @@ def test_a_view_whose_source_cannot_be_asked_waits_as_after_a_failure(world: Wor
         world.pin(name, Part.EXTENT, through=through)
     lagging, goes_on_to = ["b"], 60
 
-    def refresh(names: Any, seconds: float | None) -> Refreshed:
+    def refresh(names: Any, seconds: float | None, due: Any) -> Refreshed:
         world.pin("c", Part.EXTENT, through=goes_on_to)
         return Refreshed(100, (), tuple(lagging))
 

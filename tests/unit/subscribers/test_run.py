@@ -10,8 +10,8 @@ from tests.unit.maintain.test_maintain import grow
 from tests.unit.subscribers.receivers import WebServer
 from tests.unit.subscribers.test_files import check
 
+from rollview.relations.cadence import every
 from rollview.results import Delivered
-from rollview.schedule.cadence import every
 from rollview.schedule.due import Turns
 
 

@@ -71,7 +71,7 @@ class Union:
 
     def _changes(self, script: Script, side: Operator) -> exp.Select:
         """A side that did not change takes part without rows: Spark gives a column a type that fits all sides."""
-        if script.changed(side) or script.is_absent(side):
+        if script.starts(side) or script.is_absent(side):
             return self._side(side, script.delta(side), [column(None, COUNT), column(None, CSN)])
         nothing = self._side(side, script.old(side), [column(None, COUNT), named(big(0), CSN)])
         return nothing.where(exp.false(), copy=False)

@@ -7,7 +7,7 @@ from typing import Any
 from rollview import results
 from rollview.cli import answers
 from rollview.cli.render.dispatch import renders
-from rollview.cli.render.words import time_of, values
+from rollview.cli.render.words import places_in_words, time_of, values
 from rollview.cli.text import TextOutput
 
 
@@ -46,6 +46,8 @@ def _(answer: answers.RelationDetail, to: TextOutput) -> None:
         to.say(f"sees     {', '.join(answer.sees)}")
     to.say(f"read by  {', '.join(answer.read_by) or '–'}")
     to.say(f"valid    {_valid(answer.valid)}")
+    if answer.places:
+        to.say(f"tables   {places_in_words(answer.places)}")
     if relation.problem:
         to.say(f"problem  {relation.problem}", style="red")
     if relation.definition:

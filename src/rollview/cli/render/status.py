@@ -8,7 +8,7 @@ from rollview import results
 from rollview.cli import answers
 from rollview.cli.render.dispatch import render, renders
 from rollview.cli.render.sources import render_held
-from rollview.cli.render.words import counted, duration_of, time_of
+from rollview.cli.render.words import counted, duration_of, places_in_words, time_of
 from rollview.cli.text import TextOutput
 from rollview.core.states import ViewState
 
@@ -31,6 +31,9 @@ def _(answer: results.Status, to: TextOutput) -> None:
         return
     headings = ("view", "csn", "high-water mark", "valid", "stale by", "policy", "last refresh", "rows", "problem")
     to.table(headings, [_view_status(view) for view in answer.views], ("csn", "high-water mark", "rows"))
+    for view in answer.views:
+        if view.places:
+            to.say(f"{view.name}, table by table: {places_in_words(view.places)}.")
 
 
 def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:

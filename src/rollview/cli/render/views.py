@@ -90,6 +90,9 @@ def _(answer: results.Explanation, to: TextOutput) -> None:
         to.table(("table", "asked at", "by", "copied"), asks)
         for text in dict.fromkeys(ask.sql for ask in answer.asks):
             to.say(f"\n{text}")
+    if answer.places:
+        to.say("\nChanges of its tables are propagated one by one; the high-water mark is the lowest place.\n")
+        to.table(("table", "place (csn)", "has its turn"), values(answer.places, "table", "csn", "cadence"))
     if answer.ways:
         to.say("")
         to.table(("to have it at", "csn", "expected", "last expected", "last took"), [_way(one) for one in answer.ways])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+
+from rollview.results import TablePlace
 
 
 def values(items: Any, *names: str) -> list[tuple[Any, ...]]:
@@ -16,6 +19,10 @@ def rows_of(count: int) -> str:
 
 def counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def places_in_words(places: Sequence[TablePlace]) -> str:
+    return ", ".join(f"{one.table} at csn {one.csn} ({one.cadence})" for one in places)
 
 
 def time_of(moment: datetime) -> str:

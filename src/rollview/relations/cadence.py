@@ -2,14 +2,14 @@
 
 ``every 10 seconds``; ``cron 0 * * * *`` (in UTC); ``within 5 minutes`` (so often that it is never older than that);
 ``continuous``; ``manual`` (never by itself). A view's own property ``rollview.schedule`` wins over the project's
-setting.
+setting. Of propagation it may be said table by table: ``orders every 5 seconds, customers every 1 hour``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -23,6 +23,8 @@ PROPAGATE = "rollview.propagate"
 """The property that says when a view is propagated by itself, and not only when it is refreshed."""
 
 _SPAN = re.compile(r"(every|within)\s+(\d+(?:\.\d+)?)\s*(second|minute|hour|day|s|m|h|d)s?", re.IGNORECASE)
+_NEXT_TABLE = re.compile(r",\s*(?=(?:`[^`]+`|\w+)\s+(?:every|within|cron|continuous|manual)\b)", re.IGNORECASE)
+_OF_TABLE = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))\s+(?P<words>.+)", re.DOTALL)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -43,6 +45,8 @@ class Cadence:
     kind: CadenceKind
     span: timedelta = timedelta()
     cron: str = ""
+    words: str = field(default="", compare=False)
+    """As somebody wrote it."""
 
     def due(self, last: datetime, stale_since: datetime | None) -> datetime | None:
         """When it is its turn, if it was last done then and lacks something since then; None is never."""
@@ -74,6 +78,23 @@ def parse_cadence(text: str) -> Cadence:
     if words.lower().startswith("cron "):
         return _cron(words[5:].strip())
     raise _unclear(text)
+
+
+def parse_turns(text: str) -> dict[str, Cadence] | None:
+    """The cadence of each table, by its folded name; None where one cadence is said for all."""
+    pieces = _NEXT_TABLE.split(text)
+    if len(pieces) == 1 and text.split()[:1] and text.split()[0].lower() in list(CadenceKind):
+        return None
+    turns: dict[str, Cadence] = {}
+    for piece in pieces:
+        found = _OF_TABLE.fullmatch(piece)
+        if found is None:
+            raise _unclear(text)
+        name = (found["quoted"] or found["plain"]).lower()
+        if name in turns:
+            raise UsageError(f"{text!r} says twice when changes of '{name}' are propagated.")
+        turns[name] = replace(parse_cadence(found["words"]), words=" ".join(found["words"].split()))
+    return turns
 
 
 def cadence_of(name: str, own: str | None, words: Words, default: Cadence) -> Cadence:

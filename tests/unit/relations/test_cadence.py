@@ -6,7 +6,7 @@ import pytest
 
 from rollview.core.backoff import delay
 from rollview.errors import UsageError
-from rollview.schedule.cadence import cadence_of, every, parse_cadence
+from rollview.relations.cadence import cadence_of, every, parse_cadence, parse_turns
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -56,3 +56,19 @@ def test_every_failure_waits_longer_up_to_ten_minutes() -> None:
         waits = [delay(failures).total_seconds() for _ in range(50)]
         assert longest / 2 <= min(waits) <= max(waits) <= longest
         assert len(set(waits)) > 1
+
+
+def test_cadences_may_be_said_table_by_table() -> None:
+    turns = parse_turns("orders every 5 seconds,`New Customers`  cron 0,30 * * * *, lines continuous")
+    assert turns == {
+        "orders": every(5),
+        "new customers": parse_cadence("cron 0,30 * * * *"),
+        "lines": parse_cadence("continuous"),
+    }
+    assert turns["orders"].words == "every 5 seconds"
+    for words in ("every 5 seconds", "cron 0,30 * * * *", "manual"):
+        assert parse_turns(words) is None
+    with pytest.raises(UsageError, match="does not say when"):
+        parse_turns("orders often")
+    with pytest.raises(UsageError, match="says twice"):
+        parse_turns("orders manual, ORDERS manual")
