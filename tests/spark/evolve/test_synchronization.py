@@ -113,15 +113,9 @@ def test_what_is_dispensable_is_left_out_and_the_rest_goes_on_from_stored_rows(o
     stopped = warehouse.snapshot().get("equal")
     assert stopped.state is ViewState.SCHEMA_CHANGED
     assert "more than those that it has" in str(stopped.problem)
-    for view, csn in (
-        ("short", 3),
-        ("star", 3),
-        ("above", 5),
-        ("counts", 3),
-        ("widened", 2),
-        ("joined", 3),
-        ("joined", 4),
-    ):
+    s = newest(warehouse) - 2
+    checked = (("short", s), ("star", s), ("above", s + 2), ("counts", s), ("widened", s - 1), ("joined", s + 1))
+    for view, csn in checked:
         assert warehouse.verify(view, csn).equal, (view, csn)
     assert rows(warehouse, "equal") == [(1,)]
 
