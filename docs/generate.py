@@ -247,6 +247,8 @@ _SETTINGS = {
     "order": "`arrival` or `commit_time`: the order of commits of several sources",
     "delay": "how far behind the others a source may be and still be waited for, in the order of commit times",
     "parallel": "how many workers refresh views that do not read each other; `refresh --workers` for one refresh",
+    "substitutes": "tables that stand for others in views when those are gone: `of`, `by`, `columns`, `extent`; see "
+    "[how to](../how-to/replace-what-is-gone.md)",
 }
 _OF_SOURCE = {
     "kind": "`postgres`, `mariadb`, `mysql`, `sqlite`, `delta`, `files` or `debezium`",

@@ -17,7 +17,8 @@ from rollview.core.durations import duration
 from rollview.core.lazy import lazy_module
 from rollview.core.order import Order
 from rollview.core.ownership import is_trusted
-from rollview.core.states import Policy
+from rollview.core.states import Extent, Policy
+from rollview.core.substitutes import Substitute
 from rollview.errors import AlreadyExists, NotFound, UsageError
 from rollview.results import CatalogRecovery, Result
 from rollview.sources.settings import GlobalSettings, SourceSettings, TableSettings, table_named
@@ -84,6 +85,11 @@ warehouse: .rollview
 
 # How many workers refresh views side by side. On few cores two to four help where views are many and small.
 # parallel: 4
+
+# Tables that stand for others in views when those are gone: which columns for which, and whether their rows are equal,
+# a subset, a superset, or any.
+# substitutes:
+#   - {of: customer, by: registered_user, columns: {name: login}, extent: equal}
 
 # Settings for the Spark session.
 # spark:
@@ -175,6 +181,19 @@ class PolicyOver:
     policy: str
 
 
+@dataclass(frozen=True, slots=True)
+class SubstituteConfig:
+    """``columns``: of the table that may be gone, and those that stand for them. ``extent``: of the rows that stand for
+    others, beside those."""
+
+    __pydantic_config__ = _STRICT
+
+    of: str
+    by: str
+    columns: dict[str, str]
+    extent: Extent = Extent.EQUAL
+
+
 PolicyConfig = str | dict[str, str | list[PolicyOver]]
 
 
@@ -195,6 +214,7 @@ class Config:
     order: Literal["arrival", "commit_time"] = "arrival"
     delay: str = "5 minutes"
     parallel: int = 1
+    substitutes: list[SubstituteConfig] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +246,13 @@ class Project:
                     hint="Put it into the environment and write env:NAME, or into a file and write file:PATH.",
                 )
         return {key: resolve(value, self.folder) for key, value in settings.items()}
+
+    def substitutes(self) -> tuple[Substitute, ...]:
+        """In the order of the file, which says which is taken first."""
+        listed = enumerate(self.config.substitutes or ())
+        return tuple(
+            Substitute(one.of, one.by, one.columns, one.extent, f"{FILE}: substitutes.{place}") for place, one in listed
+        )
 
     def policies(self) -> policies.Policies:
         """Of views that name none themselves."""
@@ -260,7 +287,7 @@ class Project:
             references.note_variables(source.address, *map(_spelled, (source.options or {}).values()))
         order = Order(self.config.order == "commit_time", duration(self.config.delay))
         about = (self.catalog_url(), None, self.spark_conf(), order, self.policies(), self._parallel())
-        return warehouse.Warehouse.open(self.root, *about)
+        return warehouse.Warehouse.open(self.root, *about, self.substitutes())
 
     def recover(self, *, accept_catalog: bool = False, accept_clock: bool = False) -> CatalogRecovery:
         accepted = {"accept_catalog": accept_catalog, "accept_clock": accept_clock}

@@ -22,6 +22,7 @@ from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
 from rollview.core.interval import Csn, Interval
 from rollview.core.order import Order
+from rollview.core.substitutes import Substitute
 from rollview.errors import AlreadyExists, NotFound, RollviewError
 from rollview.publish.workplace import Workplace
 from rollview.relations.policies import Policies
@@ -51,6 +52,7 @@ class Warehouse:
         order: Order | None = None,
         policies: Policies | None = None,
         parallel: int = 1,
+        substitutes: Sequence[Substitute] = (),
     ) -> None:
         self.root = root
         given = (spark, conf, order or Order(), policies or Policies())
@@ -60,6 +62,7 @@ class Warehouse:
             *given,
             lambda place: scheduling.ViewsInCommits(place, place.policies),
             parallel,
+            substitutes,
         )
 
     @classmethod
@@ -89,12 +92,14 @@ class Warehouse:
         order: Order | None = None,
         policies: Policies | None = None,
         parallel: int = 1,
+        substitutes: Sequence[Substitute] = (),
     ) -> Warehouse:
         """An existing warehouse. ``spark``: your own session; without it one is started when needed, with ``conf``.
         ``order``: that of commits of several sources, by arrival if it says nothing else. ``policies``: of views that
-        name none themselves; ``dpda`` if it says nothing else. ``parallel``: how many threads refresh views."""
+        name none themselves; ``dpda`` if it says nothing else. ``parallel``: how many threads refresh views.
+        ``substitutes``: tables that may stand for others in views when those are gone."""
         place = _existing(root)
-        given = (spark, conf or {}, order, policies, parallel)
+        given = (spark, conf or {}, order, policies, parallel, substitutes)
         warehouse = cls(place, Catalog.open(catalog_url or place / CATALOG_FILE), *given)
         try:
             warehouse._place.check()
@@ -164,7 +169,7 @@ class Warehouse:
         return sql.transaction(self._place, allow_unsafe=allow_unsafe)
 
     def drop_table(self, name: str) -> None:
-        """``DROP TABLE``: refused while a view or a foreign key needs the table."""
+        """``DROP TABLE``: refused while a foreign key, or a view that says ``stop``, needs the table."""
         sql.drop_table(self._place, name)
 
     # Views
@@ -180,6 +185,14 @@ class Warehouse:
     def view_log(self, name: str) -> results.ViewLog:
         """The definitions that a view has had, from which csn on, and why."""
         return query.view_log(self.catalog, name)
+
+    def view_changes(self, name: str) -> results.ViewChanges:
+        """What can be decided for a view that a schema change stopped: other definitions, their rows and their cost."""
+        return sql.view_changes(self._place, name)
+
+    def decide_view(self, name: str, number: int) -> results.ViewDecided:
+        """Take one of them. It counts from the csn of the change on; ``refresh`` brings the view over it."""
+        return sql.decide_view(self._place, name, number)
 
     def drop_view(self, name: str) -> None:
         """``DROP MATERIALIZED VIEW``: refused while another view reads it."""

@@ -28,6 +28,8 @@ PROPERTIES = (
     "algorithm",
     "publish_within",
     "on_schema_change",
+    "dispensable",
+    "extent",
 )
 _OURS = "rollview."
 _OPTIONS = (exp.MaterializedProperty, exp.SchemaCommentProperty, exp.Property)

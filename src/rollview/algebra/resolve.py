@@ -51,7 +51,7 @@ def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = ()
     tree = parse_one(text)
     if not isinstance(tree, exp.Query):
         raise SqlError("Expected a query.")
-    references = _references(tree, known)
+    references = references_in(tree, known)
     reads = {relation.name.lower(): relation for _, relation in references}
     if not columns:
         _demand_names(tree)
@@ -68,7 +68,7 @@ def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = ()
     return Resolved(_rename(query, outputs), tuple(reads.values()), outputs, _words(tree, references))
 
 
-def _references(tree: exp.Query, known: Mapping[str, Known]) -> list[tuple[exp.Table, Known]]:
+def references_in(tree: exp.Query, known: Mapping[str, Known]) -> list[tuple[exp.Table, Known]]:
     """Where the query names relations, and which; refuses everything that is not one plain name of ours."""
     found: list[tuple[exp.Table, Known]] = []
     seen: set[int] = set()
@@ -203,7 +203,8 @@ def _spell_as_declared(query: exp.Query, reads: Mapping[str, Known]) -> None:
             relation = reads.get(source.name.lower()) if isinstance(source, exp.Table) else None
             declared = relation.schema.find(reference.name) if relation is not None else None
             if declared is not None:
-                reference.set("this", identifier(declared.name))
+                # The identifier itself stays: it knows where it stands in the text.
+                reference.this.set("this", declared.name)
 
 
 def _refuse_stars(query: exp.Query) -> None:

@@ -19,6 +19,10 @@ from rollview.catalog.values import Definition, DefinitionVersion, Part, Pin, Re
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
 
+TABLES = "tables"
+"""The fact of a definition that names tables which are called otherwise by now: folded names in its text, and those of
+now."""
+
 _SEVERAL = sa.select(t.definition.c.relation_id).group_by(t.definition.c.relation_id).having(sa.func.count() > 1)
 _OF_SEVERAL = (
     sa.select(t.definition)
@@ -74,6 +78,20 @@ class DefinitionWriter:
             values = {"definition": asdict(definition), "columns": schema.to_json()}
             self._connection.execute(t.definition.update().where(*self._one(relation_id, csn)).values(**values))
 
+    def call_otherwise(self, table_id: int, old: str, new: str) -> None:
+        """A table has another name: definitions that read it know it by the one that their texts have."""
+        for row in self._connection.execute(sa.select(t.definition)).all():
+            if table_id in row.reads:
+                one = self._one(row.relation_id, row.csn)
+                self._connection.execute(
+                    t.definition.update().where(*one).values(definition=_called(row.definition, old, new))
+                )
+        readers = sa.select(t.dependency.c.relation_id).where(t.dependency.c.reads_id == table_id)
+        query = sa.select(t.relation.c.id, t.relation.c.definition).where(t.relation.c.id.in_(readers))
+        for row in self._connection.execute(query).all():
+            change = t.relation.update().where(t.relation.c.id == row.id)
+            self._connection.execute(change.values(definition=_called(row.definition, old, new)))
+
     def take(self, relation_id: int, csn: Csn, before: StoredParts) -> None:
         """The version of that csn, and later ones of the same rows, are no longer pending; the parts of those before
         are ``before``."""
@@ -119,6 +137,12 @@ class DefinitionWriter:
 
 def definition_of(data: dict[str, Any] | None) -> Definition | None:
     return None if data is None else Definition(**{**data, "columns": tuple(data["columns"])})
+
+
+def _called(definition: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    known: dict[str, str] = definition["facts"].get(TABLES, {})
+    written = next((name for name, present in known.items() if present == old), old.lower())
+    return {**definition, "facts": {**definition["facts"], TABLES: {**known, written: new}}}
 
 
 def _version(row: sa.Row[Any], names: Mapping[int, str]) -> DefinitionVersion:

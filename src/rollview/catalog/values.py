@@ -542,7 +542,8 @@ class Snapshot:
         return relation
 
     def tables(self) -> tuple[Relation, ...]:
-        return tuple(r for r in self.relations.values() if r.kind is RelationKind.TABLE)
+        """All that are there; one that was dropped and is read at earlier csns has no columns."""
+        return tuple(r for r in self.relations.values() if r.kind is RelationKind.TABLE and len(r.schema))
 
     def views(self) -> tuple[Relation, ...]:
         """All views, each after everything it reads."""

@@ -172,6 +172,8 @@ class CatalogWriter:
         self._insert_layout(table, schema, csn, reason)
         described = {"columns": schema.to_json(), "constraints": constraints.to_json()}
         self._update(table, name=new_name, folded=folded(new_name), **described)
+        if new_name != table.name:
+            self._definitions.call_otherwise(table.id, table.name, new_name)
         schemas.record(self._connection, table.id, new_name, schema, csn, reason)
 
     def set_constraints(self, name: str, constraints: Constraints) -> None:

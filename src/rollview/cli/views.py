@@ -1,4 +1,4 @@
-"""view create, list, show, log, set, drop, roll, read, delta, explain, verify, check-history."""
+"""view create, list, show, log, changes, decide, set, drop, roll, read, delta, explain, verify, check-history."""
 
 from __future__ import annotations
 
@@ -74,6 +74,36 @@ def log(run: Invocation, name: Name) -> None:
     """List the definitions that a view has had, from which csn on each holds, and why."""
     with run.warehouse() as warehouse:
         run.output.show(warehouse.view_log(name))
+
+
+@command(app, "changes")
+def changes(run: Invocation, name: Name) -> None:
+    """Show what a view could become that a schema change stopped: each definition, its rows, and what it costs.
+
+    Tables that may stand for others are declared in rollview.yaml under substitutes; what the view can do without, and
+    which rows are acceptable, in its properties rollview.dispensable and rollview.extent.
+
+    Example: rollview view changes revenue_by_state
+    """
+    with run.warehouse() as warehouse:
+        with run.working(f"Looking for definitions of {name}"):
+            answer = warehouse.view_changes(name)
+        run.output.show(answer)
+
+
+@command(app, "decide")
+def decide(
+    run: Invocation,
+    name: Name,
+    number: Annotated[int, typer.Argument(help="The number that 'view changes' shows.")],
+) -> None:
+    """Take one of the definitions that 'view changes' shows. It counts from the csn of the change on.
+
+    Example: rollview view decide revenue_by_state 1
+    """
+    with run.warehouse() as warehouse, run.working(f"Deciding for {name}"):
+        answer = warehouse.decide_view(name, number)
+    run.output.show(answer)
 
 
 @command(app, "set")

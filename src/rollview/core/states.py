@@ -58,6 +58,18 @@ class OnSchemaChange(StrEnum):
     STOP = "stop"
 
 
+class Extent(StrEnum):
+    """How rows that stand for others relate to them, in the columns that both have. The better come first."""
+
+    EQUAL = "equal"
+    SUBSET = "subset"
+    SUPERSET = "superset"
+    ANY = "any"
+
+    def allows(self, found: Extent) -> bool:
+        return found in (Extent.EQUAL, self) or self is Extent.ANY
+
+
 class Policy(StrEnum):
     """When a view is propagated and applied (Beyer et al., section 1.1)."""
 

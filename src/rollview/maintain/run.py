@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from rollview.catalog import Catalog, Lease, Part, Snapshot
+from rollview.catalog import Catalog, Lease, Part, RelationKind, Snapshot
 from rollview.errors import Busy
 from rollview.maintain.forget import explain_forget, run_forget
 from rollview.maintain.forward import MoveOn, run_fold, run_fold_groups
@@ -22,7 +22,7 @@ from rollview.maintain.shorten import run_compress, run_prune
 from rollview.maintain.sweep import Sweep, plan_sweep, run_sweep
 from rollview.publish.merge import GetSpark, merge
 from rollview.publish.rewrite import Rewritten, stored
-from rollview.publish.step import published
+from rollview.publish.step import drop, published
 from rollview.results import Maintained, MaintenanceDone, Progress
 
 GRACE = timedelta(hours=1)
@@ -65,6 +65,8 @@ def maintain(work: Maintenance, names: Sequence[str] | None, *, explain: bool = 
         for place, name in enumerate(chosen):
             work.on_progress(Progress("maintain", name, place, len(chosen)))
             work.done.extend(_maintained(work, name))
+        if names is None:
+            work.done.extend(_dropped(work))
         work.done.extend(_swept(work, names))
         if names is None:
             work.done.extend(_forgotten(work))
@@ -100,6 +102,19 @@ def _maintained(work: Maintenance, name: str) -> Iterator[MaintenanceDone]:
         except Busy as error:
             yield _left(name, error)
             return
+
+
+def _dropped(work: Maintenance) -> Iterator[MaintenanceDone]:
+    """Tables that were dropped, and stayed for views that read them at earlier csns: those that nobody reads now."""
+    snapshot = work.catalog.snapshot()
+    read = {name for relation in snapshot.relations.values() for name in relation.depends_ever}
+    for table in snapshot.relations.values():
+        if table.kind is RelationKind.VIEW or len(table.schema) or table.name in read:
+            continue
+        leased = work.catalog.lease("definitions", f"relation:{table.name}", wait=PATIENCE)
+        with leased as lease, work.catalog.write(lease) as writer:
+            drop(writer, table)
+        yield MaintenanceDone(table.name, None, "remove", "it was dropped, and no csn of it is read", None, 0, 0)
 
 
 def _forgotten(work: Maintenance) -> tuple[MaintenanceDone, ...]:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from rollview.catalog import Catalog, Relation, Snapshot
 from rollview.core.interval import Csn
 from rollview.errors import UsageError
+from rollview.evolve.dispensable import dispensable, wanted_extent
 from rollview.evolve.views import ON_SCHEMA_CHANGE, parse_choice
 from rollview.relations.plans import DETAIL, EACH_COMMIT, EACH_REFRESH
 
@@ -90,6 +91,8 @@ def check_properties(properties: Mapping[str, str]) -> None:
             parse_period(properties[name])
     if ON_SCHEMA_CHANGE in properties:
         parse_choice(properties[ON_SCHEMA_CHANGE])
+    dispensable(properties)
+    wanted_extent(properties)
 
 
 def check_words(words: Words) -> None:

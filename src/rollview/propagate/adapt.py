@@ -117,10 +117,16 @@ def _derivation(reader: Reader, catalog: Catalog, old: Relation, view: ViewToCre
     """What is stored is of the csn before, so it tells the rows only where nothing but the definition changed."""
     if any(entry.changes for entry in catalog.ledger(Interval(view.at - 1, view.at))):
         return Derivation(AdaptMode.RECOMPUTED, "rows of tables change with it")
-    below = (one for name in view.depends_on for one in reader.snapshot.get(name).versions)
-    if any(version.csn == view.at and version.anew for version in below):
+    if any(_changes_at(reader.snapshot, name, view.at) for name in (*old.depends_on, *view.depends_on)):
         return Derivation(AdaptMode.RECOMPUTED, "a view that it reads gets another definition with it")
     return derivation_of(reader.snapshot, old, (view.plan, view.schema))
+
+
+def _changes_at(snapshot: Snapshot, name: str, csn: Csn) -> bool:
+    """Whether a view, or one below it, gets other rows by a definition at the csn."""
+    found = snapshot.find(name)
+    below = () if found is None else (found, *snapshot.below(name))
+    return any(version.csn == csn and version.anew for one in below for version in one.versions)
 
 
 def _told(reader: Reader, old: Relation, new: Relation, derivation: Derivation) -> DataFrame | None:

@@ -26,7 +26,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.matching import Answering, Flat, NoMatch, NotFlat, flatten, rewritings, written
 from rollview.matching.branches import branches, change
 from rollview.matching.derived import derived_groups
-from rollview.relations.former import sees_former_names
+from rollview.relations.former import means_others
 from rollview.relations.plans import plan_of
 from rollview.store.buckets import REWRITE_ROWS
 
@@ -61,7 +61,7 @@ class Derivation:
 def derivation_of(snapshot: Snapshot, old: Relation, new: tuple[ViewPlan, Schema]) -> Derivation:
     """Of a view as it is, and the plan and columns that it is to have. Plans are compared by names of columns, so both
     have to mean the same columns by them."""
-    if sees_former_names(snapshot, old):
+    if means_others(snapshot, old):
         return Derivation(AdaptMode.RECOMPUTED, "columns that it reads have other names by now")
     # A large extent is in buckets by all of its columns, in their order.
     keeps_order = old.pins[Part.EXTENT].rows > REWRITE_ROWS

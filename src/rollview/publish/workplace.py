@@ -6,7 +6,7 @@ Law: Spark starts when a request first needs it. Before the first change, what d
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from rollview import engine, publish, relations
 from rollview.catalog import Catalog, Snapshot
 from rollview.core import references
 from rollview.core.order import Order
+from rollview.core.substitutes import Substitute
 from rollview.relations.policies import Policies
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ RECOVER_SECONDS = 60.0
 class Workplace:
     """``given`` is the user's own session; without it one is started with ``conf``. ``order``: that of commits of
     several sources. ``policies``: of views that name none. ``follow_by``: who brings views along with commits.
-    ``parallel``: how many threads refresh views."""
+    ``parallel``: how many threads refresh views. ``substitutes``: tables that may stand for others."""
 
     def __init__(
         self,
@@ -42,12 +43,14 @@ class Workplace:
         policies: Policies,
         follow_by: Callable[[Workplace], Following],
         parallel: int = 1,
+        substitutes: Sequence[Substitute] = (),
     ) -> None:
         self.data = data
         self.catalog = catalog
         self.order = order
         self.policies = policies
         self.parallel = parallel
+        self.substitutes = tuple(substitutes)
         self._follow_by = follow_by
         self.given = given
         self._conf = conf

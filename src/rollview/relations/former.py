@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rollview.catalog import ColumnVersion, Part, Relation, RelationKind, Snapshot
+from rollview.catalog.definitions import TABLES as TABLES
 from rollview.catalog.schemas import columns_at
 from rollview.core.interval import Csn
 from rollview.core.schema import Schema
@@ -19,7 +20,8 @@ from rollview.errors import OutOfReach
 
 def altered_since(snapshot: Snapshot, csn: Csn) -> bool:
     """Whether a local table got other columns or another name after the csn, or columns of a captured one did."""
-    return any(_altered(table, csn) for table in snapshot.tables())
+    tables = (one for one in snapshot.relations.values() if one.kind is RelationKind.TABLE)
+    return any(_altered(table, csn) for table in tables)
 
 
 def _altered(table: Relation, csn: Csn) -> bool:
@@ -73,23 +75,29 @@ def as_in_files(table: Relation) -> Relation:
 def seen_schema(view: Relation, table: Relation) -> Schema:
     """A table's columns for a view: those that it had when the view was defined and has still, under the names of then.
 
-    For a view that is stopped because it lost some, those of the csn at which it stopped. For an earlier definition,
-    all that it had then: what is stored by it can be read, whatever became of the table.
+    For a view that is stopped, or has another definition later, those that it had at the last csn of this one.
     """
-    if view.state is ViewState.SCHEMA_CHANGED:
-        return table.schema_at(view.pins[Part.DELTA].through)
-    then = table.schema_at(_defined(view))
-    now = _going_on(table, then)
-    if view.until is None or len(now) == len(then):
-        return now
-    known = {column.stored: column for column in now}
-    return Schema(tuple(known.get(column.stored, column) for column in then))
+    last = _last(view)
+    return _going_on(table, table.schema_at(_defined(view)), None if last is None else table.schema_at(last))
 
 
-def _going_on(table: Relation, then: Schema) -> Schema:
-    """The columns of then that it has still, under their names of then."""
-    now = {column.stored: column for column in table.schema}
-    return Schema(tuple(replace(now[one.stored], name=one.name) for one in then if one.stored in now))
+def schema_going_on(table: Relation, csn: Csn) -> Schema:
+    """The columns that a table had at a csn and has still, by their names of then."""
+    return _going_on(table, table.schema_at(csn))
+
+
+def _last(view: Relation) -> Csn | None:
+    """The last csn at which a view has the definition that it has here; None: it has it now."""
+    if view.until is not None:
+        return view.until - 1
+    return view.pins[Part.DELTA].through if view.state is ViewState.SCHEMA_CHANGED else None
+
+
+def _going_on(table: Relation, then: Schema, last: Schema | None = None) -> Schema:
+    """The columns of then that it has still, or had in ``last``, under their names of then."""
+    present = {column.stored: column for column in table.schema}
+    there = {column.stored: present.get(column.stored, column) for column in last or table.schema}
+    return Schema(tuple(replace(there[one.stored], name=one.name) for one in then if one.stored in there))
 
 
 def _defined(view: Relation) -> Csn:
@@ -115,14 +123,18 @@ def seen_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
 
 def read_tables(snapshot: Snapshot, view: Relation) -> Mapping[str, Relation]:
     """The same as they can be read: what a captured table has lost is gone."""
-    seen = seen_tables(snapshot, view)
+    seen, last = seen_tables(snapshot, view), _last(view)
     if view.state is ViewState.SCHEMA_CHANGED:
-        seen = {name: table for name, table in seen.items() if table.source is None}
-        for name in seen:
-            check_kept(snapshot.get(name), view.pins[Part.DELTA].through)
+        seen = {name: table for name, table in seen.items() if table.source is None or _has_all(snapshot, table)}
     for name, table in seen.items():
+        if last is not None and table.source is None:
+            check_kept(snapshot.get(name), last, table.schema)
         _check_there(view, snapshot.get(name), table.schema)
     return seen
+
+
+def _has_all(snapshot: Snapshot, seen: Relation) -> bool:
+    return {one.stored for one in seen.schema} <= {one.stored for one in snapshot.get(seen.name).schema}
 
 
 def _check_there(view: Relation, table: Relation, seen: Schema) -> None:
@@ -165,13 +177,29 @@ def sees_former_names(snapshot: Snapshot, view: Relation) -> bool:
     return any(not _names(table.schema) <= _names(snapshot.get(name).schema) for name, table in seen)
 
 
+def means_others(snapshot: Snapshot, view: Relation) -> bool:
+    """Whether the view, or one below it, means a column by a name that another column has by now, or that has another
+    name. What it knows and is gone means nothing else."""
+    views = (view, *(lower for lower in snapshot.below(view.name) if lower.kind is RelationKind.VIEW))
+    return any(
+        (column.stored == seen.stored) != (column.name.lower() == seen.name.lower())
+        for one in views
+        for name, table in seen_tables(snapshot, one).items()
+        for seen in table.schema
+        for column in snapshot.get(name).schema
+    )
+
+
 def _names(schema: Schema) -> set[tuple[str, str]]:
     return {(column.stored, column.name) for column in schema}
 
 
-def check_kept(table: Relation, csn: Csn) -> None:
-    """Refuse a csn at which the table had a column whose values are no longer here."""
+def check_kept(table: Relation, csn: Csn, wanted: Schema | None = None) -> None:
+    """Refuse a csn at which the table had a column, one of those that are wanted, whose values are no longer here."""
+    places = None if wanted is None else {column.stored for column in wanted}
     for column, dropped in table.former:
+        if places is not None and column.stored not in places:
+            continue
         if csn < dropped <= table.pins[Part.STATE].through:
             raise OutOfReach(
                 f"Cannot read table '{table.name}' at csn {csn}: its column '{column.name}' was dropped at csn "

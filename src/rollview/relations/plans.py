@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rollview.algebra.definition import Declared
+from rollview.algebra.replacing import called
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.states import states_read
@@ -17,7 +18,7 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
 from rollview.core.states import Policy
 from rollview.errors import OutOfReach
-from rollview.relations.former import seen_tables
+from rollview.relations.former import TABLES, seen_tables
 from rollview.relations.marks import high_water_mark as high_water_mark
 from rollview.relations.policies import POLICY
 from rollview.relations.shared import coarse_of, told_over
@@ -55,7 +56,7 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
     definition = relation.definition
     assert definition is not None
     seen = seen_tables(snapshot, relation)
-    known = tuple(_known_to(relation, seen.get(name) or snapshot.get(name)) for name in relation.depends_on)
+    known = tuple(known_to(relation, seen.get(name) or snapshot.get(name)) for name in relation.depends_on)
     return _plan(
         relation.name, definition.query, definition.columns, known, json.dumps(definition.facts, sort_keys=True)
     )
@@ -64,7 +65,8 @@ def plan_of(snapshot: Snapshot, relation: Relation) -> ViewPlan:
 @lru_cache(maxsize=1024)
 def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, ...], facts: str) -> ViewPlan:
     told = json.loads(facts)
-    declared = Declared(name, columns, None, {}, told.get(SETTLED, query), False)
+    text = told.get(SETTLED, query)
+    declared = Declared(name, columns, None, {}, called(text, told[TABLES]) if TABLES in told else text, False)
     made = outline(declared, {relation.name.lower(): relation for relation in known})
     # The types that Spark told are those of the text as it was settled then.
     return plan(replace(made, rel=None, whole_because=_TIES) if made.settled.notes else made, told)
@@ -110,7 +112,7 @@ def known_as(relation: Relation) -> Known:
     return Known(relation.name, relation.schema, relation.constraints, tuple(tuple(key) for key in told))
 
 
-def _known_to(view: Relation, relation: Relation) -> Known:
+def known_to(view: Relation, relation: Relation) -> Known:
     """A column that a view gained later is not there for the views above that were defined before."""
     if not relation.versions:
         return known_as(relation)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from rollview.core.interval import Csn, Interval
-from rollview.core.states import Policy, ViewMode
+from rollview.core.states import Extent, Policy, ViewMode
 from rollview.results.answer import Result
 from rollview.results.status import TablePlace
 
@@ -50,6 +50,44 @@ class ViewLog(Result):
 
     name: str
     definitions: tuple[ViewDefinition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewProposal(Result):
+    """What a stopped view could be from csn on. ``extent``: its rows beside those that it would have had. ``how`` it
+    would get them, ``why`` so, and the rows that are read for that, by relation."""
+
+    number: int
+    steps: tuple[str, ...]
+    extent: Extent
+    query: str
+    columns: tuple[str, ...]
+    how: str
+    why: str
+    reads: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChanges(Result):
+    """What can be decided for a view that a schema change stopped. ``csn``: of the change; None: it is not stopped.
+    ``lost``: what it names and is gone. ``refused``: what else is declared, and why it does not do."""
+
+    name: str
+    csn: Csn | None
+    lost: tuple[str, ...]
+    proposals: tuple[ViewProposal, ...]
+    refused: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDecided(Result):
+    """``csn``: from which the decision counts. ``above``: views that go on with it."""
+
+    name: str
+    csn: Csn
+    number: int
+    steps: tuple[str, ...]
+    above: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def of_former_columns(place: Workplace, tree: exp.Query, as_of: Point | None, *,
     if as_of is None:
         return None
     snapshot = place.snapshot()
-    if not any(table.layouts for table in snapshot.tables()):
+    if not any(one.layouts for one in snapshot.relations.values()):
         return None
     names = {one.name for one in references.free_tables(tree, outside=True)}
     csn = resolve(place.catalog, as_of, *(one.name for name in names if (one := snapshot.find(name))))

@@ -10,14 +10,26 @@ from typing import TYPE_CHECKING
 from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rollview.sql.decide import decide_view, view_changes
     from rollview.sql.run import drop_table, run_statements, transaction
     from rollview.sql.views import create_view, drop_view, explain_replace, set_view
 
-__all__ = ["create_view", "drop_table", "drop_view", "explain_replace", "run_statements", "set_view", "transaction"]
+__all__ = [
+    "create_view",
+    "decide_view",
+    "drop_table",
+    "drop_view",
+    "explain_replace",
+    "run_statements",
+    "set_view",
+    "transaction",
+    "view_changes",
+]
 __getattr__ = lazy_names(
     __name__,
     {
         **dict.fromkeys(("drop_table", "run_statements", "transaction"), "rollview.sql.run"),
+        **dict.fromkeys(("decide_view", "view_changes"), "rollview.sql.decide"),
         **dict.fromkeys(("create_view", "drop_view", "explain_replace", "set_view"), "rollview.sql.views"),
     },
 )

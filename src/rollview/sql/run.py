@@ -11,13 +11,15 @@ from sqlglot import exp
 from rollview.algebra.definition import altered, is_view_change, is_view_declaration, relation_name
 from rollview.algebra.text import parse_statements, render
 from rollview.algebra.unsafe import refuse_unsafe
+from rollview.catalog import RelationKind
 from rollview.errors import RollviewError, SqlError
 from rollview.evolve.needs import refuse_missing
 from rollview.publish.workplace import Workplace
 from rollview.results import StatementResult
 from rollview.routing import ask
+from rollview.sql.synchronize import Synchronizer
 from rollview.sql.views import create_view, drop_view, set_view
-from rollview.tables import Transaction, alter_table, is_alter, is_dml, run_ddl
+from rollview.tables import Transaction, alter_table, drop_read_table, is_alter, is_dml, run_ddl, table_to_drop
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -103,8 +105,25 @@ def _statement(place: Workplace, tree: exp.Expr, allow_unsafe: bool = False) -> 
         return _drop_view(place, tree)
     place.recover()
     if is_alter(tree):
-        return alter_table(lambda: place.spark, place.data, place.catalog, place.following, tree)
+        about = (lambda: place.spark, place.data, place.catalog, place.following)
+        return alter_table(*about, tree, synchronizer(place))
+    if isinstance(tree, exp.Drop) and tree.kind == "TABLE" and (read := _read_table(place, tree)) is not None:
+        about = (lambda: place.spark, place.data, place.catalog, place.following)
+        return StatementResult("drop table", render(tree), read, csn=drop_read_table(*about, read, synchronizer(place)))
     return run_ddl(place.spark, place.data, place.catalog, tree, lambda query: _rows(place, query, allow_unsafe))
+
+
+def synchronizer(place: Workplace) -> Synchronizer:
+    return Synchronizer(lambda: place.spark, place.substitutes, place.policies)
+
+
+def _read_table(place: Workplace, tree: exp.Drop) -> str | None:
+    """The one local table that is to be dropped, if a view reads it, or did."""
+    snapshot = place.snapshot()
+    table = snapshot.find(table_to_drop(tree))
+    if table is None or table.kind is not RelationKind.TABLE or table.source is not None:
+        return None
+    return table.name if any(table.name in one.depends_ever for one in snapshot.relations.values()) else None
 
 
 def _rows(place: Workplace, query: exp.Query, allow_unsafe: bool) -> DataFrame:

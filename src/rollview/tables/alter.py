@@ -6,6 +6,7 @@ new rules ask of rows is true of all that are there at s. A view that cannot go 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -19,12 +20,19 @@ from pyspark.sql import functions as sf
 from sqlglot import exp
 
 from rollview.algebra.text import render
-from rollview.catalog import Catalog, CatalogWriter, Lease, Moment, Part, Relation, RelationKind, Snapshot
-from rollview.catalog.graph import check_not_read_before
+from rollview.catalog import Catalog, CatalogWriter, Layout, Lease, Moment, Part, Relation, RelationKind, Snapshot
+from rollview.core.interval import Csn
 from rollview.core.schema import AddedRule, Column, RuleKind
-from rollview.core.states import Policy, ViewState
+from rollview.core.states import Policy
 from rollview.errors import ConstraintViolated, Retryable, SqlError, Unsupported, UsageError
-from rollview.evolve.views import AffectedViews, views_affected
+from rollview.evolve.views import (
+    AffectedViews,
+    NobodySynchronizes,
+    Synchronizing,
+    ViewOutcome,
+    views_affected,
+    write_outcomes,
+)
 from rollview.publish.following import Following
 from rollview.publish.merge import GetSpark
 from rollview.relations.folders import delta_folder, state_folder
@@ -32,7 +40,7 @@ from rollview.relations.reader import Reader
 from rollview.results import StatementResult
 from rollview.store.multiset import col
 from rollview.tables.alter_plan import Draft, Meanings, plan_alter
-from rollview.tables.altering import DeclaredAlter, declare_alter
+from rollview.tables.altering import DeclaredAlter, DropTable, declare_alter
 from rollview.tables.assignment import assigned, constant
 from rollview.tables.constraints import told
 from rollview.tables.ddl import declared_column
@@ -50,20 +58,37 @@ def is_alter(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Alter) and tree.args.get("kind") == "TABLE"
 
 
-def alter_table(spark: GetSpark, root: Path, catalog: Catalog, following: Following, tree: exp.Expr) -> StatementResult:
-    """``spark``: asked for where a type or a constant has to be understood, or rows looked at."""
+def alter_table(
+    spark: GetSpark,
+    root: Path,
+    catalog: Catalog,
+    following: Following,
+    tree: exp.Expr,
+    synchronizing: Synchronizing | None = None,
+) -> StatementResult:
+    """``spark``: asked for where a type or a constant has to be understood, or rows looked at. ``synchronizing``: says
+    what becomes of views that lose something; without it they stop."""
     assert isinstance(tree, exp.Alter)
     declared = declare_alter(tree)
     result = StatementResult("alter table", render(tree), declared.name)
     if declared.if_exists and catalog.snapshot().find(declared.name) is None:
         return result
     reason = ", ".join(render(action) for action in tree.args["actions"])
-    work = _AlterWork(spark, root, catalog, following, declared, reason)
-    for _ in range(_ATTEMPTS):
-        moment = work.attempt()
-        if moment is not None:
-            return replace(result, csn=moment.csn)
-    raise Retryable(f"Views of table '{declared.name}' fell behind again and again.", hint="Run it again.")
+    work = _AlterWork(spark, root, catalog, following, declared, reason, synchronizing or NobodySynchronizes())
+    return replace(result, csn=work.run().csn)
+
+
+def drop_read_table(
+    spark: GetSpark,
+    root: Path,
+    catalog: Catalog,
+    following: Following,
+    name: str,
+    synchronizing: Synchronizing,
+) -> Csn:
+    """DROP TABLE of one that views read, or read by definitions that they had: from its csn on it is not there."""
+    declared = DeclaredAlter(name, (DropTable(),), False)
+    return _AlterWork(spark, root, catalog, following, declared, "dropped", synchronizing).run().csn
 
 
 class _AlterWork:
@@ -75,28 +100,49 @@ class _AlterWork:
         following: Following,
         declared: DeclaredAlter,
         reason: str,
+        synchronizing: Synchronizing,
     ) -> None:
         self._spark, self._root, self._catalog, self._following = spark, root, catalog, following
-        self._declared, self._reason = declared, reason
+        self._declared, self._reason, self._synchronizing = declared, reason, synchronizing
 
-    def attempt(self) -> Moment | None:
-        """None if a view that stops is not at the csn before; it is brought there first."""
+    def run(self) -> Moment:
+        for _ in range(_ATTEMPTS):
+            done = self.attempt()
+            if done is not None:
+                moment, redefined = done
+                for view in redefined:
+                    self._bring(view)
+                return moment
+        raise Retryable(f"Views of table '{self._declared.name}' fell behind again and again.", hint="Run it again.")
+
+    def _bring(self, view: str) -> None:
+        """One that is propagated in commits has the rows of its new definition before the next commit."""
+        snapshot, policies = self._catalog.snapshot(), self._following.policies
+        policy = policies.of(snapshot, snapshot.get(view)) if policies is not None else Policy.DPDA
+        if policy.in_commits:
+            self._following.catch_up(view, Policy.IMMEDIATE)
+
+    def attempt(self) -> tuple[Moment, tuple[str, ...]] | None:
+        """The csn, and views that get other definitions by it. None if a view that it touches is not at the csn before;
+        it is brought there first."""
         snapshot = self._catalog.snapshot()
         draft = self._plan(snapshot)
-        for view in self._affected(draft).stopped:
+        for view in self._affected(draft).touched:
             self._following.catch_up(f"+{view}", Policy.IMMEDIATE)
         names = {draft.table.name.lower(), draft.name.lower()}
         with self._catalog.lease("definitions", "commit", *(f"relation:{name}" for name in sorted(names))) as lease:
             now = self._catalog.snapshot()
             draft = self._plan(now)
             affected = self._affected(draft)
-            if any(not _is_at(now, view) for view in affected.stopped):
+            if any(not _is_at(now, view) for view in affected.touched):
                 return None
             if not draft.changes:
-                return now.moment
+                return now.moment, ()
             self._check_rows(now, draft)
+            outcomes = self._synchronizing.plan(now, _after(draft, self._reason), affected) if affected.touched else ()
             self._declare(draft)
-            return self._write(lease, draft, affected)
+            redefined = tuple(one.view for one in outcomes if one.redefined is not None)
+            return self._write(lease, draft, outcomes), redefined
 
     def _plan(self, snapshot: Snapshot) -> Draft:
         table = _altered(snapshot, self._declared.name)
@@ -128,8 +174,8 @@ class _AlterWork:
         wider = [column.stored for column in draft.widened]
         if gone or wider:
             _check_none_waits(draft)
-        if gone or draft.name != draft.table.name:
-            check_not_read_before(draft.snapshot, draft.table, "alter")
+        if draft.name != draft.table.name:
+            renamed = [column.stored for column in draft.table.schema]
         return views_affected(draft.snapshot, draft.table, gone, renamed, wider)
 
     def _check_rows(self, snapshot: Snapshot, draft: Draft) -> None:
@@ -150,7 +196,7 @@ class _AlterWork:
             folder.declare(draft.added)
             folder.retype(draft.widened)
 
-    def _write(self, lease: Lease, draft: Draft, affected: AffectedViews) -> Moment:
+    def _write(self, lease: Lease, draft: Draft, outcomes: Sequence[ViewOutcome]) -> Moment:
         unit = {"source": "local", "transaction": str(uuid4()), "source_time": datetime.now(UTC)}
         with self._catalog.write(lease) as writer:
             csn = draft.snapshot.moment.csn + 1
@@ -158,10 +204,21 @@ class _AlterWork:
             about = (draft.schema, draft.constraints, moment.csn, self._reason)
             writer.alter_table(draft.table.name, draft.name, *about)
             _rename_references(writer, draft)
-            for view in affected.stopped:
-                problem = f"Table '{draft.table.name}' was altered at csn {moment.csn}: {self._reason}. {affected.why}"
-                writer.set_state(view, ViewState.SCHEMA_CHANGED, problem)
+            done = f"was altered at csn {moment.csn}: {self._reason}." if len(draft.schema) else "is gone."
+            write_outcomes(writer, outcomes, moment.csn, f"Table '{draft.table.name}' {done}")
         return moment
+
+
+def _after(draft: Draft, reason: str) -> Snapshot:
+    """The catalog as it is from the change on."""
+    snapshot, table = draft.snapshot, draft.table
+    csn = snapshot.moment.csn + 1
+    first = table.layouts or (Layout(table.created, str(table.created), table.schema, "created"),)
+    layouts = (*first, Layout(csn, str(csn), draft.schema, reason))
+    about = {"name": draft.name, "schema": draft.schema, "constraints": draft.constraints, "layouts": layouts}
+    later = {name: one for name, one in snapshot.relations.items() if one.id != table.id}
+    relations = {**later, draft.name: replace(table, **about)}  # type: ignore[arg-type]
+    return Snapshot(Moment(csn, snapshot.moment.time), relations)
 
 
 def _check_none_waits(draft: Draft) -> None:

@@ -13,15 +13,16 @@ from functools import singledispatch
 from sqlglot import exp
 
 from rollview.catalog import Relation, Snapshot
-from rollview.core.names import free_place, same
+from rollview.core.names import RESERVED_PREFIX, free_place, same
 from rollview.core.schema import AddedRule, Column, Constraints, ForeignKey, RuleKind, Schema
-from rollview.errors import AlreadyExists, NotFound, SqlError, Unsupported, UsageError
+from rollview.errors import AlreadyExists, InUse, NotFound, SqlError, Unsupported, UsageError
 from rollview.tables.altering import (
     AddColumn,
     AddRule,
     Alteration,
     DropColumn,
     DropRule,
+    DropTable,
     RenameColumn,
     RenameTable,
     SetDefault,
@@ -248,15 +249,16 @@ def _(one: RenameTable, draft: Draft, meanings: Meanings) -> Draft:
     present = draft.snapshot.find(one.new_name)
     if present is not None and present.id != draft.table.id:
         raise AlreadyExists(str(present.kind), present.name)
-    readers = [view.name for view in draft.snapshot.readers(draft.table.name)]
-    if readers:
-        raise UsageError(
-            f"Table '{draft.name}' cannot get another name: views name it: {', '.join(readers)}.",
-            hint="Drop them first, and create them again over the new name.",
-            views=readers,
-        )
     own = draft.constraints.referring(draft.table.name, one.new_name, {})
     return replace(draft, name=one.new_name, constraints=own)
+
+
+@altered.register
+def _(one: DropTable, draft: Draft, meanings: Meanings) -> Draft:
+    children = tuple(child for child, _ in _referring(draft) if child != draft.table.name)
+    if children:
+        raise InUse("table", draft.table.name, children)
+    return replace(draft, name=f"{RESERVED_PREFIX}dropped_{draft.table.id}", schema=Schema(()))
 
 
 def rule_name(kind: RuleKind, columns: Iterable[str]) -> str:

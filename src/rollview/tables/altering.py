@@ -81,8 +81,22 @@ class RenameTable:
     new_name: str
 
 
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """Of a table that views read: it stays for the csns before."""
+
+
 Alteration = (
-    AddColumn | DropColumn | RenameColumn | SetType | SetDefault | SetRequired | AddRule | DropRule | RenameTable
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | SetType
+    | SetDefault
+    | SetRequired
+    | AddRule
+    | DropRule
+    | RenameTable
+    | DropTable
 )
 
 

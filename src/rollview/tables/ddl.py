@@ -75,14 +75,18 @@ def create_table(
     return replace(result, csn=_create_empty(spark, root, catalog, declared))
 
 
-def drop_table(catalog: Catalog, tree: exp.Drop) -> StatementResult:
+def table_to_drop(tree: exp.Drop) -> str:
     for option in ("purge", "cascade", "temporary", "restrict", "constraints", "force"):
         if tree.args.get(option):
             raise Unsupported(f"DROP TABLE with {option.upper()} is not supported.")
     targets = tree.args.get("tables") or [tree.this]
     if len(targets) != 1:
         raise Unsupported("DROP TABLE takes one table.")
-    name = relation_name(targets[0], "table")
+    return relation_name(targets[0], "table")
+
+
+def drop_table(catalog: Catalog, tree: exp.Drop) -> StatementResult:
+    name = table_to_drop(tree)
     result = StatementResult("drop table", render(tree), name)
     if catalog.snapshot().find(name) is None and tree.args.get("exists"):
         return result

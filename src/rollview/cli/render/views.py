@@ -158,3 +158,36 @@ def _(answer: results.ViewLog, to: TextOutput) -> None:
 
 def _how(mode: ViewMode) -> str:
     return "by recomputing it whole" if mode is ViewMode.WHOLE else "incrementally"
+
+
+@renders(results.ViewChanges)
+def _(answer: results.ViewChanges, to: TextOutput) -> None:
+    if answer.csn is None:
+        to.say(f"View '{answer.name}' is not stopped: there is nothing to decide.")
+        return
+    lost = f": it names what is gone, {', '.join(answer.lost)}" if answer.lost else ""
+    to.say(f"View '{answer.name}' waits at csn {answer.csn - 1} for a decision about csn {answer.csn}{lost}.")
+    for one in answer.proposals:
+        read = ", ".join(f"{name} ({rows_of(rows)})" for name, rows in one.reads.items()) or "nothing"
+        to.say(f"\n{one.number}. {', '.join(one.steps)}")
+        to.say(f"   rows: {one.extent}; columns: {', '.join(one.columns)}")
+        to.say(f"   cost: {one.how}, because {one.why}; reads {read}")
+        to.say("\n".join(f"   {line}" for line in one.query.strip().splitlines()))
+    if answer.refused:
+        to.say("\nNot possible:")
+        for reason in answer.refused:
+            to.say(f"   {reason}")
+    if answer.proposals:
+        to.note(f"Take one: rollview view decide {answer.name} NUMBER")
+    else:
+        to.note(
+            "Declare substitutes in rollview.yaml, set rollview.dispensable or rollview.extent, or replace the view."
+        )
+
+
+@renders(results.ViewDecided)
+def _(answer: results.ViewDecided, to: TextOutput) -> None:
+    to.say(f"View '{answer.name}' is defined anew from csn {answer.csn} on: {', '.join(answer.steps)}.")
+    if answer.above:
+        to.say(f"With it go on: {', '.join(answer.above)}.")
+    to.note(f"Bring it up to date: rollview refresh --select {answer.name}")

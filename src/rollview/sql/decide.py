@@ -1,0 +1,181 @@
+"""What a stopped view could become, and the decision for one of that.
+
+Law: a decision takes effect at the csn of the change, however late it is made: nothing beyond the csn before was
+published. Nothing is recorded of proposals; they are found anew from the catalog and from what is declared by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from rollview.catalog import CatalogWriter, Part, Relation, RelationKind, Snapshot
+from rollview.core.interval import Csn
+from rollview.core.states import Extent, ViewState
+from rollview.errors import NotFound, UsageError
+from rollview.evolve.candidates import Candidates, candidates
+from rollview.evolve.views import Redefinition
+from rollview.propagate.derive import AdaptMode, derivation_of
+from rollview.publish.workplace import Workplace
+from rollview.relations.former import former_names, schema_going_on, seen_as
+from rollview.results import ViewChanges, ViewDecided, ViewProposal
+from rollview.sql.synchronize import Planned, Synchronizer, with_definition
+
+_AS_IT_IS = "as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A stopped view. ``now``: the catalog where it stopped; ``after``: what it reads, from csn ``at`` on. ``waits``: a
+    view below it that is stopped too."""
+
+    view: Relation
+    at: Csn
+    now: Snapshot
+    after: Snapshot
+    found: Candidates
+    waits: str | None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether nothing that it names is gone, so that it may go on as it is."""
+        return not self.found.lost and self.waits is None
+
+
+def view_changes(place: Workplace, name: str) -> ViewChanges:
+    snapshot = place.snapshot()
+    view = snapshot.view(name)
+    if view.state is not ViewState.SCHEMA_CHANGED:
+        return ViewChanges(view.name, None, (), (), ())
+    question = _question(place, snapshot, view)
+    if question.waits is not None:
+        said = f"It reads view '{question.waits}', which is stopped: decide that one first."
+        return ViewChanges(view.name, question.at, (), (), (said,))
+    planned, refused = _planned(place, question)
+    proposals = tuple(_proposal(place, question, number, one) for number, one in enumerate(planned, 1))
+    return ViewChanges(view.name, question.at, question.found.lost, proposals, refused)
+
+
+def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
+    place.recover()
+    view = place.snapshot().view(name)
+    uppers = [upper.name for upper in place.snapshot().above(view.name)]
+    leases = sorted(f"relation:{one}" for one in (view.name, *uppers))
+    with place.catalog.lease("definitions", *leases) as lease:
+        snapshot = place.snapshot()
+        view = snapshot.view(name)
+        question = _question(place, snapshot, _stopped(view))
+        planned, _ = _planned(place, question)
+        if not 1 <= number <= len(planned):
+            raise NotFound(
+                f"proposal for view '{view.name}' with the number",
+                str(number),
+                hint=f"See: rollview view changes {view.name}",
+            )
+        chosen = planned[number - 1]
+        above = _above(place, snapshot, question, chosen)
+        with place.catalog.write(lease) as writer:
+            _write(writer, view.name, question.at, chosen.redefinition if chosen is not None else None)
+            for upper, redefinition in above.items():
+                _write(writer, upper, question.at, redefinition)
+    for one in (view.name, *above):
+        policy = place.policies.of(place.snapshot(), place.snapshot().get(one))
+        if policy.in_commits:
+            place.following.catch_up(one, policy)
+    steps = chosen.candidate.steps if chosen is not None else (_AS_IT_IS,)
+    return ViewDecided(view.name, question.at, number, steps, tuple(above))
+
+
+def _stopped(view: Relation) -> Relation:
+    if view.state is not ViewState.SCHEMA_CHANGED:
+        raise UsageError(f"View '{view.name}' is not stopped: there is nothing to decide.", view=view.name)
+    return view
+
+
+def _write(writer: CatalogWriter, name: str, at: Csn, new: Redefinition | None) -> None:
+    writer.set_state(name, None)
+    if new is not None:
+        writer.redefine_from(name, at, new.definition, new.schema, new.depends_on, new.why)
+
+
+def _question(place: Workplace, snapshot: Snapshot, view: Relation) -> _Question:
+    mark = view.pins[Part.DELTA].through
+    now, after = snapshot.at(mark), from_change(snapshot, mark + 1)
+    waits = next((one for one in view.depends_on if _is_stopped(snapshot.get(one))), None)
+    then = now.get(view.name)
+    found = Candidates() if waits else candidates(now, then, after, place.substitutes)
+    return _Question(then, mark + 1, now, after, found, waits)
+
+
+def _is_stopped(relation: Relation) -> bool:
+    return relation.state is ViewState.SCHEMA_CHANGED
+
+
+def from_change(snapshot: Snapshot, csn: Csn) -> Snapshot:
+    """What there is from a csn up to now: tables in the columns that they had then and have still, by the names of
+    then; views as they are defined then, also those that have no rows of it yet."""
+    then = snapshot.at(csn)
+    relations = {one.name: _from_change(one, csn) for one in then.relations.values()}
+    found = replace(then, relations=relations, moment=replace(then.moment, csn=csn))
+    for view in then.views():
+        pending = view.pending
+        if pending is not None and pending.csn <= csn:
+            new = Redefinition(pending.definition, pending.schema, pending.depends_on, pending.why)
+            found = with_definition(found, view, new, pending.csn)
+    return found
+
+
+def _from_change(one: Relation, csn: Csn) -> Relation:
+    if one.kind is RelationKind.VIEW or not one.layouts:
+        return one
+    return seen_as(one, schema_going_on(one, csn))
+
+
+def _planned(place: Workplace, question: _Question) -> tuple[tuple[Planned | None, ...], tuple[str, ...]]:
+    """What can be decided for, in its order; None: go on as it is. And what cannot."""
+    if question.goes_on:
+        return (None,), ()
+    synchronizer = Synchronizer(lambda: place.spark, place.substitutes, place.policies)
+    tried = [
+        synchronizer.planned(question.after, question.view, one, question.found.lost) for one in question.found.found
+    ]
+    refused = (*question.found.refused, *(one for one in tried if isinstance(one, str)))
+    return tuple(one for one in tried if isinstance(one, Planned)), refused
+
+
+def _proposal(place: Workplace, question: _Question, number: int, one: Planned | None) -> ViewProposal:
+    view = question.view
+    assert view.definition is not None
+    if one is None:
+        names = former_names(place.snapshot(), place.snapshot().get(view.name))
+        steps = (_AS_IT_IS, *names)
+        about = (view.definition.query, view.schema.names, AdaptMode.RENAMED.value)
+        return ViewProposal(number, steps, Extent.EQUAL, *about, "it knows what it reads by its former names", {})
+    found = derivation_of(question.now, view, (one.new.plan, one.new.schema))
+    reads: tuple[str, ...] = (view.name,)
+    if found.mode is AdaptMode.RECOMPUTED:
+        reads = (*one.new.depends_on, view.name)
+    sizes = {name: _rows(question.after.get(name)) for name in reads if found.mode is not AdaptMode.RENAMED}
+    substituted = one.candidate.substitutes and found.mode is AdaptMode.RECOMPUTED
+    why = "another table is read; the difference is stored" if substituted else found.why
+    about = (one.candidate.text.strip(), one.new.schema.names, found.mode.value)
+    return ViewProposal(number, one.candidate.steps, one.candidate.extent, *about, why, sizes)
+
+
+def _rows(relation: Relation) -> int:
+    return sum(pin.rows for part, pin in relation.pins.items() if part is not Part.BRIDGE)
+
+
+def _above(
+    place: Workplace, snapshot: Snapshot, question: _Question, chosen: Planned | None
+) -> Mapping[str, Redefinition | None]:
+    """Views that were stopped with this one and go on with it, bottom-up."""
+    above = {upper.name for upper in snapshot.above(question.view.name)}
+    same_csn = [
+        view.name
+        for view in snapshot.views()
+        if view.name in above and _is_stopped(view) and view.pins[Part.DELTA].through + 1 == question.at
+    ]
+    still = {view.name for view in snapshot.views() if _is_stopped(view)} - {*same_csn, question.view.name}
+    synchronizer = Synchronizer(lambda: place.spark, place.substitutes, place.policies)
+    return synchronizer.follow(question.now, question.after, (question.view, chosen), same_csn, still)
