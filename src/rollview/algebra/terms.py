@@ -39,7 +39,6 @@ from rollview.algebra.operators.leaf import Leaf
 from rollview.algebra.product import (
     Product,
     Wanted,
-    can_be_netted,
     columns_wanted,
     join_order,
     met_by,
