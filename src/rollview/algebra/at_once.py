@@ -74,7 +74,7 @@ def timed(script: Script, rel: Product) -> exp.Select:
 
 def _two_by_two(script: Script, rel: Joined) -> Joined:
     """The same block of two inputs, the first of which is the net effect of a join of all others, if that pays."""
-    if not script.many or len(rel.sources) < 3:
+    if not (script.many and script.counts_add_up) or len(rel.sources) < 3:
         return rel
     first, *rest = rel.sources
     *before, last = [first, *join_order(rel, {first.alias}, rest)]

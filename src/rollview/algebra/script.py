@@ -97,6 +97,8 @@ class Script:
     moving: str | None = None
     """The one relation whose changes are wanted. Every relation has an interval of its own then: what others changed is
     read as rows that are there, each with its csn."""
+    counts_add_up: bool = False
+    """Nobody above a join takes its rows for single copies: their counts are only multiplied and added."""
     subqueries: dict[str, exp.Query] = field(default_factory=dict)
     notes: list[TermNote] = field(default_factory=list)
     inputs: set[tuple[str, InputForm]] = field(default_factory=set)

@@ -182,7 +182,8 @@ class ViewPlan:
         alone, all of them over intervals of their own.
         """
         assert self.outline.rel is not None
-        script = Script(motion or {}, small, sizes or {}, closed, absent, many, moving)
+        is_linear = self.summary is None and not self.groups_states
+        script = Script(motion or {}, small, sizes or {}, closed, absent, many, moving, counts_add_up=is_linear)
         if self.summary is not None:
             query = (groups_ahead if ahead else groups_delta)(self.summary, script)
         else:
