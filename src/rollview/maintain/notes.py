@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from rollview.core import durable
 from rollview.core.marks import UNUSED_FILE
@@ -50,11 +51,15 @@ def write_notes(root: Path, notes: Notes) -> None:
         "unused": {path: noted.isoformat() for path, noted in sorted(notes.unused.items())},
         "pinned": {part: [version, noted.isoformat()] for part, (version, noted) in sorted(notes.pinned.items())},
     }
-    fresh = root / f".{UNUSED_FILE}.new"
+    # A name of its own: two processes may maintain one warehouse at once.
+    fresh = root / f".{UNUSED_FILE}.{uuid4().hex}"
     with durable.disk(root):
-        fresh.write_text(json.dumps(data, indent=0), encoding="utf-8")
-        durable.sync([fresh])
-        fresh.replace(root / UNUSED_FILE)
+        try:
+            fresh.write_text(json.dumps(data, indent=0), encoding="utf-8")
+            durable.sync([fresh])
+            fresh.replace(root / UNUSED_FILE)
+        finally:
+            fresh.unlink(missing_ok=True)
 
 
 def _time(text: Any) -> datetime:
