@@ -52,7 +52,7 @@ hint: Write ON, or the first join as a subquery.
 SELECT w COLLATE UTF8_LCASE AS w, COUNT(*) AS n FROM r GROUP BY w COLLATE UTF8_LCASE
 ---
 refused: not_deterministic
-A view cannot use COLLATE in its result: its value depends on the order in which rows arrive.
+A view cannot use COLLATE in its result: its value depends on the order in which rows arrive. (line 1, column 8)
 hint: Compare with COLLATE, and show lower(x).
 ===
 # a collation in the result, by its function

@@ -45,7 +45,7 @@ SELECT k, g, COUNT(*) AS n FROM r GROUP BY ROLLUP (k, g)
 ---
 mode: whole
 columns: k, g, n
-operator: query | whole | GROUPING SETS: grouping sets, cube and rollup have no incremental rule yet
+operator: query | whole | GROUPING SETS (line 1): grouping sets, cube and rollup have no incremental rule yet
 ===
 # a generator
 SELECT EXPLODE(ARRAY(k, g)) AS v FROM r
@@ -87,7 +87,7 @@ SELECT COUNT(*) AS n FROM r GROUP BY CUBE (k, g)
 ---
 mode: whole
 columns: n
-operator: query | whole | GROUPING SETS: grouping sets, cube and rollup have no incremental rule yet
+operator: query | whole | GROUPING SETS (line 1): grouping sets, cube and rollup have no incremental rule yet
 ===
 # a subquery with two columns of one name
 SELECT q.x FROM (SELECT r.k, s.k, r.x FROM r JOIN s ON r.k = s.k) AS q

@@ -205,6 +205,7 @@ def _spell_as_declared(query: exp.Query, reads: Mapping[str, Known]) -> None:
             if declared is not None:
                 # The identifier itself stays: it knows where it stands in the text.
                 reference.this.set("this", declared.name)
+                reference.this.set("quoted", True)
 
 
 def _refuse_stars(query: exp.Query) -> None:

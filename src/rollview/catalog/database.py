@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -178,8 +179,21 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     # The driver must not open transactions by itself: it would choose another moment and another lock.
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
-    connection.execute("PRAGMA journal_mode = WAL")
+    _log_ahead(connection)
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _log_ahead(connection: Any) -> None:
+    """SQLite itself does not wait for another process that switches a new file to its write-ahead log."""
+    give_up = time.monotonic() + _BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
 
 
 def _prepare_alone(connection: Any, _record: Any) -> None:

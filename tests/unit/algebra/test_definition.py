@@ -9,10 +9,11 @@ from rollview.algebra.definition import PROPERTIES, declare, relation_name
 from rollview.algebra.text import parse_one
 from rollview.algebra.ties import TIES
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
+from rollview.evolve import dispensable
 from rollview.evolve.views import ON_SCHEMA_CHANGE
 from rollview.maintain import settings
-from rollview.relations import algorithm, maintenance, plans, policies
-from rollview.schedule import cadence, crew
+from rollview.relations import algorithm, cadence, maintenance, plans, policies
+from rollview.schedule import crew
 
 
 def test_the_name_the_query_and_nothing_else() -> None:
@@ -104,5 +105,5 @@ def test_a_known_property_is_taken() -> None:
 def test_every_property_that_is_read_is_known() -> None:
     read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY, crew.GROUP, TIES)
     read += (policies.POLICY, cadence.PROPAGATE, ON_SCHEMA_CHANGE, maintenance.MAINTENANCE, algorithm.ALGORITHM)
-    read += (algorithm.PUBLISH_WITHIN,)
+    read += (algorithm.PUBLISH_WITHIN, dispensable.DISPENSABLE, dispensable.EXTENT)
     assert sorted(read) == sorted(f"rollview.{name}" for name in PROPERTIES)

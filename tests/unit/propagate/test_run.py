@@ -81,6 +81,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         plan=lambda _: None,
         metered=lambda _: reader,
         seen_by=lambda _: reader,
+        over=lambda _: reader,
     )
     return reader
 

@@ -39,7 +39,7 @@ def test_a_table_is_read_in_the_widest_types_that_its_files_may_have() -> None:
 
 
 def test_an_earlier_definition_knows_columns_that_a_captured_table_has_lost() -> None:
-    lost = table((0, Schema((ID, KIND))), (5, Schema((ID,))), source="shop")
+    lost = table((0, Schema((ID, KIND))), (12, Schema((ID,))), source="shop")
     assert seen_schema(view(until=9), lost).names == ("id", "kind")
     assert seen_schema(view(until=None), lost).names == ("id",)
     with pytest.raises(OutOfReach, match="lost its column 'kind'"):
