@@ -69,7 +69,7 @@ class Costs:
         if not found:
             raise OutOfReach(
                 f"View '{relation.name}' cannot be brought to csn {at}: not all that it reads is kept.",
-                hint=f"Refresh it first: rollview refresh {relation.name}",
+                hint=f"Refresh it first: rollview refresh --select {relation.name}",
                 name=relation.name,
                 csn=at,
             )

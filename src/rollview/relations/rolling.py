@@ -63,7 +63,7 @@ def check_even(snapshot: Snapshot, view: Relation, wish: str) -> None:
     if is_uneven(snapshot, view):
         raise Retryable(
             f"View '{view.name}' cannot be {wish}: its tables have come to different csns.",
-            hint=f"Run: rollview refresh {view.name}",
+            hint=f"Run: rollview refresh --select {view.name}",
             view=view.name,
         )
 

@@ -65,7 +65,7 @@ def check_defined(view: Relation, at: Csn) -> None:
     if waiting is not None and at >= waiting.csn:
         raise OutOfReach(
             f"View '{view.name}' has another definition from csn {waiting.csn} on, and no rows of it yet.",
-            hint=f"Run: rollview refresh {view.name}",
+            hint=f"Run: rollview refresh --select {view.name}",
             name=view.name,
             csn=at,
             newest=waiting.csn - 1,

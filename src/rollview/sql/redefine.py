@@ -180,14 +180,16 @@ def _carried_on(place: Workplace, old: Relation, csn: Csn) -> bool:
     if place.snapshot().get(old.name).pending is not None:
         raise Retryable(
             f"View '{old.name}' has another definition from csn {csn} on, and no rows of it yet.",
-            hint=f"Run: rollview refresh {old.name}",
+            hint=f"Run: rollview refresh --select {old.name}",
             view=old.name,
         )
     return True
 
 
 def _kept(error: RollviewError, name: str, is_of_the_old: bool) -> RollviewError:
-    again = f"Run: rollview refresh {name}. While that fails, CREATE OR REPLACE makes the view anew, from then on."
+    again = (
+        f"Run: rollview refresh --select {name}. While that fails, CREATE OR REPLACE makes the view anew, from then on."
+    )
     hint = again if is_of_the_old else error.hint
     return EngineFailed(f"View '{name}' keeps the definition that it has. {error.message}", hint=hint, view=name)
 

@@ -115,7 +115,7 @@ def _check_not_waiting(view: Relation) -> None:
         raise UsageError(
             f"View '{view.name}' has another definition from csn {view.pending.csn} on, and no rows of it yet: its "
             "properties cannot be set.",
-            hint=f"Run: rollview refresh {view.name}",
+            hint=f"Run: rollview refresh --select {view.name}",
             view=view.name,
         )
 

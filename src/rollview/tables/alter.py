@@ -227,7 +227,7 @@ def _check_none_waits(draft: Draft) -> None:
             raise UsageError(
                 f"Table '{draft.table.name}' cannot be altered so: view '{view.name}' waits for the rows of a new "
                 "definition.",
-                hint=f"Give it those first: rollview refresh {view.name}",
+                hint=f"Give it those first: rollview refresh --select {view.name}",
                 views=[view.name],
             )
 

@@ -195,7 +195,7 @@ def test_a_failure_on_the_way_to_the_csn_costs_no_csn(warehouse: Warehouse, monk
         patch.setattr(type(warehouse._place.following), "catch_up", fail)
         with pytest.raises(errors.EngineFailed, match="keeps the definition that it has") as refusal:
             replace(warehouse, TEXTS[3])
-    assert "rollview refresh v" in (refusal.value.hint or "")
+    assert "rollview refresh --select v" in (refusal.value.hint or "")
     now = warehouse.snapshot().get("v")
     assert (now.folder, now.pins, now.versions, now.problem) == (was.folder, was.pins, (), None)
     replace(warehouse, TEXTS[3])
