@@ -33,7 +33,7 @@ from rollview.relations.plans import (
     plan_of,
     reads_rows_of,
 )
-from rollview.relations.rolling import check_even
+from rollview.relations.rolling import check_even, turns_of
 from rollview.relations.shared import changes_from
 from rollview.relations.versions import began_anew
 
@@ -196,8 +196,13 @@ def plan_propagate(
         commits=step.commits,
         merged=asked.merges,
         expected_seconds=expected.recomputed if choice.mode is Mode.WHOLE else expected.by_deltas,
-        places=dict.fromkeys(asked.relation.places, step.interval.through),
+        places=dict.fromkeys(_moved_apart(asked.relation), step.interval.through),
     )
+
+
+def _moved_apart(view: Relation) -> Iterable[str]:
+    """Tables that have turns of their own, or had: a step that moves all of them counts as the turn of each."""
+    return view.depends_on if turns_of(view) is not None else view.places
 
 
 @dataclass(frozen=True, slots=True)
