@@ -5,7 +5,7 @@ Law: sources that wait for each other are captured together, in one ledger order
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,9 +77,10 @@ def capture(
     """
     with catalog.lease(*map(lease_name, names), wait=wait) as lease:
         done = _capture(catalog, root, names, order, lease, following)
-        # Each reading goes beyond the change that the one before it found.
-        while followed := _follow_changes(catalog, root, done):
-            again = _capture(catalog, root, names, order, lease, following)
+        found: Mapping[str, _Done] = {}
+        # Each reading goes beyond the change that the one before it found; one that does not has failed.
+        while followed := _follow_changes(catalog, root, {name: done[name] for name in _beyond(found, done)}):
+            found, again = done, _capture(catalog, root, names, order, lease, following)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
         return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
 
@@ -101,6 +102,11 @@ def _added(before: _Done, then: _Done, followed: LayoutPlan | None) -> _Done:
     if isinstance(outcome, CaptureProgress):
         outcome = replace(outcome, units=units, rows=rows, notes=notes)
     return _Done(outcome, units, rows, notes)
+
+
+def _beyond(before: Mapping[str, _Done], now: Mapping[str, _Done]) -> Iterable[str]:
+    """The sources that did not come to the same as before."""
+    return (name for name, one in now.items() if name not in before or before[name].outcome != one.outcome)
 
 
 def _follow_changes(catalog: Catalog, root: Path, done: Mapping[str, _Done]) -> Mapping[str, LayoutPlan]:

@@ -181,7 +181,8 @@ class DeltaSource(LeavesNothing):
         known, now = self._opening.known[remote].schema, self._described(remote, new).schema
         found = {column.name: now.find(column.name) for column in known}
         kept = {name: one for name, one in found.items() if one is not None and one.name == name}
-        widened = {c.name: kept[c.name].type for c in known if c.name in kept and widens(c.type, kept[c.name].type)}
+        other = {c.name: kept[c.name].type for c in known if c.name in kept and kept[c.name].type != c.type}
+        widened = {c.name: other[c.name] for c in known if c.name in other and widens(c.type, other[c.name])}
         lost = tuple(c.name for c in known if not now.has(c) and c.name not in widened)
         takes = self._opening.settings.table(remote).takes_new and new.schema() != old.schema()
         before = self._described(remote, old).schema if takes else now
