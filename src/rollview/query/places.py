@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from rollview.catalog import Relation, RelationKind, Snapshot
+from typing import TYPE_CHECKING
+
+from rollview.catalog import Relation, Snapshot
+from rollview.core.lazy import lazy_module
 from rollview.core.states import ViewState
-from rollview.relations.rolling import is_uneven, places_of, turns_of
+from rollview.relations.cadence import PROPAGATE
 from rollview.results import TablePlace
+
+if TYPE_CHECKING:
+    from rollview.relations import rolling
+else:
+    rolling = lazy_module("rollview.relations.rolling")
 
 
 def table_places(snapshot: Snapshot, view: Relation) -> tuple[TablePlace, ...]:
     """Nothing for a view whose tables go together, or of which nothing can be planned."""
-    turns = turns_of(view) if view.kind is RelationKind.VIEW else None
-    if view.state is ViewState.SCHEMA_CHANGED:
+    properties = view.definition.properties if view.definition is not None else {}
+    if view.state is ViewState.SCHEMA_CHANGED or not (PROPAGATE in properties or view.places):
         return ()
-    if turns is None and not is_uneven(snapshot, view):
+    turns = rolling.turns_of(view)
+    if turns is None and not rolling.is_uneven(snapshot, view):
         return ()
     said = {table: cadence.words for table, cadence in (turns or {}).items()}
     return tuple(
         TablePlace(table, csn, said.get(table.lower(), "when it is refreshed"))
-        for table, csn in places_of(snapshot, view).items()
+        for table, csn in rolling.places_of(snapshot, view).items()
     )
