@@ -26,7 +26,7 @@ from rollview.errors import InDoubt, RollviewError
 from rollview.propagate.plan import SMALL_DELTA_ROWS
 from rollview.publish.workplace import Workplace
 from rollview.results import Answer, FetchedAnswer
-from rollview.routing.kept import Planned
+from rollview.routing.kept import PlannedRows
 from rollview.routing.route import Route
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class AnswerReading:
     read: Snapshot
     number: int | None
     again: Callable[[], Answer] | None
-    planned: Planned | None = None
+    planned: PlannedRows | None = None
 
     def of(self, answer: Answer) -> Answer:
         """The answer with the way to fetch it."""
@@ -125,7 +125,7 @@ def _table(wanted: DataFrame) -> pa.Table:
 
 
 def _with_few_rows(rows: DataFrame) -> DataFrame:
-    """Planned for few rows. Whoever goes on with the rows himself may join them with many, so that is done here."""
+    """PlannedRows for few rows. Whoever goes on with the rows himself may join them with many, so that is done here."""
     session = for_small_work(rows.sparkSession)
     return rows if session is rows.sparkSession else Analysed(rows, session).again()
 

@@ -29,7 +29,7 @@ AnswerKey = tuple[str, Rewrite]
 
 
 @dataclass(slots=True)
-class Planned:
+class PlannedRows:
     """Rows as they are fetched; Spark keeps what it planned with them."""
 
     rows: DataFrame | None = None
@@ -42,7 +42,7 @@ class KeptAnswer:
     found: Route
     snapshot: Snapshot
     rows: Analysed
-    planned: Planned = field(default_factory=Planned)
+    planned: PlannedRows = field(default_factory=PlannedRows)
 
 
 _kept: WeakKeyDictionary[Workplace, OrderedDict[AnswerKey, KeptAnswer]] = WeakKeyDictionary()
