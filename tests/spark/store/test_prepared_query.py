@@ -66,7 +66,7 @@ def test_rows_that_came_and_went_before_meet_nothing(warehouse: Warehouse) -> No
         warehouse.sql(f"UPDATE r SET x = {number} WHERE k = 1", "INSERT INTO r VALUES (NULL, 1), (7, 7), (7, 7)")
     snapshot = warehouse.snapshot()
     now = snapshot.moment.csn
-    rows = timed.few_timed_rows(stored_as(warehouse.root, snapshot.get("r")), Interval(now - 1, now), most_files=100)
+    rows = timed.few_timed_rows(stored_as(warehouse.root / "data", snapshot.get("r")), Interval(now - 1, now), 100)
     assert rows is not None
     before = rows.filter(pc.equal(rows["_csn"], 0)).select(["k", "x", "_count"]).to_pylist()
     assert sorted(map(str, map(tuple, map(dict.values, before)))) == sorted(
