@@ -106,7 +106,7 @@ class AnswerReading:
             return _with_few_rows(wanted) if small else wanted
         if self.planned.rows is None:
             # A frame of its own: the answer's rows go when nobody has them any more.
-            self.planned.rows = _with_few_rows(answer.rows) if small else Analysed(answer.rows).again()
+            self.planned.rows = _with_few_rows(answer.rows) if small else run_in(answer.rows.sparkSession, answer.rows)
         return self.planned.rows
 
 
