@@ -85,7 +85,7 @@ def _cheaper(snapshot: Snapshot, old: Relation, new: ViewPlan, found: Derivation
 
 
 def _read(snapshot: Snapshot, names: Iterable[str]) -> int:
-    return sum(snapshot.get(name).shown.rows for name in names)
+    return sum(pin.rows for name in names for pin in snapshot.get(name).pins.values())
 
 
 def plan_derivation(
