@@ -257,13 +257,14 @@ def test_names_and_order_of_columns_change_without_a_word_to_spark(
         raise errors.SqlError("asked")
 
     monkeypatch.setattr("rollview.propagate.create._told_by_spark", told)
-    replace(warehouse, "SELECT COUNT(*) AS n, kind AS k, SUM(amount) AS sum_of FROM sale GROUP BY kind")
-    replace(warehouse, "SELECT kind, COUNT(*) AS n, SUM(amount) AS total FROM sale GROUP BY kind")
-    assert (asked, warehouse.verify("v").equal) == ([], True)
+    replace(warehouse, "SELECT kind AS k, SUM(amount) AS sum_of, COUNT(*) AS n FROM sale GROUP BY kind")
+    replace(warehouse, "SELECT SUM(amount) AS total, kind, COUNT(*) AS n FROM sale GROUP BY kind")
+    replace(warehouse, "SELECT id AS number, kind, amount AS total FROM sale WHERE amount > 1", "low")
+    assert (asked, warehouse.verify("v").equal, warehouse.verify("low").equal) == ([], True, True)
     # A name that is also a column's may mean that one by then; another condition has other types, perhaps.
     for text in (
-        "SELECT kind, COUNT(*) AS id, SUM(amount) AS amount FROM sale GROUP BY kind",
-        "SELECT kind, COUNT(*) AS n, SUM(amount) AS total FROM sale WHERE id > 1 GROUP BY kind",
+        "SELECT SUM(amount) AS amount, kind, COUNT(*) AS n FROM sale GROUP BY kind",
+        "SELECT SUM(amount) AS total, kind, COUNT(*) AS n FROM sale WHERE id > 1 GROUP BY kind",
     ):
         with pytest.raises(errors.SqlError, match="asked"):
             replace(warehouse, text)
