@@ -209,14 +209,19 @@ class _ViewSteps:
         step = None if self.coming else plan_adapt(self.catalog, self.name, self.aim.csn)
         if step is None:
             return False
-        about = (self.work.reader(self.catalog, self.meter), self.work.catalog, self.lease, step, self.meter)
-        adapting = self.work.workers.begin(partial(run_adapt, *about))
+        adapting = self.work.workers.begin(partial(self._run_adapt, step, self.catalog))
         if self.work.parallel > 1:
             self._begin_beyond(step)
-        adapting.result()
+        add_phases(self.work.phases[self.name], adapting.result())
         self.work.began.setdefault(self.name, step.at - 1)
         self._look_at(self.work.catalog.snapshot())
         return True
+
+    def _run_adapt(self, step: AdaptStep, catalog: Snapshot) -> Phases:
+        took = Phases()
+        with measured(took):
+            run_adapt(self.work.reader(catalog, self.meter), self.work.catalog, self.lease, step, self.meter)
+        return took
 
     def _begin_beyond(self, step: AdaptStep) -> None:
         """What may be computed of the csns after the view's next definition while it gets its rows."""
