@@ -26,8 +26,7 @@ def can_add_up(schema: Schema) -> bool:
 def add_up(state: pa.Table, changes: pa.Table, schema: Schema) -> pa.Table:
     """Plain rows and signed changes with ``_count``: the plain rows after them."""
     names = list(schema.names)
-    once = state.select(names).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), state.num_rows))
-    netted = net_counts(pa.concat_tables([once, changes.select([*names, COUNT])]))
+    netted = net_counts(pa.concat_tables([_counted(state.select(names), 1), changes.select([*names, COUNT])]))
     wrong = netted.filter(pc.less(netted[COUNT], 0)).slice(0, 1).to_pylist()
     if wrong:
         row = {name: wrong[0][name] for name in names}
@@ -38,6 +37,17 @@ def add_up(state: pa.Table, changes: pa.Table, schema: Schema) -> pa.Table:
 def net_if_told_apart(rows: pa.Table) -> pa.Table:
     """The net effect of signed rows, ``_count`` as the last column; nested rows, which Arrow cannot group, as given."""
     return net_rows(rows) if all(is_atomic(field.type) for field in rows.schema) else rows
+
+
+def difference(now: pa.Table, before: pa.Table, schema: Schema) -> pa.Table:
+    """What has to be added to the rows before, with ``_count``, to have the rows now."""
+    names = list(schema.names)
+    signed = [_counted(rows.select(names), count) for rows, count in ((now, 1), (before, -1))]
+    return net_counts(pa.concat_tables([signed[0], signed[1].cast(signed[0].schema)]))
+
+
+def _counted(rows: pa.Table, count: int) -> pa.Table:
+    return rows.append_column(COUNT, pa.repeat(pa.scalar(count, pa.int64()), rows.num_rows))
 
 
 def in_order(rows: pa.Table) -> pa.Table:
