@@ -140,7 +140,7 @@ class Query:
             first = spark.sql(render(made.first_groups().query))
             first.createOrReplaceTempView(identifier(GROUPS).sql("spark"))
         (only,) = stages(made.propagation(many=many, sizes=SIZES).query)
-        self.analysed = Analysed(spark.sql(render(only.query)))
+        self.analysed = Analysed(spark.sql(render(only.query)), keeps_plan=True)
         self.analysed.again()
 
     def run(self) -> float:

@@ -1,6 +1,6 @@
 """A query that Spark has analysed and planned, to be run again without that.
 
-Law: names and types are looked up once, and how to join is decided once. Every run is a fresh copy of the physical
+Law: names and types are looked up once, and how to join too where plans are kept. Every run is a fresh copy of such a
 plan, so it reads the files that its index knows by then. A plan is exact over whatever files there are; only how quick
 it is follows their sizes, so it is made anew where much more is read than it was made for.
 """
@@ -35,13 +35,15 @@ def run_in(session: SparkSession, data: DataFrame) -> DataFrame:
 
 
 class Analysed:
-    def __init__(self, data: DataFrame) -> None:
+    """``keeps_plan``: nothing in it but the files differs between runs, not even the time of day."""
+
+    def __init__(self, data: DataFrame, *, keeps_plan: bool = False) -> None:
         self._session = data.sparkSession
         self._analysed = data._jdf.queryExecution().analyzed()
         self._planned: Any = None
         self._planned_for = 0
         # An adaptive plan is made anew on the way, from the logical one.
-        self._keeps_plan = self._session.conf.get(_ADAPTIVE) == "false"
+        self._keeps_plan = keeps_plan and self._session.conf.get(_ADAPTIVE) == "false"
 
     def again(self, size: int = 0) -> DataFrame:
         """``size``: bytes of the files that are read this time and were others before."""

@@ -188,7 +188,7 @@ def _analysed(spark: SparkSession, propagation: Propagation, inputs: tuple[_Inpu
         return None
     links = {one.name: _Links(spark, one) for one in _moving(inputs)}
     frames = {one.name: one.over(spark, links[one.name].frame if one.moves else None) for one in inputs}
-    return PreparedQuery(Analysed(stages[0][1].run(spark, frames)), tuple(links.values()))
+    return PreparedQuery(Analysed(stages[0][1].run(spark, frames), keeps_plan=True), tuple(links.values()))
 
 
 def _inputs(

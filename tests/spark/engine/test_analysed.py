@@ -68,7 +68,7 @@ def test_one_plan_reads_the_files_of_every_run(
 ) -> None:
     small = tuned(spark)
     folder = Folder(small, tmp_path)
-    query = Analysed(small.sql(QUERY, t=folder.frame))
+    query = Analysed(small.sql(QUERY, t=folder.frame), keeps_plan=True)
     for values in [(), (1, 2, 3), (4,), (5, 6, 7, 8, 9, 10), ()]:
         folder.move(values)
         found = query.again().selectExpr("CAST(k AS BIGINT) AS k", "s", "m").orderBy("k").collect()
@@ -78,7 +78,7 @@ def test_one_plan_reads_the_files_of_every_run(
 
 def test_a_plan_is_made_anew_where_much_more_is_read(spark: SparkSession, tmp_path: Path, plans: list[object]) -> None:
     small = session.for_small_work(spark)
-    query = Analysed(small.sql("SELECT v FROM {t}", t=Folder(small, tmp_path).frame))
+    query = Analysed(small.sql("SELECT v FROM {t}", t=Folder(small, tmp_path).frame), keeps_plan=True)
     few = analysed._FEW_BYTES
     for size, made in [(0, 1), (few, 1), (8 * few, 1), (8 * few + 1, 2), (1, 2), (64 * few, 2), (70 * few, 3)]:
         query.again(size)
@@ -89,8 +89,14 @@ def test_where_plans_adapt_while_they_run_no_plan_is_kept(
     spark: SparkSession, tmp_path: Path, plans: list[object]
 ) -> None:
     folder = Folder(spark, tmp_path)
-    query = Analysed(spark.sql(QUERY, t=folder.frame))
+    query = Analysed(spark.sql(QUERY, t=folder.frame), keeps_plan=True)
     for values in [(1, 2, 3), (4,)]:
         folder.move(values)
         assert sorted(tuple(row) for row in query.again().collect()) == expected(values)
     assert plans == []
+
+
+def test_the_time_of_day_goes_on_where_no_plan_is_to_be_kept(spark: SparkSession) -> None:
+    query = Analysed(session.for_small_work(spark).sql("SELECT current_timestamp() AS now"))
+    first, second = (query.again().collect()[0].now for _ in range(2))
+    assert first < second
