@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from deltalake import DeltaTable
 from tests.faults.crew import Place
 from tests.spark.oracle.bags import Bag, assert_same, bag
-from tests.spark.oracle.warehouses import INTERPRETED
+from tests.spark.oracle.warehouses import PLAIN
 
 from rollview.catalog import Part, Relation, Snapshot
 from rollview.store.log import DeltaLog
@@ -102,7 +102,7 @@ class Shop:
         """As the next command would: a new object that knows nothing of what was before."""
         DeltaLog._known.clear()
         warehouse = self.place.open(self.spark)
-        for key, value in INTERPRETED.items():
+        for key, value in PLAIN.items():
             warehouse.spark.conf.set(key, value)
         return warehouse
 
