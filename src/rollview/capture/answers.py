@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -65,6 +66,17 @@ def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
     plan = plan_capture(records, tuple(dict.fromkeys(wanted)), place.order)
     done = run_capture(place.catalog, place.data, plan, place.following)
     return Captured(place.snapshot().moment.csn, done)
+
+
+def alter_source(place: Workplace, name: str, statement: str) -> SourceCaptured:
+    """What was committed before the statement is captured before it."""
+    (captured,) = capture_sources(place, [name]).sources
+    if captured.problem is not None:
+        return captured
+    requests.alter(place.catalog, name, statement)
+    (followed,) = capture_sources(place, [name]).sources
+    units, rows = captured.units + followed.units, captured.rows + followed.rows
+    return replace(followed, units=units, rows=rows, notes=(*captured.notes, *followed.notes))
 
 
 def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:

@@ -26,7 +26,7 @@ from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
 from rollview.evolve.needs import explain_missing_columns, grown, has_rows, reads_needed, whole
 from rollview.publish.step import drop, dropped
 from rollview.sources.kinds import new_memory, open_new
-from rollview.sources.protocol import Finding
+from rollview.sources.protocol import Alterable, Finding
 from rollview.sources.settings import SourceSettings
 
 
@@ -110,6 +110,22 @@ def resnapshot(
         if widen:
             record = widening(catalog, record, settings)
         return copy_again(catalog, root, record, lease, widen=record.state is SourceState.WIDENING, as_it_is=not widen)
+
+
+def alter(catalog: Catalog, name: str, statement: str) -> None:
+    """Run an ALTER TABLE at a source that capture would block there; whoever captures next follows it."""
+    with catalog.lease(lease_name(name)) as lease:
+        record = catalog.source(name)
+        refuse_removing(record)
+        with closing(open_recorded(catalog, record, lease)) as source:
+            if not isinstance(source, Alterable):
+                raise UsageError(
+                    f"Source '{record.name}' is of kind '{record.kind}', where capture blocks no statement.",
+                    hint="Run the statement there; capture follows it.",
+                )
+            if not _is_copied(record) or record.state is SourceState.WIDENING:
+                raise UsageError(f"Source '{record.name}' is {record.state}.", hint="First run: rollview capture.")
+            source.alter(statement)
 
 
 def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:

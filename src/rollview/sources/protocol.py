@@ -275,6 +275,15 @@ class Watched(Protocol):
 
 
 @runtime_checkable
+class Alterable(Protocol):
+    """A source in which what capture put there would block some statements."""
+
+    def alter(self, statement: str) -> None:
+        """Run one ALTER TABLE; what is read tells it in order with the rows. UsageError: the source refuses it, and
+        nothing was changed."""
+
+
+@runtime_checkable
 class Lender(Protocol):
     """A source that keeps the files of each position, so that they can be read where they are."""
 
