@@ -124,7 +124,8 @@ def change_from(record: SourceRecord, relation: Relation, table: SourceTable) ->
     """What is another in the table that was copied again, where columns are known by their names."""
     found = [(column, table.schema.find(column.name)) for column in relation.schema]
     kept = {c.name: other.type for c, other in found if other is not None and other.name == c.name}
-    widened = tuple((c.name, kept[c.name]) for c in relation.schema if c.name in kept and widens(c.type, kept[c.name]))
+    other = [c for c in relation.schema if kept.get(c.name, c.type) != c.type]
+    widened = tuple((c.name, kept[c.name]) for c in other if widens(c.type, kept[c.name]))
     grown = dict(widened)
     gone = tuple(c.name for c in relation.schema if kept.get(c.name) != c.type and c.name not in grown)
     unsure = _unkept(relation.constraints, table.constraints)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +20,12 @@ import pyarrow.compute as pc
 
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import BadValue, SchemaChanged, SourceDown, UsageError
+from rollview.sources.files.columns import (
+    ColumnRules,
+    FileColumns,
+    change_between,
+    file_columns,
+)
 from rollview.sources.files.emptied import (
     CONFIRM_SECONDS,
     OtherDeviceError,
@@ -29,7 +35,7 @@ from rollview.sources.files.emptied import (
     is_confirmed,
     waiting,
 )
-from rollview.sources.files.formats import SUFFIXES, UnreadableError, parquet_schema, read_file
+from rollview.sources.files.formats import SUFFIXES, UnreadableError, parquet_schema, read_file, telling_unreadable
 from rollview.sources.files.listing import SETTLE_SECONDS, Listing, NotSettledError, is_same, list_files, settled
 from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
@@ -45,7 +51,7 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
 )
-from rollview.sources.settings import TableSettings
+from rollview.sources.settings import NEW_COLUMNS, NewColumns, TableSettings
 from rollview.sources.values import UnfitError, as_table
 
 _FOLDERS = "folders"
@@ -91,8 +97,10 @@ class FilesSource(LeavesNothing):
         self._confirm_seconds = float(opening.settings.options.get("confirm_empty_seconds", CONFIRM_SECONDS))
         self._memory = opening.memory
         self._memories: Mapping[str, Mapping[str, Any]] = {}
+        self._seen_columns: dict[str, tuple[Any, FileColumns]] = {}
         self._alarm: str | None = None
         self._being_written: str | None = None
+        self._new_columns = NewColumns(opening.settings.options.get(NEW_COLUMNS, NewColumns.STOP))
 
     def check(self) -> tuple[Finding, ...]:
         found = []
@@ -151,6 +159,7 @@ class FilesSource(LeavesNothing):
             noted = self._noted(readings, None)
             memory = None if noted == self._memory else self._remember(after, noted)
             return Batch((), after, memory=memory, known=known)
+        self._check_columns(readings)
         position = str(int(after) + 1)
         changes = {remote: self._changes(reading) for remote, reading in readings.items() if reading.changed}
         unit = UnitOfWork(position, position, _newest(readings.values()), changes)
@@ -178,9 +187,69 @@ class FilesSource(LeavesNothing):
     def _files(self, table: TableSettings) -> Listing:
         return list_files(self._folder(table), SUFFIXES[table.format or ""], self._inside)
 
+    def _check_columns(self, readings: Mapping[str, _TableFiles]) -> None:
+        """Whether the tables have the columns that they are known with."""
+        if self._new_columns is NewColumns.STOP:
+            return
+        for remote, reading in readings.items():
+            if not reading.changed:
+                continue
+            settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
+            before, now = self._file_columns(settings, reading.before), self._file_columns(settings, reading.now)
+            with self._telling(remote, ""):
+                present = self._rules(settings).present(known, before.values(), now.values())
+            old = (path for path in now if reading.before.get(path) == reading.now[path])
+            change = change_between(self._opening.name, remote, known, present, {n for path in old for n in now[path]})
+            if change is None:
+                continue
+            if not set(change.gone).isdisjoint(settings.key):
+                raise SchemaChanged(self._opening.name, remote, "its declared key is gone")
+            raise change.raised()
+
+    def _rules(self, settings: TableSettings) -> ColumnRules:
+        return ColumnRules(settings.types, self._new_columns is NewColumns.TAKE)
+
+    def _file_columns(self, settings: TableSettings, files: Listing) -> dict[str, FileColumns]:
+        """By paths; what is known of a file from the last reading is not read again."""
+        noted = self._memory.get(NEW_COLUMNS, {}).get(settings.remote, {})
+        taken = self._memory.get("files", {}).get(settings.remote, {})
+        found: dict[str, FileColumns] = {}
+        for path, facts in files.items():
+            if path in noted and tuple(taken.get(path, ())) == tuple(facts):
+                found[path] = noted[path]
+            elif path not in self._seen_columns or self._seen_columns[path][0] != facts:
+                self._seen_columns[path] = (facts, self._columns_of(settings, path))
+        return found | {path: self._seen_columns[path][1] for path in files if path not in found}
+
+    def _columns_of(self, settings: TableSettings, path: str) -> FileColumns:
+        folder = self._folder(settings)
+        if not (folder / path).exists():
+            return {}
+        with (
+            self._telling(settings.remote, path),
+            self._inside.open(folder / path) as file,
+            self._inside.reading(),
+            telling_unreadable(),
+        ):
+            return file_columns(file, settings.format or "")
+
     def _described(self, table: TableSettings) -> SourceTable:
-        key = tuple(table.key)
-        constraints = Constraints(key, (), key)
+        """A table that is known has the columns that its files have by now, as far as they are followed."""
+        if self._new_columns is NewColumns.STOP:
+            return self._declared(table)
+        known = self._opening.known.get(table.remote)
+        base = self._declared(table) if known is None else replace(known, constraints=self._key_of(table))
+        taken = self._memory.get("files", {}).get(table.remote, {})
+        before = self._file_columns(table, {path: tuple(facts) for path, facts in taken.items()})
+        now = self._file_columns(table, self._files(table))
+        with self._telling(table.remote, ""):
+            return replace(base, schema=self._rules(table).present(base.schema, before.values(), now.values()))
+
+    def _key_of(self, table: TableSettings) -> Constraints:
+        return Constraints(table.key, (), table.key)
+
+    def _declared(self, table: TableSettings) -> SourceTable:
+        constraints = self._key_of(table)
         if table.types:
             columns = tuple(Column(name, type_.lower()) for name, type_ in table.types.items())
             return SourceTable(table.remote, Schema(columns), constraints)
@@ -274,7 +343,8 @@ class FilesSource(LeavesNothing):
                 self._inside.open(folder / path) as file,
                 self._inside.reading(),
             ):
-                tables.append(read_file(file, chosen.format or "", reading.table.schema))
+                by_name = self._new_columns is not NewColumns.STOP
+                tables.append(read_file(file, chosen.format or "", reading.table.schema, by_name=by_name))
         if not all(is_same(folder, path, reading.now[path], self._inside) for path in paths):
             raise SourceDown(self._opening.name, f"files of '{chosen.remote}' changed while they were read")
         return pa.concat_tables(tables) if tables else as_table((), reading.table.schema)
@@ -311,7 +381,10 @@ class FilesSource(LeavesNothing):
 
     def _remembered(self, number: int, readings: Mapping[str, _TableFiles]) -> dict[str, Any]:
         files = {remote: {path: list(facts) for path, facts in r.now.items()} for remote, r in readings.items()}
-        kept = {key: value for key, value in self._memory.items() if key != _EMPTY}
+        kept = {key: value for key, value in self._memory.items() if key not in (_EMPTY, NEW_COLUMNS)}
+        if self._new_columns is not NewColumns.STOP:
+            tables = {remote: self._opening.settings.table(remote) for remote in readings}
+            kept[NEW_COLUMNS] = {r: self._file_columns(tables[r], reading.now) for r, reading in readings.items()}
         return {**kept, "readings": number, "files": files, _FOLDERS: self._devices(readings)}
 
     def _noted(self, files: Mapping[str, _Files], in_doubt: Mapping[str, Any] | None) -> dict[str, Any]:
