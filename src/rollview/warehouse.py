@@ -60,7 +60,7 @@ class Warehouse:
             root / DATA_FOLDER,
             catalog,
             *given,
-            lambda place: scheduling.ViewsInCommits(place, place.policies),
+            lambda place: scheduling.ViewsInCommits(place, place.policies, lambda: sql.follow_wider(place)),
             parallel,
             substitutes,
         )

@@ -12,7 +12,7 @@ from rollview.algebra.definition import declare, is_view_declaration
 from rollview.algebra.text import parse_statements
 from rollview.capture import requests
 from rollview.capture.plan import plan_capture
-from rollview.capture.run import run_capture
+from rollview.capture.run import follow_wider, run_capture
 from rollview.errors import RollviewError
 from rollview.publish.following import followers
 from rollview.publish.workplace import Workplace
@@ -82,6 +82,7 @@ def alter_source(place: Workplace, name: str, statement: str) -> SourceCaptured:
 def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:
     place.recover()
     progress = requests.resnapshot(place.catalog, place.data, name, widen=widen, settings=settings)
+    follow_wider(place.catalog, place.following)
     _take_views_along(place, name)
     return SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
 

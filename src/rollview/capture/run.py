@@ -21,7 +21,7 @@ from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core import durable
 from rollview.core.order import Order
 from rollview.core.raised import unexpected_error
-from rollview.core.states import SourceState
+from rollview.core.states import SourceState, ViewState
 from rollview.errors import RollviewError
 from rollview.evolve.plan import LayoutPlan
 from rollview.evolve.run import run_change
@@ -82,6 +82,7 @@ def capture(
         while followed := _follow_changes(catalog, root, {name: done[name] for name in _beyond(found, done)}):
             found, again = done, _capture(catalog, root, names, order, lease, following)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
+        follow_wider(catalog, following)
         return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
 
 
@@ -114,6 +115,13 @@ def _follow_changes(catalog: Catalog, root: Path, done: Mapping[str, _Done]) -> 
     changes = {name: one.outcome for name, one in done.items() if isinstance(one.outcome, LayoutChange)}
     plans = {name: run_change(catalog, root, catalog.source(name), change) for name, change in changes.items()}
     return {name: plan for name, plan in plans.items() if plan is not None}
+
+
+def follow_wider(catalog: Catalog, following: Following | None) -> None:
+    """The change has stopped views in its own transaction, where nobody can tell what their types are then."""
+    views = catalog.snapshot().views()
+    if following is not None and any(view.state is ViewState.SCHEMA_CHANGED for view in views):
+        following.follow_wider()
 
 
 def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange, lease: Lease) -> Captured:

@@ -73,6 +73,10 @@ class Following(Protocol):
         """A view that follows commits in this way from now on comes up to the newest csn."""
         ...
 
+    def follow_wider(self) -> None:
+        """Views that a column's wider type has stopped go on with it."""
+        ...
+
 
 class NobodyFollows:
     """Where no view is propagated in commits."""
@@ -83,6 +87,9 @@ class NobodyFollows:
         return Along()
 
     def catch_up(self, name: str, policy: Policy) -> None:
+        return None
+
+    def follow_wider(self) -> None:
         return None
 
 

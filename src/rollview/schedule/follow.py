@@ -6,6 +6,7 @@ view reads, then its own delta, then, for ``immediate``, its extent. Which views
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,14 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class ViewsInCommits:
+    """``widen``: how views go on that a column's wider type has stopped."""
+
     place: Workplace
     policies: Policies
+    widen: Callable[[], None]
+
+    def follow_wider(self) -> None:
+        self.widen()
 
     def catch_up(self, name: str, policy: Policy) -> None:
         commands.refresh_views(self.place, [name], apply=policy is Policy.IMMEDIATE)

@@ -253,6 +253,14 @@ class SourceSettings:
         """Bytes of rows that may be on disk while the source is captured."""
         return size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
 
+    def called(self, remote: str, new: str) -> SourceSettings:
+        """The same where a table has another name at the source."""
+        tables = tuple(replace(one, remote=new) if one.remote == remote else one for one in self.tables)
+        marks = self.global_transactions
+        if marks is not None and marks.table == remote:
+            marks = replace(marks, table=new)
+        return replace(self, tables=tables, global_transactions=marks)
+
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)
 

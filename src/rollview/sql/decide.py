@@ -6,22 +6,26 @@ published. Nothing is recorded of proposals; they are found anew from the catalo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from rollview.algebra.used import columns_used
 from rollview.catalog import CatalogWriter, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
-from rollview.core.states import Extent, ViewState
-from rollview.errors import NotFound, UsageError
+from rollview.core.states import Extent, OnSchemaChange, ViewState
+from rollview.errors import NotFound, RollviewError, UsageError
 from rollview.evolve.candidates import Candidates, candidates
-from rollview.evolve.views import Redefinition
+from rollview.evolve.views import Redefinition, on_schema_change
 from rollview.propagate.derive import AdaptMode, derivation_of
 from rollview.publish.workplace import Workplace
 from rollview.relations.former import former_names, schema_going_on, seen_as
+from rollview.relations.plans import plan_of
 from rollview.results import ViewChanges, ViewDecided, ViewProposal
 from rollview.sql.synchronize import Planned, Synchronizer, with_definition
 
 _AS_IT_IS = "as it is"
+_log = logging.getLogger("rollview.schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,19 @@ class _Question:
         """Whether nothing that it names is gone, so that it may go on as it is."""
         return not self.found.lost and self.waits is None
 
+    @property
+    def is_wider(self) -> bool:
+        """Whether a column that it names has another type from then on."""
+        used = columns_used(plan_of(self.now, self.view).outline.resolved)
+        tables = (self.now.get(name) for name in self.view.depends_on)
+        return any(_is_wider(table, self.at, used.get(table.name.lower(), ())) for table in tables if table.layouts)
+
+
+def _is_wider(table: Relation, at: Csn, used: Collection[str]) -> bool:
+    present = {column.stored: column.type for column in table.schema}
+    then = (column for column in table.schema_at(at - 1) if column.name.lower() in used)
+    return any(present.get(column.stored, column.type) != column.type for column in then)
+
 
 def view_changes(place: Workplace, name: str) -> ViewChanges:
     snapshot = place.snapshot()
@@ -54,6 +71,22 @@ def view_changes(place: Workplace, name: str) -> ViewChanges:
     planned, refused = _planned(place, question)
     proposals = tuple(_proposal(place, question, number, one) for number, one in enumerate(planned, 1))
     return ViewChanges(view.name, question.at, question.found.lost, proposals, refused)
+
+
+def follow_wider(place: Workplace) -> None:
+    """Views that a column's wider type has stopped go on with it, if they follow changes. One that cannot stays so,
+    and says why."""
+    snapshot = place.snapshot()
+    for view in snapshot.views():
+        now = place.snapshot().get(view.name)
+        if not _is_stopped(now) or on_schema_change(now) is not OnSchemaChange.FOLLOW:
+            continue
+        question = _question(place, place.snapshot(), now)
+        if question.goes_on and question.is_wider:
+            try:
+                decide_view(place, view.name, 1)
+            except RollviewError as error:
+                _log.warning("view '%s' does not follow the wider type of a column: %s", view.name, error.message)
 
 
 def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
@@ -133,7 +166,7 @@ def _from_change(one: Relation, csn: Csn) -> Relation:
 
 def _planned(place: Workplace, question: _Question) -> tuple[tuple[Planned | None, ...], tuple[str, ...]]:
     """What can be decided for, in its order; None: go on as it is. And what cannot."""
-    if question.goes_on:
+    if question.goes_on and not question.is_wider:
         return (None,), ()
     synchronizer = Synchronizer(lambda: place.spark, place.substitutes, place.policies)
     tried = [

@@ -14,7 +14,7 @@ from typing import Any
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, SchemaChanged
 from rollview.sources.postgres.identity import Facts, Layout, Told, facts, learned, present_layout
-from rollview.sources.postgres.layout import PgColumn, PgTable
+from rollview.sources.postgres.layout import PgColumn, PgTable, split
 from rollview.sources.postgres.values import spark_type, told_constant
 from rollview.sources.protocol import LayoutChange, Opening, SourceTable, words_of
 from rollview.sources.settings import TableSettings
@@ -84,6 +84,14 @@ class TableComparison:
         change = self._change(words_of(gone, renamed, widened, added))
         parts = {"gone": tuple(gone), "renamed": tuple(renamed.items()), "widened": tuple(widened.items())}
         return replace(change, **parts, added=added)  # type: ignore[arg-type]
+
+    def renamed_table(self) -> LayoutChange | None:
+        """If it has another name now; all else is as known."""
+        schema, name = self.table.schema, self.table.name
+        if (schema, name) == split(self.remote):
+            return None
+        called = name if schema == "public" and "." not in self.remote else f"{schema}.{name}"
+        return replace(self._change(words_of((), {}, {}, (), called)), called=called)
 
     def unsure(self) -> LayoutChange | None:
         """Columns of which less is promised than before."""

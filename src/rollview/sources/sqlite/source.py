@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from rollview.core.names import double_quoted
+from rollview.core.names import double_quoted, same
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, only_asked
 from rollview.sources.protocol import (
@@ -54,7 +54,7 @@ from rollview.sources.sqlite.log import (
     place_of,
     position_of,
 )
-from rollview.sources.sqlite.traced import SLOTS, change_of, slots_of, trace
+from rollview.sources.sqlite.traced import SLOTS, TracedTable, change_of, slots_of, trace
 from rollview.sources.sqlite.triggers import Names, slot_name
 from rollview.sources.sqlite.values import Decode, decoder
 
@@ -348,8 +348,15 @@ class SqliteSource:
             table = trace(self._connection, names)
             if table is None:
                 raise SchemaChanged(self._opening.name, remote, "it is gone")
+            if self._is_replaced(remote, table):
+                what = f"it is called {table.name} now, and another table has its name"
+                raise LayoutChange(self._opening.name, remote, what, copy=True).raised()
             if (change := change_of(self._opening, remote, table)) is not None:
                 raise replace(change, with_rows=rows_follow).raised()
+
+    def _is_replaced(self, remote: str, table: TracedTable) -> bool:
+        """Whether the name that is captured belongs to another table by now."""
+        return not same(table.name, remote) and read_layout(self._connection, remote) is not None
 
     def _check_known(self) -> None:
         """Whether the columns that are known are there as they are known; others may have come."""
@@ -364,8 +371,9 @@ class SqliteSource:
         found: dict[str, LayoutChange] = {}
         for names, remote in zip(self._names, self._remotes, strict=True) if self._opening.known else ():
             table = trace(self._connection, names)
-            change = None if table is None else change_of(self._opening, remote, table)
-            if change is not None:
+            if table is None or not same(table.name, remote):
+                continue
+            if (change := change_of(self._opening, remote, table)) is not None:
                 found[remote] = replace(change, added=(), copy=False, with_rows=True, memory=None)
         return found
 

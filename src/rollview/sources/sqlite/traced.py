@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rollview.core.names import same
 from rollview.core.schema import Column
 from rollview.sources.protocol import LayoutChange, Opening, words_of
 from rollview.sources.sqlite.layout import SqliteLayout, read_layout
@@ -111,10 +112,12 @@ class _Comparison:
             widened |= {column.name: type_} if type_ != column.type else {}
         added = tuple(self._added(column) for slot, column in told.items() if slot >= len(before))
         new = tuple(column for column in added if column is not None) if settings.takes_new else ()
-        if not (gone or lost or renamed or widened or new):
+        called = None if same(self.now.name, self.remote) or not self._has_slots else self.now.name
+        if not (gone or lost or renamed or widened or new or called):
             return None
-        about = (self.opening.name, self.remote, words_of([*gone, *lost], renamed, widened, new), (*gone, *lost))
-        changes = {"renamed": tuple(renamed.items()), "widened": tuple(widened.items()), "added": new}
+        reason = words_of([*gone, *lost], renamed, widened, new, called)
+        about = (self.opening.name, self.remote, reason, (*gone, *lost))
+        changes = {"renamed": tuple(renamed.items()), "widened": tuple(widened.items()), "added": new, "called": called}
         return LayoutChange(*about, **changes, copy=self._copies(lost), memory=self._memory(told))  # type: ignore[arg-type]
 
     @property
@@ -141,7 +144,9 @@ class _Comparison:
             return None
         size = max([len(slots_of(self.opening, self.remote)), *(slot + 1 for slot in told)])
         names = [told[slot].name if slot in told else None for slot in range(size)]
-        return {**self.opening.memory, SLOTS: {**self.opening.memory[SLOTS], self.remote: names}}
+        others = {remote: slots for remote, slots in self.opening.memory[SLOTS].items() if remote != self.remote}
+        known = self.remote if same(self.now.name, self.remote) else self.now.name
+        return {**self.opening.memory, SLOTS: {**others, known: names}}
 
 
 def _fill(value: Any, type_: str) -> str | None:
