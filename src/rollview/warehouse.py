@@ -293,6 +293,10 @@ class Warehouse:
         """Run an ALTER TABLE at a source where what capture put there would block it (SQLite), and capture it."""
         return capture.alter_source(self._place, name, statement)
 
+    def say_rename(self, table: str, old: str, new: str) -> None:
+        """Before files of a captured table show a column under another name: that it is the same column."""
+        capture.say_rename(self._place, table, old, new)
+
     def held(self) -> tuple[results.HeldTransaction, ...]:
         """Global transactions whose parts have not all come, oldest first."""
         return query.held(self.catalog)

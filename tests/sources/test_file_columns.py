@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rollview.errors import UsageError
+from rollview.errors import AlreadyExists, NotFound, UsageError
 from rollview.sources import SourceSettings
 from rollview.warehouse import Warehouse
 from tests.sizes import times
@@ -170,3 +170,54 @@ def check_states(warehouse: Warehouse, states: list[list[dict[str, Any]]]) -> No
         kept = [(place, then[c.stored]) for place, c in enumerate(relation.schema) if c.stored in then]
         seen = Counter(tuple(row[place] for place, _ in kept) for row in rows.elements())
         assert seen == Counter(tuple(row.get(name) for _, name in kept) for row in state), csn
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet", "json"])
+@pytest.mark.parametrize("key", [(), ("id",)])
+def test_a_rename_that_was_said_is_one(
+    inbox: Path, empty_warehouse: Warehouse, format_: str, key: tuple[str, ...]
+) -> None:
+    """Files under both names are read, also when all are read again; also a key, and twice."""
+
+    def save(name: str, columns: str, *rows: tuple[int, str]) -> None:
+        told = [dict(zip(columns.split(","), row, strict=True)) for row in rows]
+        if format_ == "parquet":
+            write(inbox / f"{name}.parquet", told)
+        elif format_ == "json":
+            put(inbox / f"{name}.json", "".join(json.dumps(row) + "\n" for row in told))
+        else:
+            put(inbox / f"{name}.csv", "\n".join([columns, *(f"{a},{b}" for a, b in rows), ""]))
+
+    types = {} if format_ == "parquet" else {"id": "bigint", "state": "string"}
+    save("a", "id,state", (1, "CA"))
+    made = settings(inbox, format_, types, *key)
+    options = {**made.options, "new_columns": "take", "settle_seconds": "0"}
+    empty_warehouse.add_source("s", replace(made, options=options))
+    entries = empty_warehouse.schema_at("orders", 1).columns
+    empty_warehouse.say_rename("orders", "state", "status")
+    empty_warehouse.say_rename("orders", "id", "number")
+    save("b", "id,state", (2, "WI"))
+    capture(empty_warehouse)
+    assert empty_warehouse.snapshot().get("orders").schema.names == ("id", "state")
+    save("c", "number,status", (3, "NY"))
+    capture(empty_warehouse)
+    save("d", "id,status", (4, "TX"))
+    capture(empty_warehouse)
+    empty_warehouse.say_rename("orders", "status", "code")
+    save("e", "number,code", (5, "OR"))
+    (inbox / f"b.{format_}").unlink()
+    capture(empty_warehouse)
+    now = empty_warehouse.schema_at("orders", empty_warehouse.snapshot().moment.csn).columns
+    assert [(one.id, one.column) for one in now] == [(entries[0].id, "number"), (entries[1].id, "code")]
+    assert stored(empty_warehouse, "orders") == Counter([(1, "CA"), (3, "NY"), (4, "TX"), (5, "OR")])
+    empty_warehouse.resnapshot("s")
+    assert stored(empty_warehouse, "orders") == Counter([(1, "CA"), (3, "NY"), (4, "TX"), (5, "OR")])
+
+
+def test_what_cannot_be_said_is_refused(inbox: Path, empty_warehouse: Warehouse) -> None:
+    put(inbox / "a.csv", "id,state,amount\n1,CA,1\n")
+    empty_warehouse.add_source("s", by_option(inbox, "csv", "take"))
+    with pytest.raises(NotFound):
+        empty_warehouse.say_rename("orders", "city", "town")
+    with pytest.raises(AlreadyExists):
+        empty_warehouse.say_rename("orders", "state", "ID")

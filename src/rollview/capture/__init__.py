@@ -15,7 +15,17 @@ if TYPE_CHECKING:
         decide,
         remove_source,
         resnapshot,
+        say_rename,
     )
 
-__all__ = ["add_source", "alter_source", "capture_sources", "check_source", "decide", "remove_source", "resnapshot"]
+__all__ = [
+    "add_source",
+    "alter_source",
+    "capture_sources",
+    "check_source",
+    "decide",
+    "remove_source",
+    "resnapshot",
+    "say_rename",
+]
 __getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "rollview.capture.answers"))

@@ -79,6 +79,10 @@ def alter_source(place: Workplace, name: str, statement: str) -> SourceCaptured:
     return replace(followed, units=units, rows=rows, notes=(*captured.notes, *followed.notes))
 
 
+def say_rename(place: Workplace, table: str, old: str, new: str) -> None:
+    requests.say_rename(place.catalog, table, old, new)
+
+
 def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:
     place.recover()
     progress = requests.resnapshot(place.catalog, place.data, name, widen=widen, settings=settings)

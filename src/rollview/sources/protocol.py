@@ -221,6 +221,9 @@ class Finding:
     blocks: bool = True
 
 
+SAID = "said_renames"
+"""In a source's memory, by tables: old and new names of columns that a user says are the same."""
+
 ATTEMPT = "attempt"
 """What a source remembers of the copy that it goes on from: under which name it left something there."""
 

@@ -35,27 +35,39 @@ from rollview.sources.files.emptied import (
     is_confirmed,
     waiting,
 )
-from rollview.sources.files.formats import SUFFIXES, UnreadableError, parquet_schema, read_file, telling_unreadable
+from rollview.sources.files.formats import (
+    SUFFIXES,
+    UnreadableError,
+    parquet_schema,
+    present_names,
+    read_file,
+    telling_unreadable,
+)
 from rollview.sources.files.listing import SETTLE_SECONDS, Listing, NotSettledError, is_same, list_files, settled
 from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
+    SAID,
     Batch,
     Capability,
     Changes,
     Finding,
     FirstCopy,
     Health,
+    LayoutChange,
     LeavesNothing,
     Opening,
     Rows,
     SourceTable,
     UnitOfWork,
+    words_of,
 )
 from rollview.sources.settings import NEW_COLUMNS, NewColumns, TableSettings
 from rollview.sources.values import UnfitError, as_table
 
 _FOLDERS = "folders"
 """What the position remembers: the device of each folder with files."""
+_CALLED = "called"
+"""And the present names of columns that files may have under former ones, by tables."""
 _EMPTY = "empty"
 """And folders that look emptied, as long as that is in doubt."""
 
@@ -195,6 +207,7 @@ class FilesSource(LeavesNothing):
             if not reading.changed:
                 continue
             settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
+            self._check_said(settings, known, reading)
             before, now = self._file_columns(settings, reading.before), self._file_columns(settings, reading.now)
             with self._telling(remote, ""):
                 present = self._rules(settings).present(known, before.values(), now.values())
@@ -202,14 +215,50 @@ class FilesSource(LeavesNothing):
             change = change_between(self._opening.name, remote, known, present, {n for path in old for n in now[path]})
             if change is None:
                 continue
-            if not set(change.gone).isdisjoint(settings.key):
+            if not set(change.gone).isdisjoint(self._key_of(settings).primary_key):
                 raise SchemaChanged(self._opening.name, remote, "its declared key is gone")
             raise change.raised()
 
+    def _check_said(self, settings: TableSettings, known: Schema, reading: _TableFiles) -> None:
+        """Whether files have a column under the new name that a user has said of it."""
+        said: Mapping[str, str] = self._memory.get(SAID, {}).get(settings.remote, {})
+        files = (
+            {name for path in reading.now for name in self._own_columns(settings, reading.now)[path]} if said else ()
+        )
+        for old, new in said.items():
+            if known.find(old) is None or known.find(new) is not None or new not in files:
+                continue
+            called = {own: new if now == old else now for own, now in self._called(settings).items()} | {old: new}
+            others = {key: value for key, value in said.items() if key != old}
+            memory = {
+                **self._memory,
+                SAID: {**self._memory[SAID], settings.remote: others},
+                _CALLED: {**self._memory.get(_CALLED, {}), settings.remote: called},
+            }
+            about = (self._opening.name, settings.remote, words_of((), {old: new}, {}, ()))
+            raise LayoutChange(*about, renamed=((old, new),), with_rows=True, memory=memory).raised()
+
+    def _called(self, settings: TableSettings) -> Mapping[str, str]:
+        """The present names of columns that files may have under former ones."""
+        called: Mapping[str, str] = self._memory.get(_CALLED, {}).get(settings.remote, {})
+        return called
+
     def _rules(self, settings: TableSettings) -> ColumnRules:
-        return ColumnRules(settings.types, self._new_columns is NewColumns.TAKE)
+        called = self._called(settings)
+        declared = {called.get(name, name): type_ for name, type_ in settings.types.items()}
+        return ColumnRules(declared, self._new_columns is NewColumns.TAKE)
 
     def _file_columns(self, settings: TableSettings, files: Listing) -> dict[str, FileColumns]:
+        """By paths, under the present names of columns."""
+        called, found = self._called(settings), self._own_columns(settings, files)
+        if not called:
+            return found
+        return {
+            path: dict(zip(present_names(columns, called), columns.values(), strict=True))
+            for path, columns in found.items()
+        }
+
+    def _own_columns(self, settings: TableSettings, files: Listing) -> dict[str, FileColumns]:
         """By paths; what is known of a file from the last reading is not read again."""
         noted = self._memory.get(NEW_COLUMNS, {}).get(settings.remote, {})
         taken = self._memory.get("files", {}).get(settings.remote, {})
@@ -246,7 +295,8 @@ class FilesSource(LeavesNothing):
             return replace(base, schema=self._rules(table).present(base.schema, before.values(), now.values()))
 
     def _key_of(self, table: TableSettings) -> Constraints:
-        return Constraints(table.key, (), table.key)
+        key = tuple(self._called(table).get(name, name) for name in table.key)
+        return Constraints(key, (), key)
 
     def _declared(self, table: TableSettings) -> SourceTable:
         constraints = self._key_of(table)
@@ -344,7 +394,8 @@ class FilesSource(LeavesNothing):
                 self._inside.reading(),
             ):
                 by_name = self._new_columns is not NewColumns.STOP
-                tables.append(read_file(file, chosen.format or "", reading.table.schema, by_name=by_name))
+                about = (file, chosen.format or "", reading.table.schema)
+                tables.append(read_file(*about, by_name=by_name, called=self._called(chosen)))
         if not all(is_same(folder, path, reading.now[path], self._inside) for path in paths):
             raise SourceDown(self._opening.name, f"files of '{chosen.remote}' changed while they were read")
         return pa.concat_tables(tables) if tables else as_table((), reading.table.schema)
@@ -384,7 +435,7 @@ class FilesSource(LeavesNothing):
         kept = {key: value for key, value in self._memory.items() if key not in (_EMPTY, NEW_COLUMNS)}
         if self._new_columns is not NewColumns.STOP:
             tables = {remote: self._opening.settings.table(remote) for remote in readings}
-            kept[NEW_COLUMNS] = {r: self._file_columns(tables[r], reading.now) for r, reading in readings.items()}
+            kept[NEW_COLUMNS] = {r: self._own_columns(tables[r], reading.now) for r, reading in readings.items()}
         return {**kept, "readings": number, "files": files, _FOLDERS: self._devices(readings)}
 
     def _noted(self, files: Mapping[str, _Files], in_doubt: Mapping[str, Any] | None) -> dict[str, Any]:
