@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,12 +20,7 @@ import pyarrow.compute as pc
 
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import BadValue, SchemaChanged, SourceDown, UsageError
-from rollview.sources.files.columns import (
-    ColumnRules,
-    FileColumns,
-    change_between,
-    file_columns,
-)
+from rollview.sources.files.columns import FileColumns, file_columns
 from rollview.sources.files.emptied import (
     CONFIRM_SECONDS,
     OtherDeviceError,
@@ -35,39 +30,34 @@ from rollview.sources.files.emptied import (
     is_confirmed,
     waiting,
 )
+from rollview.sources.files.folder_columns import FolderColumns, SeenColumns
 from rollview.sources.files.formats import (
     SUFFIXES,
     UnreadableError,
     parquet_schema,
-    present_names,
     read_file,
     telling_unreadable,
 )
 from rollview.sources.files.listing import SETTLE_SECONDS, Listing, NotSettledError, is_same, list_files, settled
 from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
-    SAID,
     Batch,
     Capability,
     Changes,
     Finding,
     FirstCopy,
     Health,
-    LayoutChange,
     LeavesNothing,
     Opening,
     Rows,
     SourceTable,
     UnitOfWork,
-    words_of,
 )
 from rollview.sources.settings import NEW_COLUMNS, NewColumns, TableSettings
 from rollview.sources.values import UnfitError, as_table
 
 _FOLDERS = "folders"
 """What the position remembers: the device of each folder with files."""
-_CALLED = "called"
-"""And the present names of columns that files may have under former ones, by tables."""
 _EMPTY = "empty"
 """And folders that look emptied, as long as that is in doubt."""
 
@@ -109,7 +99,7 @@ class FilesSource(LeavesNothing):
         self._confirm_seconds = float(opening.settings.options.get("confirm_empty_seconds", CONFIRM_SECONDS))
         self._memory = opening.memory
         self._memories: Mapping[str, Mapping[str, Any]] = {}
-        self._seen_columns: dict[str, tuple[Any, FileColumns]] = {}
+        self._seen_columns: SeenColumns = {}
         self._alarm: str | None = None
         self._being_written: str | None = None
         self._new_columns = NewColumns(opening.settings.options.get(NEW_COLUMNS, NewColumns.STOP))
@@ -201,74 +191,22 @@ class FilesSource(LeavesNothing):
 
     def _check_columns(self, readings: Mapping[str, _TableFiles]) -> None:
         """Whether the tables have the columns that they are known with."""
-        if self._new_columns is NewColumns.STOP:
-            return
         for remote, reading in readings.items():
-            if not reading.changed:
-                continue
-            settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
-            self._check_said(settings, known, reading)
-            before, now = self._file_columns(settings, reading.before), self._file_columns(settings, reading.now)
-            with self._telling(remote, ""):
-                present = self._rules(settings).present(known, before.values(), now.values())
-            old = (path for path in now if reading.before.get(path) == reading.now[path])
-            change = change_between(self._opening.name, remote, known, present, {n for path in old for n in now[path]})
-            if change is None:
-                continue
-            if not set(change.gone).isdisjoint(self._key_of(settings).primary_key):
-                raise SchemaChanged(self._opening.name, remote, "its declared key is gone")
-            raise change.raised()
+            if reading.changed and self._by_name:
+                settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
+                with self._telling(remote, ""):
+                    change = self._columns.change(settings, known, reading.before, reading.now)
+                if change is not None:
+                    raise change.raised()
 
-    def _check_said(self, settings: TableSettings, known: Schema, reading: _TableFiles) -> None:
-        """Whether files have a column under the new name that a user has said of it."""
-        said: Mapping[str, str] = self._memory.get(SAID, {}).get(settings.remote, {})
-        files = (
-            {name for path in reading.now for name in self._own_columns(settings, reading.now)[path]} if said else ()
-        )
-        for old, new in said.items():
-            if known.find(old) is None or known.find(new) is not None or new not in files:
-                continue
-            called = {own: new if now == old else now for own, now in self._called(settings).items()} | {old: new}
-            others = {key: value for key, value in said.items() if key != old}
-            memory = {
-                **self._memory,
-                SAID: {**self._memory[SAID], settings.remote: others},
-                _CALLED: {**self._memory.get(_CALLED, {}), settings.remote: called},
-            }
-            about = (self._opening.name, settings.remote, words_of((), {old: new}, {}, ()))
-            raise LayoutChange(*about, renamed=((old, new),), with_rows=True, memory=memory).raised()
+    @property
+    def _by_name(self) -> bool:
+        return self._new_columns is not NewColumns.STOP
 
-    def _called(self, settings: TableSettings) -> Mapping[str, str]:
-        """The present names of columns that files may have under former ones."""
-        called: Mapping[str, str] = self._memory.get(_CALLED, {}).get(settings.remote, {})
-        return called
-
-    def _rules(self, settings: TableSettings) -> ColumnRules:
-        called = self._called(settings)
-        declared = {called.get(name, name): type_ for name, type_ in settings.types.items()}
-        return ColumnRules(declared, self._new_columns is NewColumns.TAKE)
-
-    def _file_columns(self, settings: TableSettings, files: Listing) -> dict[str, FileColumns]:
-        """By paths, under the present names of columns."""
-        called, found = self._called(settings), self._own_columns(settings, files)
-        if not called:
-            return found
-        return {
-            path: dict(zip(present_names(columns, called), columns.values(), strict=True))
-            for path, columns in found.items()
-        }
-
-    def _own_columns(self, settings: TableSettings, files: Listing) -> dict[str, FileColumns]:
-        """By paths; what is known of a file from the last reading is not read again."""
-        noted = self._memory.get(NEW_COLUMNS, {}).get(settings.remote, {})
-        taken = self._memory.get("files", {}).get(settings.remote, {})
-        found: dict[str, FileColumns] = {}
-        for path, facts in files.items():
-            if path in noted and tuple(taken.get(path, ())) == tuple(facts):
-                found[path] = noted[path]
-            elif path not in self._seen_columns or self._seen_columns[path][0] != facts:
-                self._seen_columns[path] = (facts, self._columns_of(settings, path))
-        return found | {path: self._seen_columns[path][1] for path in files if path not in found}
+    @property
+    def _columns(self) -> FolderColumns:
+        takes = self._new_columns is NewColumns.TAKE
+        return FolderColumns(self._opening.name, self._memory, takes, self._columns_of, self._seen_columns)
 
     def _columns_of(self, settings: TableSettings, path: str) -> FileColumns:
         folder = self._folder(settings)
@@ -284,22 +222,19 @@ class FilesSource(LeavesNothing):
 
     def _described(self, table: TableSettings) -> SourceTable:
         """A table that is known has the columns that its files have by now, as far as they are followed."""
-        if self._new_columns is NewColumns.STOP:
+        if not self._by_name:
             return self._declared(table)
         known = self._opening.known.get(table.remote)
-        base = self._declared(table) if known is None else replace(known, constraints=self._key_of(table))
+        base = self._declared(table).schema if known is None else known.schema
         taken = self._memory.get("files", {}).get(table.remote, {})
-        before = self._file_columns(table, {path: tuple(facts) for path, facts in taken.items()})
-        now = self._file_columns(table, self._files(table))
+        before = {path: tuple(facts) for path, facts in taken.items()}
         with self._telling(table.remote, ""):
-            return replace(base, schema=self._rules(table).present(base.schema, before.values(), now.values()))
-
-    def _key_of(self, table: TableSettings) -> Constraints:
-        key = tuple(self._called(table).get(name, name) for name in table.key)
-        return Constraints(key, (), key)
+            schema = self._columns.present(table, base, before, self._files(table))
+        key = self._columns.key(table)
+        return SourceTable(table.remote, schema, Constraints(key, (), key))
 
     def _declared(self, table: TableSettings) -> SourceTable:
-        constraints = self._key_of(table)
+        constraints = Constraints(table.key, (), table.key)
         if table.types:
             columns = tuple(Column(name, type_.lower()) for name, type_ in table.types.items())
             return SourceTable(table.remote, Schema(columns), constraints)
@@ -393,9 +328,8 @@ class FilesSource(LeavesNothing):
                 self._inside.open(folder / path) as file,
                 self._inside.reading(),
             ):
-                by_name = self._new_columns is not NewColumns.STOP
                 about = (file, chosen.format or "", reading.table.schema)
-                tables.append(read_file(*about, by_name=by_name, called=self._called(chosen)))
+                tables.append(read_file(*about, by_name=self._by_name, called=self._columns.called(chosen)))
         if not all(is_same(folder, path, reading.now[path], self._inside) for path in paths):
             raise SourceDown(self._opening.name, f"files of '{chosen.remote}' changed while they were read")
         return pa.concat_tables(tables) if tables else as_table((), reading.table.schema)
@@ -433,9 +367,9 @@ class FilesSource(LeavesNothing):
     def _remembered(self, number: int, readings: Mapping[str, _TableFiles]) -> dict[str, Any]:
         files = {remote: {path: list(facts) for path, facts in r.now.items()} for remote, r in readings.items()}
         kept = {key: value for key, value in self._memory.items() if key not in (_EMPTY, NEW_COLUMNS)}
-        if self._new_columns is not NewColumns.STOP:
+        if self._by_name:
             tables = {remote: self._opening.settings.table(remote) for remote in readings}
-            kept[NEW_COLUMNS] = {r: self._own_columns(tables[r], reading.now) for r, reading in readings.items()}
+            kept[NEW_COLUMNS] = {r: self._columns.own(tables[r], reading.now) for r, reading in readings.items()}
         return {**kept, "readings": number, "files": files, _FOLDERS: self._devices(readings)}
 
     def _noted(self, files: Mapping[str, _Files], in_doubt: Mapping[str, Any] | None) -> dict[str, Any]:
