@@ -45,17 +45,17 @@ def read_file(
     """``by_name``: columns of the table that the file lacks are NULL, others of the file are left out. ``called``: the
     present names of columns that files may have under former ones. OSError: the system could not read it, which says
     nothing of what is in it."""
-    readers: Mapping[str, Callable[[BinaryIO, Schema, _Reading], pa.Table]] = {
+    readers: Mapping[str, Callable[[BinaryIO, Schema, _NamesInFile], pa.Table]] = {
         "csv": _read_csv,
         "json": _read_json,
         "parquet": _read_parquet,
     }
     with telling_unreadable():
-        return readers[format_](file, schema, _Reading(by_name, called or {}))
+        return readers[format_](file, schema, _NamesInFile(by_name, called or {}))
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _NamesInFile:
     by_name: bool
     called: Mapping[str, str]
 
@@ -109,7 +109,7 @@ def spelled(field: pa.Field) -> str:
         raise UnfitError(field.name, f"the file has it as {field.type}, which has no exact counterpart") from None
 
 
-def _read_parquet(file: BinaryIO, schema: Schema, reading: _Reading) -> pa.Table:
+def _read_parquet(file: BinaryIO, schema: Schema, reading: _NamesInFile) -> pa.Table:
     # As one file: a folder's name must not become a column.
     table = pq.ParquetFile(file).read()
     own = reading.own_names(_checked(table.column_names, schema, reading))
@@ -137,7 +137,7 @@ def csv_names(file: BinaryIO) -> tuple[str, ...]:
         return _distinct(reader.schema.names)
 
 
-def _read_csv(file: BinaryIO, schema: Schema, reading: _Reading) -> pa.Table:
+def _read_csv(file: BinaryIO, schema: Schema, reading: _NamesInFile) -> pa.Table:
     parsing = pv.ParseOptions(newlines_in_values=True)
     if not file.read(1):
         raise UnreadableError("it has no header line")
@@ -179,7 +179,7 @@ def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         yield _object(line, number)
 
 
-def _read_json(file: BinaryIO, schema: Schema, reading: _Reading) -> pa.Table:
+def _read_json(file: BinaryIO, schema: Schema, reading: _NamesInFile) -> pa.Table:
     rows: list[dict[str, Any]] = []
     with io.TextIOWrapper(file, encoding="utf-8") as lines:
         for row in json_objects(lines):
@@ -259,7 +259,9 @@ _TEXT: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-def _checked(found: Iterable[str], schema: Schema, reading: _Reading, *, all_needed: bool = True) -> tuple[str, ...]:
+def _checked(
+    found: Iterable[str], schema: Schema, reading: _NamesInFile, *, all_needed: bool = True
+) -> tuple[str, ...]:
     """The file's names."""
     names = _distinct(found)
     if reading.by_name:

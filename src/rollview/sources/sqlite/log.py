@@ -21,7 +21,7 @@ CUT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPlace:
     """An entry of a log. Positions that an older rollview left have no mark."""
 
     number: int
@@ -32,17 +32,17 @@ class Place:
 class Cut:
     """Where it is in each log, and what each table is from there on."""
 
-    places: tuple[Place, ...]
+    places: tuple[LogPlace, ...]
     tables: tuple[TracedTable, ...]
 
 
-def position_of(places: Sequence[Place]) -> str:
+def position_of(places: Sequence[LogPlace]) -> str:
     return ",".join(f"{place.number}-{place.mark}" for place in places)
 
 
-def parsed(position: str) -> list[Place]:
+def parsed(position: str) -> list[LogPlace]:
     parts = (part.partition("-") for part in position.split(","))
-    return [Place(int(number), mark or None) for number, _, mark in parts]
+    return [LogPlace(int(number), mark or None) for number, _, mark in parts]
 
 
 def newest(connection: sqlite3.Connection, names: Names) -> int:
@@ -52,16 +52,16 @@ def newest(connection: sqlite3.Connection, names: Names) -> int:
     return int(connection.execute(query, (names.log,)).fetchone()[0])
 
 
-def place_of(connection: sqlite3.Connection, names: Names, number: int) -> Place:
+def place_of(connection: sqlite3.Connection, names: Names, number: int) -> LogPlace:
     found = connection.execute(f"SELECT mark FROM {double_quoted(names.log)} WHERE seq = ?", (number,)).fetchone()
-    return Place(number, None if found is None else str(found[0]))
+    return LogPlace(number, None if found is None else str(found[0]))
 
 
-def newest_places(connection: sqlite3.Connection, logs: Sequence[Names]) -> list[Place]:
+def newest_places(connection: sqlite3.Connection, logs: Sequence[Names]) -> list[LogPlace]:
     return [place_of(connection, names, newest(connection, names)) for names in logs]
 
 
-def check_place(source: str, connection: sqlite3.Connection, names: Names, seen: Place, remote: str) -> None:
+def check_place(source: str, connection: sqlite3.Connection, names: Names, seen: LogPlace, remote: str) -> None:
     """Whether the log is still the one in which ``seen`` was read."""
     if seen.mark is None:
         what = f"the log of table '{remote}' was made by an older rollview, and cannot tell whether it was made anew"
@@ -77,7 +77,7 @@ def write_cut(connection: sqlite3.Connection, logs: Sequence[Names], tables: Seq
         connection.execute(statement, (CUT, table.to_json()))
 
 
-def next_cut(connection: sqlite3.Connection, logs: Sequence[Names], seen: Sequence[Place]) -> Cut | None:
+def next_cut(connection: sqlite3.Connection, logs: Sequence[Names], seen: Sequence[LogPlace]) -> Cut | None:
     """The first one behind a position."""
     found = [_next(connection, names, place.number) for names, place in zip(logs, seen, strict=True)]
     known = [one for one in found if one is not None]
@@ -86,7 +86,7 @@ def next_cut(connection: sqlite3.Connection, logs: Sequence[Names], seen: Sequen
     return Cut(tuple(place for place, _ in known), tuple(table for _, table in known))
 
 
-def _next(connection: sqlite3.Connection, names: Names, after: int) -> tuple[Place, TracedTable] | None:
+def _next(connection: sqlite3.Connection, names: Names, after: int) -> tuple[LogPlace, TracedTable] | None:
     query = f"SELECT seq, mark, c0 FROM {double_quoted(names.log)} WHERE seq > ? AND count = ? ORDER BY seq LIMIT 1"
     found = connection.execute(query, (after, CUT)).fetchone()
-    return None if found is None else (Place(found[0], str(found[1])), TracedTable.from_json(found[2]))
+    return None if found is None else (LogPlace(found[0], str(found[1])), TracedTable.from_json(found[2]))

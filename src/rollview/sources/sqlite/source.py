@@ -45,7 +45,7 @@ from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only, state
 from rollview.sources.sqlite.columns import read_columns
 from rollview.sources.sqlite.layout import SqliteLayout, described, findings, read_layout
 from rollview.sources.sqlite.log import (
-    Place,
+    LogPlace,
     check_place,
     newest,
     newest_places,
@@ -128,7 +128,7 @@ class SqliteSource:
             self._check_layouts(rows_follow=last != [place.number for place in seen])
             return self._batch(seen, last)
 
-    def _batch(self, seen: Sequence[Place], last: Sequence[int], *, complete: bool = True) -> Batch:
+    def _batch(self, seen: Sequence[LogPlace], last: Sequence[int], *, complete: bool = True) -> Batch:
         """What the logs have gained between two places."""
         now = datetime.now(UTC)
         try:
@@ -277,18 +277,22 @@ class SqliteSource:
         table = asked_table(self._opening.known, self._opening.settings, ask)
         return _decoded(table, asked_rows(self._connection, ask, self._opening.settings.asking), None, +1, sieve)
 
-    def _found(self, seen: Sequence[Place], last: Sequence[int]) -> tuple[Sieve, list[tuple[Place, Changes | None]]]:
+    def _found(
+        self, seen: Sequence[LogPlace], last: Sequence[int]
+    ) -> tuple[Sieve, list[tuple[LogPlace, Changes | None]]]:
         sieve = Sieve(self._opening)
         logs = zip(self._names, seen, last, self._remotes, strict=True)
         return sieve, [self._logged(names, start.number, end, remote, sieve) for names, start, end, remote in logs]
 
-    def _check_end(self, names: Names, seen: Place, remote: str) -> None:
+    def _check_end(self, names: Names, seen: LogPlace, remote: str) -> None:
         last = newest(self._connection, names)
         if last < seen.number:
             raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {seen.number}")
         check_place(self._opening.name, self._connection, names, seen, remote)
 
-    def _logged(self, names: Names, after: int, last: int, remote: str, sieve: Sieve) -> tuple[Place, Changes | None]:
+    def _logged(
+        self, names: Names, after: int, last: int, remote: str, sieve: Sieve
+    ) -> tuple[LogPlace, Changes | None]:
         """The last entry of a log, and the changes since ``after``."""
         table = self._opening.known[remote]
         slots = ", ".join(slot_name(self._slot(remote, column.name)) for column in table.schema)
