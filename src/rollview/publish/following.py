@@ -73,8 +73,8 @@ class Following(Protocol):
         """A view that follows commits in this way from now on comes up to the newest csn."""
         ...
 
-    def follow_wider(self) -> None:
-        """Views that a column's wider type has stopped go on with it."""
+    def synchronize(self, names: Collection[str]) -> None:
+        """Views that a change at a source has stopped go on by what is declared for them, where that is acceptable."""
         ...
 
 
@@ -89,7 +89,7 @@ class NobodyFollows:
     def catch_up(self, name: str, policy: Policy) -> None:
         return None
 
-    def follow_wider(self) -> None:
+    def synchronize(self, names: Collection[str]) -> None:
         return None
 
 

@@ -6,7 +6,6 @@ published. Nothing is recorded of proposals; they are found anew from the catalo
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -14,7 +13,7 @@ from rollview.algebra.used import columns_used
 from rollview.catalog import CatalogWriter, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.states import Extent, OnSchemaChange, ViewState
-from rollview.errors import NotFound, RollviewError, UsageError
+from rollview.errors import NotFound, UsageError
 from rollview.evolve.candidates import Candidates, candidates
 from rollview.evolve.views import Redefinition, on_schema_change
 from rollview.propagate.derive import AdaptMode, derivation_of
@@ -25,7 +24,6 @@ from rollview.results import ViewChanges, ViewDecided, ViewProposal
 from rollview.sql.synchronize import Planned, Synchronizer, with_definition
 
 _AS_IT_IS = "as it is"
-_log = logging.getLogger("rollview.schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,9 @@ class _Question:
 
     @property
     def is_wider(self) -> bool:
-        """Whether a column that it names has another type from then on."""
+        """Whether it may go on, but a column that it names has another type from then on."""
+        if not self.goes_on:
+            return False
         used = columns_used(plan_of(self.now, self.view).outline.resolved)
         tables = (self.now.get(name) for name in self.view.depends_on)
         return any(_is_wider(table, self.at, used.get(table.name.lower(), ())) for table in tables if table.layouts)
@@ -71,22 +71,6 @@ def view_changes(place: Workplace, name: str) -> ViewChanges:
     planned, refused = _planned(place, question)
     proposals = tuple(_proposal(place, question, number, one) for number, one in enumerate(planned, 1))
     return ViewChanges(view.name, question.at, question.found.lost, proposals, refused)
-
-
-def follow_wider(place: Workplace) -> None:
-    """Views that a column's wider type has stopped go on with it, if they follow changes. One that cannot stays so,
-    and says why."""
-    snapshot = place.snapshot()
-    for view in snapshot.views():
-        now = place.snapshot().get(view.name)
-        if not _is_stopped(now) or on_schema_change(now) is not OnSchemaChange.FOLLOW:
-            continue
-        question = _question(place, place.snapshot(), now)
-        if question.goes_on and question.is_wider:
-            try:
-                decide_view(place, view.name, 1)
-            except RollviewError as error:
-                _log.warning("view '%s' does not follow the wider type of a column: %s", view.name, error.message)
 
 
 def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
@@ -117,6 +101,20 @@ def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
             place.following.catch_up(one, policy)
     steps = chosen.candidate.steps if chosen is not None else (_AS_IT_IS,)
     return ViewDecided(view.name, question.at, number, steps, tuple(above))
+
+
+def resume_stopped(place: Workplace, names: Collection[str]) -> None:
+    """Of views that a change at a source has stopped, those that follow: each takes the best that is declared and
+    acceptable, or its own text with a column's wider type, from the csn of the change on. The others stay stopped, for
+    somebody to decide."""
+    for name in [view.name for view in place.snapshot().views() if view.name in names]:
+        snapshot = place.snapshot()
+        view = snapshot.view(name)
+        if not _is_stopped(view) or on_schema_change(view) is not OnSchemaChange.FOLLOW:
+            continue
+        question = _question(place, snapshot, view)
+        if (question.found.lost or question.is_wider) and _planned(place, question)[0]:
+            decide_view(place, name, 1)
 
 
 def _stopped(view: Relation) -> Relation:
