@@ -99,7 +99,7 @@ def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
         policy = place.policies.of(place.snapshot(), place.snapshot().get(one))
         if policy.in_commits:
             place.following.catch_up(one, policy)
-    steps = chosen.candidate.steps if chosen is not None else (_AS_IT_IS,)
+    steps = (chosen.candidate.steps if chosen is not None else ()) or (_AS_IT_IS,)
     return ViewDecided(view.name, question.at, number, steps, tuple(above))
 
 
@@ -190,7 +190,7 @@ def _proposal(place: Workplace, question: _Question, number: int, one: Planned |
     substituted = one.candidate.substitutes and found.mode is AdaptMode.RECOMPUTED
     why = "another table is read; the difference is stored" if substituted else found.why
     about = (one.candidate.text.strip(), one.new.schema.names, found.mode.value)
-    return ViewProposal(number, one.candidate.steps, one.candidate.extent, *about, why, sizes)
+    return ViewProposal(number, one.candidate.steps or (_AS_IT_IS,), one.candidate.extent, *about, why, sizes)
 
 
 def _rows(relation: Relation) -> int:
