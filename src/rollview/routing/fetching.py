@@ -125,7 +125,7 @@ def _table(wanted: DataFrame) -> pa.Table:
 
 
 def _with_few_rows(rows: DataFrame) -> DataFrame:
-    """PlannedRows for few rows. Whoever goes on with the rows himself may join them with many, so that is done here."""
+    """Planned for few rows. Whoever goes on with the rows himself may join them with many, so that is done here."""
     session = for_small_work(rows.sparkSession)
     return rows if session is rows.sparkSession else Analysed(rows, session).again()
 
