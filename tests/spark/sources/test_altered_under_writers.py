@@ -41,7 +41,7 @@ VIEWS = {
 }
 
 
-@pytest.fixture(params=[*(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in SERVERS), "sqlite"])
+@pytest.fixture(params=["sqlite"])
 def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     kind = request.param
     made = SERVERS[kind](request.getfixturevalue(f"{kind}_server")) if kind in SERVERS else SqliteHarness(tmp_path)
