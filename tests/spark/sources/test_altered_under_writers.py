@@ -16,13 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+import pyarrow.compute as pc
 import pytest
 from tests.sizes import times
-from tests.sources.harness import stored, stored_at_each
+from tests.sources.harness import stored
 from tests.sources.mariadb_harness import MariadbHarness
 from tests.sources.postgres_harness import PostgresHarness
 from tests.sources.sqlite_harness import SqliteHarness
 
+from rollview.capture.stored_rows import load_rows
+from rollview.catalog import Part
+from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 
@@ -41,7 +45,7 @@ VIEWS = {
 }
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=[*(pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in SERVERS), "sqlite"])
 def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     kind = request.param
     made = SERVERS[kind](request.getfixturevalue(f"{kind}_server")) if kind in SERVERS else SqliteHarness(tmp_path)
@@ -55,6 +59,7 @@ class AlteredTable:
 
     def __init__(self, bank: Any, chance: random.Random) -> None:
         self.bank, self._chance, self._done = bank, chance, 0
+        self._opened: list[Any] = []
         self.names = dict(enumerate(("id", "a", "b", "c", "d")))
         self.wide: set[int] = set()
         self.execute = self.connect()
@@ -65,14 +70,20 @@ class AlteredTable:
 
     def connect(self) -> Callable[[str], Any]:
         """A connection of its own."""
+        own: Any
         if self.bank.kind == "sqlite":
             own = sqlite3.connect(self.bank.path, isolation_level=None, check_same_thread=False, timeout=60)
-            return lambda text: own.execute(text).fetchall()
-        if self.bank.kind == "postgres":
-            return psycopg.connect(self.bank.url, autocommit=True, cursor_factory=psycopg.ClientCursor).execute
-        connection = self.bank.server.connect(self.bank.database)
-        connection.autocommit(True)
-        return connection.cursor().execute  # type: ignore[no-any-return]
+        elif self.bank.kind == "postgres":
+            own = psycopg.connect(self.bank.url, autocommit=True)
+        else:
+            own = self.bank.server.connect(self.bank.database)
+            own.autocommit(True)
+        self._opened.append(own)
+        return lambda text: _executed(own, text)
+
+    def close(self) -> None:
+        for connection in self._opened:
+            connection.close()
 
     def alter(self) -> None:
         self._done += 1
@@ -107,6 +118,11 @@ class AlteredTable:
         self.execute(f"ALTER TABLE wide {text}")
 
 
+def _executed(connection: Any, text: str) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(text)
+
+
 class Writers:
     """Each writes its own rows, naming the columns as it knows them at that moment."""
 
@@ -127,7 +143,7 @@ class Writers:
 
     def _write(self, number: int) -> None:
         execute, chance = self._table.connect(), random.Random(number)
-        while not self._stop.wait(0.02):
+        while not self._stop.wait(0.05):
             columns = [(one, name) for one, name in self._table.names.items() if one]
             self.rows[number] += 1
             id_ = 1 + number + WRITERS * self.rows[number]
@@ -147,9 +163,11 @@ class Writers:
 
 def test_views_follow_while_writers_go_on(spark: SparkSession, tmp_path: Path, bank: Any) -> None:
     chance = random.Random(DDLS)
-    table = AlteredTable(bank, chance)
-    with Warehouse.create(tmp_path / "w") as made:
-        warehouse = Warehouse.open(made.root, spark=spark)
+    with (
+        closing(AlteredTable(bank, chance)) as table,
+        Warehouse.create(tmp_path / "w") as made,
+        Warehouse.open(made.root, spark=spark) as warehouse,
+    ):
         about = (bank.kind, bank.settings().address, (TableSettings("wide", "wide"),))
         warehouse.add_source("bank", SourceSettings(*about))
         for name, query in VIEWS.items():
@@ -183,8 +201,10 @@ def check_columns(warehouse: Warehouse, table: AlteredTable) -> None:
         cursor.execute(f"SELECT {shown} FROM wide")
         assert stored(warehouse, "wide") == Counter(tuple(row) for row in cursor.fetchall())
     ids = {name: one for one, name in table.names.items()}
-    csns = range(1, warehouse.snapshot().moment.csn + 1)
-    for csn, rows in zip(csns, stored_at_each(warehouse, "wide", csns), strict=True):
-        for row in rows:
-            for name, value in zip(relation.schema.names, row, strict=True):
-                assert name == "id" or value is None or value // EACH == ids[name], (csn, name, row)
+    root = warehouse.root / "data"
+    for folder, part in ((state_folder(root, relation), Part.STATE), (delta_folder(root, relation), Part.DELTA)):
+        # What a row is at any csn is in the state or in a change.
+        rows = load_rows(folder, relation.pins[part].version)
+        for name in relation.schema.names[1:]:
+            kinds = pc.unique(pc.divide(rows[name].drop_null(), EACH)).to_pylist()
+            assert set(kinds) <= {ids[name]}, (part, name)
