@@ -96,6 +96,15 @@ def test_a_view_is_published_when_its_sources_are_quiet_or_it_is_due(shop: Datab
     assert check(warehouse, truth, "eca") == check(warehouse, truth, "strobe")
     with pytest.raises(OutOfReach, match="stored as one"):
         warehouse.read("strobe", coarse)
+    with pytest.raises(UsageError, match="are not here"):
+        warehouse.check_history("strobe")
+    judged = {name: warehouse.check_history(name, ask_sources=True) for name in ("strobe", "c_tstrobe")}
+    assert {name: (one.level, one.breaks) for name, one in judged.items()} == {
+        "strobe": ("strong", "complete"),
+        "c_tstrobe": ("complete", None),
+    }
+    assert len(judged["c_tstrobe"].versions) == 7
+    assert warehouse.check_history("c_tstrobe", published=True, ask_sources=True).level == "strong"
 
     # Answers show what is not captured yet.
     for _ in range(4):
