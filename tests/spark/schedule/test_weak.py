@@ -81,6 +81,7 @@ def test_the_vector_is_published_and_labelled(weak: Warehouse) -> None:
     shown = replace(fetch(read.frame, None), places=read.places).to_json()
     assert (shown["consistency"], [one["csn"] for one in shown["places"]]) == ("weak", [newest, newest - 1])
     weak.set_view("v", {"rollview.consistency": ""})
+    weak.roll(["v"], "latest")
     assert [tuple(row) for row in weak.read("v").collect()] == [(10, "Bea")], "again at the mark"
     assert weak.read_labelled("v").places == ()
 
