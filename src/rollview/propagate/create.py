@@ -25,6 +25,7 @@ from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
 from rollview.propagate.copies import is_copy
 from rollview.propagate.reading import misread, unseen
 from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
+from rollview.relations.algorithm import needs_keys
 from rollview.relations.plans import DETAIL, REFRESH_MODE, covered, high_water_mark, known_as
 from rollview.relations.reader import Reader, prepare_author
 from rollview.relations.shared import SHARES
@@ -73,7 +74,7 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
     known = {name.lower(): known_as(relation) for name, relation in snapshot.relations.items()}
     if existing is not None:
         known.pop(existing.name.lower(), None)
-    made = outline(declared, known)
+    made = outline(declared, known, keeps_keys=needs_keys(declared.properties))
     tables = unseen(spark, made.resolved.reads)
     author = _authors(spark, declared, made, tables)
     schema = _schema(made, author)
