@@ -41,7 +41,7 @@ class IntervalWidth:
     """How many csns the next interval takes."""
 
     most: int
-    csns: int = 1
+    csns: int = 64
 
     def attempt(self, queries: Queries, begin: int, limit: int, step: Callable[[int], None]) -> int:
         """Take a step from ``begin`` on; where it ends."""

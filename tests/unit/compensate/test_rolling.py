@@ -186,7 +186,7 @@ def test_up_to_a_csn_in_intervals_that_halve_and_double(tables: int, rolls: bool
     for seed in range(histories):
         random = Random(seed)
         run = Paced(random_tables(random, tables, 30), goal, random)
-        widths = [IntervalWidth(6) for _ in range(tables)]
+        widths = [IntervalWidth(6, csns=1) for _ in range(tables)]
         if rolls:
             rolling = Rolling(tables, run.execute, begin=0)
             roll_to(run, rolling, goal, widths)
