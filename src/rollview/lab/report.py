@@ -134,8 +134,8 @@ def _page(
             ((c.tables, c.propagate, c.propagate_needed, c.rolling, c.rolling_needed) for c in skewed),
         ),
         "## Writers beside those who keep a view\n",
-        "On PostgreSQL, two tables of 200,000 rows, four writers that pause for two milliseconds after each commit; measured\n"
-        "once, by `rollview lab contention`. Snapshot: the age of the oldest.\n",
+        "On PostgreSQL: two tables of 200,000 rows, four writers that pause for two milliseconds after each commit.\n"
+        "Measured once, by `rollview lab contention`. Snapshot: the age of the oldest.\n",
         _table(*_split(contention_rows(CONTENTION))),
         differences_page(),
     ]
