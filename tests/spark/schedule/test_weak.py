@@ -86,32 +86,26 @@ def test_the_vector_is_published_and_labelled(weak: Warehouse) -> None:
     assert weak.read_labelled("v").places == ()
 
 
-def test_the_judge_finds_the_vector_and_no_csn(weak: Warehouse) -> None:
+REFUSED: dict[str, Callable[[Warehouse], object]] = {
+    "read as of a csn": lambda w: w.read("v", as_of="latest"),
+    "rolled to a csn": lambda w: w.roll(["v"], "latest"),
+    "tell changes by csns": lambda w: w.delta("v", 1),
+    "compared at a csn": lambda w: w.verify("v", at=1),
+    "judged over an interval": lambda w: w.check_history("v", after=1),
+    "sent to a subscriber": lambda w: w.add_subscriber("s", "v"),
+    "read by view 'n'": lambda w: w.create_view("CREATE MATERIALIZED VIEW n AS SELECT id FROM v"),
+}
+
+
+def test_what_needs_a_csn_is_refused_with_the_reason(weak: Warehouse) -> None:
+    for reason, wish in REFUSED.items():
+        with pytest.raises(errors.UsageError, match=reason) as refusal:
+            wish(weak)
+        assert "each table at a csn of its own" in refusal.value.message
     told = weak.check_history("v")
     newest = weak.snapshot().moment.csn
     assert (told.level, told.breaks, told.so_far) == ("weak", "strong", True)
     assert [one.reflects for one in told.versions] == [f"orders {newest}, customers {newest - 1}"]
-
-
-@pytest.mark.parametrize(
-    ("wish", "reason"),
-    [
-        (lambda w: w.read("v", as_of=1), "read as of a csn"),
-        (lambda w: w.read("v", as_of="latest"), "read as of a csn"),
-        (lambda w: w.roll(["v"], "latest"), "rolled to a csn"),
-        (lambda w: w.delta("v", 1), "tell changes by csns"),
-        (lambda w: w.verify("v", at=1), "compared at a csn"),
-        (lambda w: w.check_history("v", after=1), "judged over an interval"),
-        (lambda w: w.add_subscriber("s", "v"), "sent to a subscriber"),
-        (lambda w: w.create_view("CREATE MATERIALIZED VIEW n AS SELECT id FROM v"), "read by view 'n'"),
-    ],
-)
-def test_what_needs_a_csn_is_refused_with_the_reason(
-    weak: Warehouse, wish: Callable[[Warehouse], object], reason: str
-) -> None:
-    with pytest.raises(errors.UsageError, match=reason) as refusal:
-        wish(weak)
-    assert "each table at a csn of its own" in refusal.value.message
 
 
 def test_the_property_is_refused_where_something_needs_csns(shop: Warehouse) -> None:  # noqa: F811
