@@ -131,9 +131,9 @@ class QueriedView:
             run = QueryRun(self.join, relations, lookup)
             if self.algorithm == ROLLING:
                 rolling = Rolling(places, run.execute, begin=self.csn)
-                roll_to(run, rolling, goal, [IntervalWidth(150) for _ in range(places)])
+                roll_to(run, rolling, goal, [IntervalWidth(400) for _ in range(places)])
             else:
-                propagate_to(run, places, Interval(self.csn, goal), IntervalWidth(150))
+                propagate_to(run, places, Interval(self.csn, goal), IntervalWidth(400))
         for csn in sorted({csn for (csn, _), count in run.delta.items() if count and csn <= goal}):
             changed = counted((row, count) for (at, row), count in run.delta.items() if at == csn)
             self.versions.append(PublishedVersion(plus(self.versions[-1].rows, changed), csn))
@@ -219,8 +219,10 @@ def check_history(shop: tuple[Database, ...], warehouse: Warehouse, seed: int) -
     names = [name for name in ALGORITHMS if name != "eca" or len(shop) == 1]
     views = [made(warehouse, name, join, join.view.evaluate(initial), began) for name in names]
     for place in range(ROUNDS):
-        with writers(shop, seed * 100 + place, 8):
-            for view in views:
+        # Who runs queries on tables as they are runs many: once in a history is enough.
+        turns = [view for view in views if place or not isinstance(view, QueriedView)]
+        with writers(shop, seed * 100 + place, 6):
+            for view in turns:
                 warehouse.capture()
                 view.refresh(due=place % 2 == 1)
     assert [done.problem for done in warehouse.capture().sources if done.problem] == []
