@@ -394,6 +394,28 @@ def test_texts_are_found_in_every_character_set_and_others_are_in_no_row(
                 assert [Counter(some) for some in answer.rows] == [rows, rows, Counter()], name
 
 
+@pytest.mark.postgres
+def test_who_asks_twice_and_sees_the_same_does_not_wait_for_the_log_again(
+    postgres_server: PostgresServer, empty_warehouse: Warehouse
+) -> None:
+    """Reading removes dead rows, which is logged and which nobody brings to the disk."""
+    with closing(PostgresHarness(postgres_server)) as bank:
+        empty_warehouse.add_source("bank", bank.settings())
+        bank.connection.execute("UPDATE account SET owner = owner || '!'")
+        catalog = empty_warehouse.catalog
+        with closing(open_recorded(catalog, catalog.source("bank"))) as source:
+            assert isinstance(source, AskableSource)
+            seen = [source.ask([accounts(bank, 1, 2)]).seen for _ in range(4)]
+            bank.connection.execute("UPDATE account SET owner = owner || '!'")
+            after = source.ask([accounts(bank, 1, 2)]).seen
+        assert all(isinstance(one, SnapshotSeen) for one in seen)
+        by_snapshot: dict[object, set[str]] = {}
+        for one in (*seen, after):
+            by_snapshot.setdefault((one.end, one.running), set()).add(one.through)  # type: ignore[attr-defined]
+        assert all(len(places) == 1 for places in by_snapshot.values())
+        assert len(by_snapshot) > 1, "what was committed since is seen"
+
+
 _BY_KEYS = "SELECT `id`, `owner`, `balance` FROM `account` WHERE (`id`) IN ((1), (2), (424242))"
 _READS = ("SET ", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", "SHOW ", "SELECT ", "ROLLBACK", "COMMIT")
 
