@@ -54,7 +54,7 @@ class SnapshotSeen:
 
     def saw_the_same(self, later: SnapshotSeen) -> bool:
         """Whether nothing became visible in between: then the log need not be read further for the later one. What was
-        written since is no commit; the server removes dead rows while others read, and nobody brings that to the disk."""
+        written since is no commit: the server removes dead rows while others read, and need not flush that."""
         return (self.end, self.running) == (later.end, later.running)
 
     def missed(self, position: str, transaction: str) -> bool:
