@@ -155,7 +155,9 @@ def _p11(planned: dict[str, Planned]) -> Judged:
 
 
 def _q1(routed: Figures) -> Judged:
-    yield "× tables", routed["roll-up"]["tables"] / routed["roll-up"]["views"], _least(20)
+    one = routed["roll-up"]
+    yield "× tables", one["tables"] / one["views"], _least(20)
+    yield "a new text ×", one["tables"] / one.get("another period", one["views"]), _least(0)
 
 
 def _q2(routed: Figures) -> Judged:

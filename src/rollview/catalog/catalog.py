@@ -64,6 +64,7 @@ class Catalog:
     def __init__(self, database: Database, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._database = database
         self._lease_seconds = lease_seconds
+        self._held: set[Lease] = set()
         self._pulse = Pulse(database)
         self.readers = Readers(database)
 
@@ -281,7 +282,7 @@ class Catalog:
         """Hold all of the things while the block runs; Busy if one is still taken after ``wait`` seconds."""
         ttl = self._lease_seconds
         heartbeat = max(ttl / HEARTBEATS_PER_LEASE, SHORTEST_HEARTBEAT)
-        return leases.held(self._database, things, wait=wait, ttl=ttl, heartbeat=heartbeat)
+        return leases.held(self._database, things, self._held, wait=wait, ttl=ttl, heartbeat=heartbeat)
 
     @contextmanager
     def write(self, *leases: Lease | None) -> Iterator[CatalogWriter]:

@@ -3,7 +3,7 @@
 Laws: a thing's token grows with every acquisition and never goes back, so a holder that was too slow cannot pass for
 the present one. A transaction that checks a token holds the lease's row until it ends: a takeover comes either before
 the check, and is seen, or after everything the transaction wrote. Several things are taken all or none, so nobody
-waits while holding.
+waits while holding. Who waits longer goes first (``waiting``); who does not wait at all takes what is free.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableSet, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +25,7 @@ from rollview.catalog import tables as t
 from rollview.catalog.database import Database
 from rollview.catalog.process import Process, is_dead, this_process
 from rollview.catalog.values import LeaseInfo, folded
+from rollview.catalog.waiting import first_in_line, leave_line, stand_in_line
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +39,8 @@ _FREE: dict[str, Any] = {
     "acquired": _NEVER,
     "expires": _NEVER,
 }
+_SHORTEST_PAUSE, _NEXT_PAUSE, _LONGEST_PAUSE = 0.02, 0.1, 0.5
+"""Seconds between two looks at what is taken: at first, of who goes next, and of everybody else."""
 
 
 class Lease:
@@ -98,14 +102,18 @@ class Lease:
 
 
 @contextmanager
-def held(database: Database, things: Sequence[str], *, wait: float, ttl: float, heartbeat: float) -> Iterator[Lease]:
-    """All of the things, or Busy when one is still taken after ``wait`` seconds."""
-    wanted = tuple(sorted({folded(thing) for thing in things}))
-    lease = Lease(database, _acquire(database, wanted, wait, ttl), ttl, heartbeat)
+def held(
+    database: Database, things: Sequence[str], own: MutableSet[Lease], *, wait: float, ttl: float, heartbeat: float
+) -> Iterator[Lease]:
+    """All of the things, or Busy when one is still taken after ``wait`` seconds. ``own``: what is held from here."""
+    request = _Request(tuple(sorted({folded(thing) for thing in things})), wait > 0, bool(own), timedelta(seconds=ttl))
+    lease = Lease(database, _acquire(database, request, wait), ttl, heartbeat)
+    own.add(lease)
     lease.start()
     try:
         yield lease
     finally:
+        own.discard(lease)
         lease.release()
 
 
@@ -130,34 +138,88 @@ def describe(thing: str) -> str:
     return f"{kind} '{name}'" if name else f"'{kind}'"
 
 
-def _acquire(database: Database, things: Sequence[str], wait: float, ttl: float) -> Mapping[str, int]:
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """``waits``: stands in line if it must. ``holds``: others may be waiting for its maker."""
+
+    things: tuple[str, ...]
+    waits: bool
+    holds: bool
+    ttl: timedelta
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """``by``: who holds one of the things, or goes first there. ``is_next``: nobody else goes first."""
+
+    by: LeaseInfo
+    is_next: bool
+
+
+def _acquire(database: Database, request: _Request, wait: float) -> Mapping[str, int]:
     deadline = time.monotonic() + wait
-    pause = 0.02
-    while True:
-        got = _try(database, things, ttl)
-        if not isinstance(got, LeaseInfo):
-            return got
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise errors.Busy(describe(got.thing), got.owner, got.acquired.isoformat(" ", "seconds"))
-        time.sleep(min(left, pause))
-        pause = min(pause * 1.5, 0.5)
+    pause, waited = _SHORTEST_PAUSE, False
+    try:
+        while True:
+            got = _try(database, request, waited)
+            if not isinstance(got, _Refused):
+                waited = False
+                return got
+            waited = request.waits
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise errors.Busy(describe(got.by.thing), got.by.owner, got.by.acquired.isoformat(" ", "seconds"))
+            time.sleep(min(left, pause))
+            pause = min(pause * 1.5, _NEXT_PAUSE if got.is_next else _LONGEST_PAUSE)
+    finally:
+        if waited:
+            _give_up(database, request)
 
 
-def _try(database: Database, things: Sequence[str], ttl: float) -> Mapping[str, int] | LeaseInfo:
-    """The new tokens, or who holds one of the things."""
+def _try(database: Database, request: _Request, waited: bool) -> Mapping[str, int] | _Refused:
+    """The new tokens, or who keeps them. ``waited``: it stands in line."""
     with database.write() as connection:
-        rows = lock_rows(connection, things)
+        rows = lock_rows(connection, request.things)
         now = database.now(connection)
-        taken = next((row for row in rows if not _is_free(row, now)), None)
-        if taken is not None:
-            return _info(taken)
-        if len(rows) == len(things):
-            return _take(connection, rows, now, now + timedelta(seconds=ttl))
+        if len(rows) == len(request.things):
+            refused = _refused(connection, rows, now, request)
+            if refused is None:
+                if waited:
+                    leave_line(connection, rows, request.id)
+                return _take(connection, rows, now, now + request.ttl)
+            if request.waits:
+                stand_in_line(connection, rows, now, request.id, request.holds)
+            return refused
     # New rows come in a transaction of their own, which locks nothing else.
     with database.write() as connection:
-        database.insert_missing(connection, t.lease, [{"thing": thing, "token": 0, **_FREE} for thing in things])
-    return _try(database, things, ttl)
+        new = [{"thing": thing, "token": 0, **_FREE} for thing in request.things]
+        database.insert_missing(connection, t.lease, new)
+    return _try(database, request, waited)
+
+
+def _refused(
+    connection: sa.Connection, rows: Sequence[sa.Row[Any]], now: datetime, request: _Request
+) -> _Refused | None:
+    taken = next((row for row in rows if not _is_free(row, now)), None)
+    if not request.waits:
+        return None if taken is None else _Refused(_info(taken), True)
+    first = first_in_line(connection, rows, now, lambda row: _is_free(row, now), request.id, request.holds)
+    if taken is not None:
+        return _Refused(_info(taken), first is None)
+    if first is None:
+        return None
+    thing, waiter = first
+    return _Refused(LeaseInfo(thing, waiter.process.owner, 0, waiter.since, waiter.expires), False)
+
+
+def _give_up(database: Database, request: _Request) -> None:
+    try:
+        with database.write() as connection:
+            leave_line(connection, lock_rows(connection, request.things), request.id)
+    # It counts no more after a while of silence.
+    except errors.RollviewError as error:
+        _log.warning("still in line for a lease: %s", error.message)
 
 
 def _take(

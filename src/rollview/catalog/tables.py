@@ -26,7 +26,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0012"
+HEAD = "0013"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -232,6 +232,7 @@ lease = sa.Table(
     sa.Column("pid_started", sa.Text, nullable=False),
     sa.Column("acquired", Instant, nullable=False),
     sa.Column("expires", Instant, nullable=False),
+    sa.Column("waiting", sa.JSON(none_as_null=True)),
 )
 
 source = sa.Table(

@@ -161,7 +161,7 @@ def _computed(
     folder, place = where
     # Analysing a query can fail as well as running it, and hurts no other view.
     with named_failures("compute the view's changes"):
-        collected = _collected_ahead(reader, step, closed, meter) if step.ahead else None
+        collected = collected_ahead(reader, step, closed, meter) if step.ahead else None
         if collected is None:
             with _view_delta(reader, step, closed) as rows:
                 files = stage(folder, rows, place, meter, LABEL, expected=step.work.delta_rows)
@@ -176,7 +176,7 @@ def _computed(
     return files, ahead
 
 
-def _collected_ahead(reader: Reader, step: PropagateStep, closed: ClosedReferences, meter: Meter) -> pa.Table | None:
+def collected_ahead(reader: Reader, step: PropagateStep, closed: ClosedReferences, meter: Meter) -> pa.Table | None:
     """None if it is too large, or if a row of the view cannot be computed: that is for applying to say."""
     try:
         with _propagation(reader, step, closed, ahead=True) as rows:

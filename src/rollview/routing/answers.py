@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from rollview.algebra.expressions import column, named, select, table
 from rollview.algebra.text import parse_one
+from rollview.algebra.words import spelled
 from rollview.catalog import RelationKind
 from rollview.core.names import quoted
 from rollview.core.states import Rewrite
@@ -24,11 +25,13 @@ from rollview.relations.points import Point, resolve
 from rollview.results import Answer
 from rollview.routing.fetching import AnswerReading, hold, leave, release_with
 from rollview.routing.former import of_former_columns
-from rollview.routing.freshness import Staleness, found_valid
+from rollview.routing.freshness import Staleness, found_valid, moment_of_asking
+from rollview.routing.kept import AnswerKey, find_kept, forget, keep
 from rollview.routing.question import Question
 from rollview.routing.reading import authors_columns
 from rollview.routing.residual import ResidualReader
 from rollview.routing.route import Route, RouteWish, named_in, route
+from rollview.store.writing import BOUND
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,13 +69,42 @@ class _Wished:
     def route(self) -> Route:
         return _route(self.place, self.tree, self.as_of, self.bound, self.rewrite)
 
+    @property
+    def key(self) -> AnswerKey | None:
+        """None where what was found once is not looked for again."""
+        text = spelled(self.tree)
+        asked_now = self.as_of is None and self.bound is None and not self.allow_unsafe
+        return (text, Rewrite(self.rewrite)) if text and asked_now and self.rewrite in set(Rewrite) else None
+
 
 def _asked(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
     """``again``: for when what is read goes away meanwhile."""
+    return _as_before(wish, again) or _anew(wish, again)
+
+
+def _as_before(wish: _Wished, again: Callable[[], Answer] | None) -> Answer | None:
+    """None unless the same was asked before, and nothing has moved since."""
+    place, key = wish.place, wish.key
+    kept = None if key is None else find_kept(place, key)
+    if key is None or kept is None:
+        return None
+    number, snapshot = hold(place.catalog, kept.found), place.snapshot()
+    if snapshot != kept.snapshot:
+        leave(place.catalog, number)
+        forget(place, key)
+        return None
+    found, rows = replace(kept.found, asked_at=moment_of_asking()), kept.rows.again()
+    release_with(rows, place.catalog, number)
+    read = AnswerReading(place, found, snapshot.at(found.csn), number, again, kept.planned)
+    return read.of(_answer(place, found, rows))
+
+
+def _anew(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
     place, found = wish.place, wish.route()
     number = hold(place.catalog, found)
     # After the hold: nothing that is in here goes away.
-    reader = _reader(place, found)
+    snapshot = place.snapshot()
+    reader = ResidualReader(place.spark, place.data, snapshot.at(found.csn), place.catalog.changes)
     try:
         rows = rows_along(reader, wish.tree, found, allow_unsafe=wish.allow_unsafe)
     except BaseException as error:
@@ -84,12 +116,10 @@ def _asked(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
     if rows is None:
         leave(place.catalog, number)
         return _asked(replace(wish, rewrite=Rewrite.OFF), again)
+    kept = None if wish.key is None else keep(place, wish.key, found, snapshot, rows)
     release_with(rows, place.catalog, number)
-    return AnswerReading(place, found, reader.snapshot, number, again).of(_answer(place, found, rows))
-
-
-def _reader(place: Workplace, found: Route) -> ResidualReader:
-    return ResidualReader(place.spark, place.data, place.snapshot().at(found.csn), place.catalog.changes)
+    read = AnswerReading(place, found, reader.snapshot, number, again, kept.planned if kept is not None else None)
+    return read.of(_answer(place, found, rows))
 
 
 def rows_along(
@@ -145,6 +175,9 @@ def _routed(reader: ResidualReader, tree: exp.Query, found: Route) -> DataFrame 
     if author is None:
         return None
     inputs = {name: _read(reader, name, found) for name in rewritten.reads}
+    if found.rows <= BOUND and all(one.way is WayToRead.EXTENT for one in found.readings):
+        # One task groups so few stored rows sooner than a shuffle begins.
+        inputs = {name: data.coalesce(1) for name, data in inputs.items()}
     rows = _above(run_query(reader.spark, rewritten.query, inputs), asked)
     typed = (rows[quoted(name)].cast(type_) for name, type_ in zip(rows.columns, author.types, strict=True))
     return rows.select(*typed).toDF(*author.names)

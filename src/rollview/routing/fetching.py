@@ -26,6 +26,7 @@ from rollview.errors import InDoubt, RollviewError
 from rollview.propagate.plan import SMALL_DELTA_ROWS
 from rollview.publish.workplace import Workplace
 from rollview.results import Answer, FetchedAnswer
+from rollview.routing.kept import PlannedRows
 from rollview.routing.route import Route
 
 if TYPE_CHECKING:
@@ -61,13 +62,15 @@ def release_with(rows: DataFrame, catalog: Catalog, number: int | None) -> None:
 @dataclass(frozen=True, slots=True)
 class AnswerReading:
     """``read``: the snapshot that the rows are read by; ``number``: of the row that keeps their files; ``again``:
-    answers the query anew, None where that was done before."""
+    answers the query anew, None where that was done before; ``planned``: where rows that may be asked for again are
+    kept as they were planned."""
 
     place: Workplace
     found: Route
     read: Snapshot
     number: int | None
     again: Callable[[], Answer] | None
+    planned: PlannedRows | None = None
 
     def of(self, answer: Answer) -> Answer:
         """The answer with the way to fetch it."""
@@ -75,7 +78,7 @@ class AnswerReading:
 
     def _fetch(self, answer: Answer, limit: int | None = None) -> FetchedAnswer:
         try:
-            return _fetched(self.place, answer, self.found, self.number, limit)
+            return self._fetched(answer, limit)
         except RollviewError as error:
             if not (_is_of_files(error) and _moved(self.place.snapshot(), self.read, self.found)):
                 raise
@@ -85,28 +88,36 @@ class AnswerReading:
         assert second.fetch is not None
         return second.fetch(limit)
 
+    def _fetched(self, answer: Answer, limit: int | None) -> FetchedAnswer:
+        place, found, began = self.place, self.found, time.perf_counter()
+        table = _table(self._wanted(answer, limit))
+        seconds = time.perf_counter() - began
+        if self.number is not None:
+            place.catalog.readers.end(self.number, seconds)
+        # Columns and names that were altered are no changes of rows; the answer says itself how long it was valid.
+        valid = answer.valid.through >= found.newest and is_still_valid(place, found)
+        return FetchedAnswer(answer, table, valid, seconds)
+
+    def _wanted(self, answer: Answer, limit: int | None) -> DataFrame:
+        assert answer.rows is not None
+        small = self.found.rows <= SMALL_DELTA_ROWS
+        if self.planned is None or limit is not None:
+            wanted = answer.rows if limit is None else answer.rows.limit(limit)
+            return _with_few_rows(wanted) if small else wanted
+        if self.planned.rows is None:
+            # A frame of its own: the answer's rows go when nobody has them any more.
+            self.planned.rows = _with_few_rows(answer.rows) if small else Analysed(answer.rows).again()
+        return self.planned.rows
+
 
 def _is_of_files(error: RollviewError) -> bool:
     cause = error.__cause__
     return cause is not None and any(word in in_full(cause) for word in ("FILE_NOT_EXIST", "FileNotFound"))
 
 
-def _fetched(place: Workplace, answer: Answer, found: Route, number: int | None, limit: int | None) -> FetchedAnswer:
-    began = time.perf_counter()
-    table = _table(answer.rows, limit, small=found.rows <= SMALL_DELTA_ROWS)
-    seconds = time.perf_counter() - began
-    if number is not None:
-        place.catalog.readers.end(number, seconds)
-    # Columns and names that were altered are no changes of rows; the answer says itself how long it was valid.
-    valid = answer.valid.through >= found.newest and is_still_valid(place, found)
-    return FetchedAnswer(answer, table, valid, seconds)
-
-
-def _table(rows: DataFrame | None, limit: int | None, *, small: bool) -> pa.Table:
-    assert rows is not None
+def _table(wanted: DataFrame) -> pa.Table:
     try:
-        wanted = rows if limit is None else rows.limit(limit)
-        return (_with_few_rows(wanted) if small else wanted).toArrow()
+        return wanted.toArrow()
     except Exception as error:
         if not is_sparks(error):
             raise

@@ -20,6 +20,7 @@ from rollview.engine.binding import run_query
 from rollview.propagate.choice import RefreshMode
 from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, PropagateStep, plan_propagate
 from rollview.propagate.run import closed_in
+from rollview.relations.ahead import Ahead
 from rollview.relations.moved import ChangesOf, moved
 from rollview.relations.plans import can_follow, high_water_mark, propagation_of
 from rollview.relations.reader import Reader
@@ -49,25 +50,33 @@ class ResidualReader(Reader):
         if not self._can_follow(name, at):
             seen = self.seen_by(name)
             return self.evaluate(name, lambda lower: seen.rows(lower, at))
-        if plan.summary is not None:
-            return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self.groups(name, at)})
         schema = self.snapshot.get(name).schema
+        if plan.summary is not None:
+            few = self._few_groups(name, at)
+            if few is not None:
+                return frame(self.spark, few.extent, schema)
+            return run_query(self.spark, plan.visible(_STORED_ROWS), {_STORED_ROWS: self._many_groups(name, at)})
         return self._moved_on(super().rows(name, mark), self._since(name, at), schema)
 
     def groups(self, name: str, at: Csn) -> DataFrame:
         if not self._is_behind(name, at):
             return super().groups(name, at)
-        mark, summary = self._mark(name), self.plan(name).summary
+        summary = self.plan(name).summary
         assert summary is not None
         if not self._moves(name, at):
-            return super().groups(name, mark)
+            return super().groups(name, self._mark(name))
         if not self._can_follow(name, at):
             return self.groups_anew(name, at)
-        step = self._step(name, Interval(mark, at))
-        few = None if step is None else few_groups(self, step)
-        if few is not None:
-            return frame(self.spark, few, summary.schema)
-        held = super().groups(name, mark)
+        few = self._few_groups(name, at)
+        return self._many_groups(name, at) if few is None else frame(self.spark, few.groups, summary.schema)
+
+    def _few_groups(self, name: str, at: Csn) -> Ahead | None:
+        step = self._step(name, Interval(self._mark(name), at))
+        return None if step is None else few_groups(self, step)
+
+    def _many_groups(self, name: str, at: Csn) -> DataFrame:
+        held, summary = super().groups(name, self._mark(name)), self.plan(name).summary
+        assert summary is not None
         return self._moved_on(held, self._since(name, at, held), summary.schema)
 
     def groups_anew(self, name: str, at: Csn) -> DataFrame:
@@ -121,7 +130,7 @@ class ResidualReader(Reader):
     def _step(self, name: str, since: Interval) -> PropagateStep | None:
         """The step of a refresh that comes that far by deltas, if one does."""
         asked = (self.snapshot, self.root, name, since.through, self._changes_of, tuple)
-        step = plan_propagate(*asked, mode=RefreshMode.INCREMENTAL)
+        step = plan_propagate(*asked, mode=RefreshMode.INCREMENTAL, applied_next=True)
         if step is None or step.interval != since or step.mode is Mode.WHOLE or step.merged:
             return None
         return step

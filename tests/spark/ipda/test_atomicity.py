@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.sizes import times
 from tests.spark.oracle.bags import Bag
 from tests.spark.oracle.warehouses import INTERPRETED, assert_verified, fresh, rows
 
@@ -92,7 +93,7 @@ def together(root: Path, spark: SparkSession, *work: Callable[[Warehouse], None]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=240)
+        thread.join(timeout=times(240, 3_600))
     if failures:
         raise failures[0]
 

@@ -20,6 +20,7 @@ from tests.spark.ipda.test_atomicity import together, total, transfer
 from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
 
 from rollview.catalog import Part
+from rollview.core.names import COUNT, CSN
 from rollview.core.states import Policy
 from rollview.errors import LostLease, NotPassed, OutOfReach
 from rollview.schedule import ViewsInCommits
@@ -124,11 +125,22 @@ def test_writers_who_meet_in_a_group_wait_and_never_conflict(spark: SparkSession
         assert newest == writers * each
         assert {bank.snapshot().get(f"{kind}_immediate").pins[Part.EXTENT].through for kind in SIGNS} == {newest}
         bank.refresh()
-        for csn in range(newest + 1):
-            for policy in (Policy.IMMEDIATE, Policy.IPDA):
+        for policy in (Policy.IMMEDIATE, Policy.IPDA):
+            moved = [moved_at_each_csn(bank, f"{kind}_{policy}") for kind in SIGNS]
+            assert moved[0] == {csn: -amount for csn, amount in moved[1].items()}
+            assert moved[1].keys() == set(range(1, newest + 1))
+            for csn in range(0, newest + 1, max(1, newest // 50)):
                 withdrawn, deposited = (total(rows(bank, f"{kind}_{policy}", csn)) for kind in SIGNS)
-                assert withdrawn == -deposited, (policy, csn)
+                assert deposited == -withdrawn == sum(moved[1][before] for before in range(1, csn + 1)), (policy, csn)
         assert_verified(bank)
+
+
+def moved_at_each_csn(warehouse: Warehouse, name: str) -> dict[int, int]:
+    """How much a view's total grew, by csn."""
+    moved: dict[int, int] = {}
+    for row in warehouse.delta(name, 0).collect():
+        moved[row[CSN]] = moved.get(row[CSN], 0) + row["amount"] * row[COUNT]
+    return moved
 
 
 def test_debits_and_credits_are_never_taken_for_one_state(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ from tests.spark.oracle.warehouses import fresh
 
 from rollview.catalog import Part
 from rollview.cli.exits import ExitCode, exit_code
+from rollview.core.states import Rewrite
 from rollview.errors import InDoubt
 from rollview.results import Answer, FetchedAnswer
 from rollview.routing import answers
+from rollview.routing.kept import find_kept
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -132,3 +134,29 @@ def test_files_that_the_catalog_still_names_are_no_reason_to_ask_again(shop: War
     with pytest.raises(Exception, match="Spark could not compute the rows") as found:
         fetched(answer)
     assert not isinstance(found.value, InDoubt)
+
+
+def test_what_is_asked_again_is_planned_once_until_something_moves(shop: Warehouse) -> None:
+    def planned() -> Any:
+        kept = find_kept(shop._place, (QUERY, Rewrite.REQUIRE))
+        return None if kept is None else kept.planned.rows
+
+    assert planned() is None
+    first = fetched(asked(shop))
+    before = planned()
+    answer = asked(shop)
+    assert planned() is before is not None
+    second = fetched(answer)
+    assert planned() is before
+    assert told(first) == told(second) == bag([(1, 10)])
+    assert answer.fetch is not None
+    assert answer.fetch(0).rows.num_rows == 0
+    assert len(shop.catalog.readers.ended()) == 2, "each is recorded"
+    shop.sql("INSERT INTO orders VALUES (3, 30)")
+    third = fetched(asked(shop))
+    assert (told(third), third.answer.csn) == (bag([(1, 10), (3, 30)]), 2)
+    assert not fetched(answer).still_valid
+    shop.refresh()
+    shop.maintain(grace=AT_ONCE)
+    assert told(fetched(asked(shop))) == told(third)
+    assert planned() is not before

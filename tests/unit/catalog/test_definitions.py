@@ -90,6 +90,7 @@ def test_views_that_were_there_before_have_their_definition(tmp_path: Path) -> N
         database.execute("DROP TABLE rollview_definition")
         database.execute("DROP TABLE rollview_reader")
         database.execute("DROP TABLE rollview_place")
+        database.execute("ALTER TABLE rollview_lease DROP COLUMN waiting")
         database.execute("UPDATE rollview_version SET version_num = '0009'")
     with Catalog.open(path) as catalog:
         (found,) = catalog.definitions("v")

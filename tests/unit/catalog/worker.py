@@ -75,6 +75,12 @@ def count(url: str, file: str, times: str) -> None:
             shared.write(str(number + 1))
 
 
+def wait(url: str, *things: str) -> None:
+    """Wait for things that somebody else holds, and take them."""
+    with Catalog.open(url).lease(*things, wait=120):
+        say("held")
+
+
 def say(text: str) -> None:
     print(text, flush=True)
 
@@ -84,7 +90,7 @@ def hear() -> None:
     sys.stdin.readline()
 
 
-TASKS: dict[str, Callable[..., None]] = {task.__name__: task for task in (create, commit, fork, hold, count)}
+TASKS: dict[str, Callable[..., None]] = {task.__name__: task for task in (create, commit, fork, hold, count, wait)}
 
 if __name__ == "__main__":
     TASKS[sys.argv[1]](*sys.argv[2:])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from rollview import results
 from rollview.cli import answers
 from rollview.cli.render.dispatch import render, renders
-from rollview.cli.render.words import time_of
+from rollview.cli.render.words import counted, time_of
 from rollview.cli.text import TextOutput
 
 
 @renders(results.SubscriberStatus)
 def _(answer: results.SubscriberStatus, to: TextOutput) -> None:
     facts = {"subscriber": answer.name, "view": answer.view, "to": answer.to or "who pulls"}
-    facts |= {"position": str(answer.position), "behind": f"{answer.behind} csns", "state": answer.state}
+    facts |= {"position": str(answer.position), "behind": counted(answer.behind, "csn"), "state": answer.state}
     facts |= {"moved": time_of(answer.moved) if answer.moved else "never", "problem": answer.problem or "none"}
     to.facts(facts)
 
