@@ -22,7 +22,10 @@ from rollview import Warehouse
 from rollview.engine import session
 
 V1, V2, V3 = VIEWS["v1"], VIEWS["v2"], VIEWS["v3"]
-BY_LETTER = V1.replace("n_name,", "SUBSTR(n_name, 1, 1) AS letter,").replace("BY n_name", "BY SUBSTR(n_name, 1, 1)")
+
+
+def by_letter(text: str) -> str:
+    return text.replace("n_name,", "SUBSTR(n_name, 1, 1) AS letter,").replace("BY n_name", "BY SUBSTR(n_name, 1, 1)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Change:
 
 CHANGES = (
     Change("v1 renamed", "v1", V1.replace("AS revenue", "AS income"), seconds=0.1),
-    Change("v1 coarsened", "v1", BY_LETTER, goal=0.1),
+    Change("v1 coarsened", "v1", by_letter(V1), goal=0.1),
     Change("v3 with AVG", "v3", V3.replace("COUNT(*)", "AVG(l_quantity) AS mean, COUNT(*)"), goal=0.1),
     Change("v2 renamed", "v2", V2.replace("AS revenue", "AS income"), seconds=0.1),
     Change("v2 narrowed", "v2", V2 + " AND o_orderdate < DATE '1995-01-01'", goal=0.2),
@@ -46,7 +49,10 @@ CHANGES = (
 )
 
 
-WARM_UP = Change("warm up", "v4", VIEWS["v4"].replace("AS revenue", "AS income"))
+WARM_UPS = (
+    Change("warm up", "v4", VIEWS["v4"].replace("AS revenue", "AS income")),
+    Change("warm up", "v4", by_letter(VIEWS["v4"])),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,8 @@ def measure(root: Path, scale: float) -> list[Figure]:
     side = Rollview(session.start(), scale, root, keys=True)
     try:
         # What a session does for the first time is not what a definition costs.
-        _measured(side.warehouse, len(CHANGES), WARM_UP)
+        for number, change in enumerate(WARM_UPS, len(CHANGES)):
+            _measured(side.warehouse, number, change)
         return [_measured(side.warehouse, number, change) for number, change in enumerate(CHANGES)]
     finally:
         side.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
@@ -61,7 +61,7 @@ class Warehouse:
             root / DATA_FOLDER,
             catalog,
             *given,
-            lambda place: scheduling.ViewsInCommits(place, place.policies),
+            lambda place: scheduling.ViewsInCommits(place, place.policies, _resume_stopped),
             parallel,
             substitutes,
         )
@@ -471,6 +471,10 @@ class Warehouse:
     def positions(self, at: Point = "latest") -> tuple[SourcePosition, ...]:
         """For each source, the position up to which its units of work are in a csn."""
         return self.catalog.positions(self.resolve(at))
+
+
+def _resume_stopped(place: Workplace, names: Collection[str]) -> None:
+    sql.resume_stopped(place, names)
 
 
 def _existing(root: str | os.PathLike[str]) -> Path:

@@ -13,6 +13,7 @@ from rollview.capture import run as capturing
 from rollview.errors import Retryable, RollviewError
 from rollview.maintain import plan as planning
 from rollview.maintain import trim as trimming
+from rollview.publish import bulk
 from rollview.publish import fold as folding
 from rollview.warehouse import Warehouse
 
@@ -23,6 +24,12 @@ def commit(warehouse: Warehouse, n: int) -> None:
 
 def commit_and_fold(warehouse: Warehouse, n: int) -> None:
     folding.LEAST, folding.SHARE = 0, 1_000_000
+    warehouse.sql(*statements(n))
+
+
+def commit_and_keep_state(warehouse: Warehouse, n: int) -> None:
+    """An update of any rows is taken for one of most of them."""
+    bulk.LEAST, bulk.SHARE = 1, 1_000_000
     warehouse.sql(*statements(n))
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from rollview.warehouse import Warehouse
 
-PUBLISHED = {"commit.published", "fold.computed", "fold.logged", "fold.published"}
+COMMITS = ("commit", "fold", "bulk update")
+PUBLISHED = {"commit.published", *(f"fold.{step}" for step in ("computed", "first_logged", "logged", "published"))}
 """Steps after which the transaction is in the ledger."""
 
 
@@ -58,6 +59,8 @@ def kills() -> Iterator[Kill]:
     for step in ("redefine.committed", *(f"adapt.{step}" for step in ("begun", "computed", "first_logged", "logged"))):
         yield Kill("replace view", step)
     yield Kill("replace view", "adapt.published")
+    for step in ("computed", "first_logged", "logged", "published"):
+        yield Kill("bulk update", f"fold.{step}")
     for operation in ("drop view", "drop table"):
         yield Kill(operation, "drop.published")
     for step in ("first_logged", "logged", "published"):
@@ -133,7 +136,7 @@ def test_at_the_end_every_csn_is_right(shop: Shop, sights: Callable[[], list[dic
 
 def prepare(shop: Shop, kill: Kill) -> None:
     """Something to do for the operation."""
-    if kill.operation in ("commit", "fold"):
+    if kill.operation in COMMITS:
         return
     with shop.opened() as warehouse:
         if kill.operation == "refresh":
@@ -149,6 +152,8 @@ def task(shop: Shop, kill: Kill) -> tuple[Any, ...]:
         return tasks.commit, shop.next()
     if kill.operation == "fold":
         return tasks.commit_and_fold, shop.next()
+    if kill.operation == "bulk update":
+        return tasks.commit_and_keep_state, shop.next()
     if kill.operation == "refresh":
         return (tasks.refresh,)
     if kill.operation == "roll":
@@ -198,7 +203,7 @@ def go_on(shop: Shop, kill: Kill) -> set[str]:
         elif kill.operation == "roll":
             warehouse.roll(tuple(VIEWS), shop.csn - 1)
             check_stored(shop, warehouse.snapshot())
-        elif kill.operation in ("commit", "fold") and kill.step.partition(":")[0] not in PUBLISHED:
+        elif kill.operation in COMMITS and kill.step.partition(":")[0] not in PUBLISHED:
             shop.commit(warehouse, shop.count)
         pinned = pinned_folders(shop.place.root, warehouse.snapshot())
         warehouse.refresh()

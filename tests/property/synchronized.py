@@ -71,7 +71,10 @@ _TABLES = {
     "t3": ("a", "k"),
     "u2": ("ee", "dd", "kk"),
 }
-_PIECES = {"rollview.on_schema_change": ("follow", "follow", "ask"), "rollview.dispensable": ("", "columns")}
+_PIECES = {
+    "rollview.on_schema_change": ("follow", "follow", "follow", "ask", "stop"),
+    "rollview.dispensable": ("", "columns"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,11 @@ class History:
         renamed = [column.stored for column in table.schema if column.name in draft.renamed]
         if draft.name != table.name:
             renamed = [column.stored for column in table.schema]
-        affected = views_affected(self.snapshot, table, gone, renamed, ())
+        try:
+            affected = views_affected(self.snapshot, table, gone, renamed, ())
+        except UsageError as refused:
+            self._check_forbidden(refused)
+            return
         after = _after(draft, "changed")
         outcomes = self._outcomes(after, affected)
         if outcomes is None:
@@ -178,6 +185,13 @@ class History:
                 row[column.stored] = None
         for one in outcomes:
             self._take(now, after, one)
+
+    def _check_forbidden(self, refused: UsageError) -> None:
+        """A change is refused only where a view says so."""
+        (name,) = refused.facts["views"]
+        definition = self.snapshot.get(name).definition
+        assert definition is not None
+        assert definition.properties["rollview.on_schema_change"] == "stop"
 
     def _outcomes(self, after: Snapshot, affected: AffectedViews) -> tuple[ViewOutcome, ...] | None:
         """None where the change is refused, because what is to stand for the table has lost a column by now."""

@@ -195,7 +195,7 @@ class _Leaving:
         self._read_clauses(what)
         part = self.clauses.at(place)
         if part is None:
-            raise CannotRewrite(f"it needs {what}")
+            raise CannotRewrite(f"it needs {what}{_inside(self.tree, place)}")
         if part in self.gone:
             return
         match part.kind:
@@ -259,6 +259,21 @@ class _Leaving:
         extent = _without_join(self.resolved, join)
         self.aliases.add(join.this.alias_or_name.lower())
         self.left_out.append(LeftOut(PartKind.JOIN, join.this.alias_or_name, extent))
+
+
+def _inside(tree: exp.Expr, place: int) -> str:
+    """Why nothing can be left out at a place of the text that is not of its outermost SELECT."""
+    named = (one for one in tree.find_all(exp.Identifier) if one._meta and one.meta.get("start") == place)
+    found = next(named, None)
+    inner = found.find_ancestor(exp.CTE, exp.Subquery) if found is not None else None
+    if inner is None:
+        return ""
+    what = "CTE" if isinstance(inner, exp.CTE) else "subquery"
+    called = f" '{inner.alias}'" if inner.alias else ""
+    return (
+        f" inside its {what}{called}: only columns, joins and conditions of the outermost SELECT can be left out. "
+        f"Make the {what} a view of its own, which can leave them out"
+    )
 
 
 def _groups_by_place(tree: exp.Expr) -> bool:

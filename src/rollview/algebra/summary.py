@@ -49,7 +49,7 @@ from rollview.core.schema import Column, Schema
 GROUPS = f"_rv_groups{OLD_SUFFIX}"
 FEW_GROUPS = FEW_ROWS
 SHOWN = "_rv_shown"
-"""Whether a row of ``groups_ahead`` is a group that the view shows at the end of the interval."""
+"""Whether a row is a group that the view shows: in ``groups_ahead``, at the end of the interval."""
 _SEEN = "_rv_seen"
 
 
@@ -157,17 +157,29 @@ def groups_ahead(summary: Summary, script: Script) -> exp.Query:
     running = _running_groups(summary, script)
     last = exp.Is(this=column(None, UNTIL), expression=exp.null())
     conditions = [last, *([_has_rows()] if summary.keys else []), *([_having(summary)] if summary.having else [])]
-    shown = case((all_of(conditions), exp.true()), otherwise=exp.false())
+    stored = [column(None, name) for name in (*summary.schema.names, AT, UNTIL)]
+    return script.finish(select(*stored, *_seen(summary, all_of(conditions))).from_(table(running)))
+
+
+def groups_with_rows(summary: Summary, groups: str) -> exp.Select:
+    """Groups, and beside each the view's row of it where the view shows it: both are read off one result."""
+    stored = [column(None, name) for name in summary.schema.names]
+    condition = _having(summary) if summary.having else exp.true()
+    return select(*stored, *_seen(summary, condition)).from_(table(groups))
+
+
+def _seen(summary: Summary, condition: exp.Expr) -> list[exp.Expr]:
+    """Whether the view shows a group, and what: nothing is computed of groups that it does not show."""
+    shown = case((condition, exp.true()), otherwise=exp.false())
     seen = [
-        named(case((all_of(conditions), _over_groups(summary, output.expression))), name)
+        named(case((condition.copy(), _over_groups(summary, output.expression))), name)
         for name, output in zip(seen_columns(summary), summary.outputs, strict=True)
     ]
-    stored = [column(None, name) for name in (*summary.schema.names, AT, UNTIL)]
-    return script.finish(select(*stored, named(shown, SHOWN), *seen).from_(table(running)))
+    return [named(shown, SHOWN), *seen]
 
 
 def seen_columns(summary: Summary) -> tuple[str, ...]:
-    """What the view's columns are called in ``groups_ahead``."""
+    """What the view's columns are called beside its groups."""
     return tuple(f"{_SEEN}{place}" for place in range(len(summary.outputs)))
 
 

@@ -12,7 +12,9 @@ from rollview.algebra.text import parse_statements
 from rollview.capture import requests
 from rollview.capture.plan import plan_capture
 from rollview.capture.run import run_capture
+from rollview.core.states import Policy
 from rollview.errors import RollviewError
+from rollview.evolve.dispensable import dispenses
 from rollview.publish.following import followers
 from rollview.publish.workplace import Workplace
 from rollview.results import (
@@ -69,7 +71,11 @@ def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
 
 def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:
     place.recover()
+    ready = _views_with_a_way_out(place, name)
+    for view in ready:
+        _try_to_follow(place, view, Policy.IPDA, name)
     progress = requests.resnapshot(place.catalog, place.data, name, widen=widen, settings=settings)
+    place.following.synchronize(ready)
     _take_views_along(place, name)
     return SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
 
@@ -79,10 +85,30 @@ def _take_views_along(place: Workplace, source: str) -> None:
     following, snapshot, own = place.following, place.snapshot(), place.catalog.source(source).name
     tables = [table.name for table in snapshot.tables() if table.source == own]
     for view in followers(following.policies, snapshot, tables, strict=False).views:
-        try:
-            following.catch_up(view, place.policies.of(snapshot, snapshot.get(view)))
-        except RollviewError as error:
-            _log.warning("view '%s' does not follow the new copy of '%s': %s", view, source, error.message)
+        _try_to_follow(place, view, place.policies.of(snapshot, snapshot.get(view)), source)
+
+
+def _views_with_a_way_out(place: Workplace, source: str) -> tuple[str, ...]:
+    """Views that have something declared for when the copy lacks what they name, and views above them: they are to be
+    at the csn before it."""
+    snapshot, own = place.snapshot(), place.catalog.source(source).name
+    tables = [table.name for table in snapshot.tables() if table.source == own]
+    replaced = {one.of.lower() for one in place.substitutes}
+    found = {
+        name
+        for table in tables
+        for view in snapshot.readers(table)
+        if table.lower() in replaced or dispenses(view)
+        for name in (view.name, *(upper.name for upper in snapshot.above(view.name)))
+    }
+    return tuple(view.name for view in snapshot.views() if view.name in found)
+
+
+def _try_to_follow(place: Workplace, view: str, policy: Policy, source: str) -> None:
+    try:
+        place.following.catch_up(view, policy)
+    except RollviewError as error:
+        _log.warning("view '%s' does not follow the new copy of '%s': %s", view, source, error.message)
 
 
 def remove_source(place: Workplace, name: str, *, forget: bool) -> None:

@@ -5,9 +5,11 @@ Law: sources that wait for each other are captured together, in one ledger order
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rollview.capture.commit_stream import CommitStream, Reached
@@ -21,14 +23,16 @@ from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core import durable
 from rollview.core.order import Order
 from rollview.core.raised import unexpected_error
-from rollview.core.states import SourceState
+from rollview.core.states import Policy, SourceState
 from rollview.errors import RollviewError
-from rollview.evolve.plan import LayoutPlan
+from rollview.evolve.plan import LayoutPlan, plan_change
 from rollview.evolve.run import run_change
 from rollview.publish.following import Following
 from rollview.results import SourceCaptured
 from rollview.sources.boundary import as_error, named
 from rollview.sources.protocol import LayoutChange, Source
+
+_log = logging.getLogger(__name__)
 
 Captured = CaptureProgress | RollviewError
 
@@ -79,7 +83,9 @@ def capture(
         done = _capture(catalog, root, names, order, lease, following)
         found: Mapping[str, _Done] = {}
         # Each reading goes beyond the change that the one before it found; one that does not has failed.
-        while followed := _follow_changes(catalog, root, {name: done[name] for name in _beyond(found, done)}):
+        while followed := _follow_changes(
+            catalog, root, {name: done[name] for name in _beyond(found, done)}, following
+        ):
             found, again = done, _capture(catalog, root, names, order, lease, following)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
         return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
@@ -104,16 +110,42 @@ def _added(before: _Done, then: _Done, followed: LayoutPlan | None) -> _Done:
     return _Done(outcome, units, rows, notes)
 
 
-def _beyond(before: Mapping[str, _Done], now: Mapping[str, _Done]) -> Iterable[str]:
+def _beyond(before: Mapping[str, _Done], now: Mapping[str, _Done]) -> Mapping[str, _Done]:
     """The sources that did not come to the same as before."""
-    return (name for name, one in now.items() if name not in before or before[name].outcome != one.outcome)
+    return {name: one for name, one in now.items() if name not in before or before[name].outcome != one.outcome}
 
 
-def _follow_changes(catalog: Catalog, root: Path, done: Mapping[str, _Done]) -> Mapping[str, LayoutPlan]:
+def _follow_changes(
+    catalog: Catalog, root: Path, done: Mapping[str, _Done], following: Following | None
+) -> Mapping[str, LayoutPlan]:
     """Of each source whose table can be read on without what is gone, what was done for that."""
     changes = {name: one.outcome for name, one in done.items() if isinstance(one.outcome, LayoutChange)}
-    plans = {name: run_change(catalog, root, catalog.source(name), change) for name, change in changes.items()}
+    plans = {name: _followed(catalog, root, catalog.source(name), one, following) for name, one in changes.items()}
     return {name: plan for name, plan in plans.items() if plan is not None}
+
+
+def _followed(
+    catalog: Catalog, root: Path, record: SourceRecord, change: LayoutChange, following: Following | None
+) -> LayoutPlan | None:
+    """Views that are to stop come up to the csn before the change first, as long as what they name can be read; then
+    those that have something declared for it go on from the change's own csn."""
+    found = plan_change(catalog.snapshot(), record, change)
+    if following is None or found is None or not found.stopped:
+        return run_change(catalog, root, record, change)
+    for view in found.stopped:
+        _tried(view, partial(following.catch_up, view, Policy.IPDA))
+    plan = run_change(catalog, root, record, change)
+    if plan is not None and plan.stopped:
+        _tried(plan.relation, partial(following.synchronize, plan.stopped))
+    return plan
+
+
+def _tried(name: str, act: Callable[[], None]) -> None:
+    """What views cannot do holds up no source: they stay where they are, and can be decided for."""
+    try:
+        act()
+    except RollviewError as error:
+        _log.warning("'%s' at a change of columns: %s", name, error.message)
 
 
 def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange, lease: Lease) -> Captured:

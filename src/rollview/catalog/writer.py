@@ -300,6 +300,14 @@ class CatalogWriter:
         if self._connection.execute(update.values(**values)).rowcount == 0:
             self._connection.execute(t.pin.insert().values(**key, **values))
 
+    def ends_at(self, name: str, folder: str, csn: Csn) -> bool:
+        """Whether a relation's parts are in that folder, and its delta is complete up to that csn and no further."""
+        pins = t.pin.join(t.relation, t.relation.c.id == t.pin.c.relation_id)
+        found = sa.select(t.relation.c.folder, t.pin.c.through).select_from(pins)
+        found = found.where(t.relation.c.id == self._id(name), t.pin.c.part == str(Part.DELTA))
+        row = self._connection.execute(found).first()
+        return row is not None and tuple(row) == (folder, csn)
+
     def set_places(self, name: str, places: Mapping[str, Csn]) -> None:
         """How far tables are in the delta of a view now; of others nothing changes. One that stays keeps its time."""
         view, now = self.snapshot().view(name), self._now()

@@ -29,6 +29,7 @@ STEPS: dict[str, str] = {
     "publish.pinned": "the set is pinned inside the open catalog transaction",
     "publish.published": "the set is visible",
     "fold.computed": "the new state is in files, nothing refers to them",
+    "fold.first_logged": "where most rows changed: the Delta log of the changes has the new version, not the state's",
     "fold.logged": "the Delta log of the state has the new version",
     "fold.published": "the state is pinned at its new csn",
     "merge.computed": "the merged files are written, nothing refers to them",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from rollview.catalog import Relation
 from rollview.core.states import Extent
 from rollview.errors import UsageError
 
@@ -57,6 +58,11 @@ def dispensable(properties: Mapping[str, str]) -> Dispensable:
             )
     kinds = {kind: None if kind in all_ else frozenset(named.get(kind, ())) for kind in _ALL.values()}
     return Dispensable(kinds)
+
+
+def dispenses(view: Relation) -> bool:
+    """Whether its author says that it can do without something."""
+    return view.definition is not None and DISPENSABLE in view.definition.properties
 
 
 def wanted_extent(properties: Mapping[str, str]) -> Extent:

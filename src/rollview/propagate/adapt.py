@@ -7,22 +7,24 @@ its old definition, so a step that is cut off is done again, and s is never pass
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyspark.sql import functions as sf
 
 from rollview.algebra.definition import Declared
-from rollview.catalog import Catalog, CatalogWriter, DefinitionVersion, Lease, Part, Relation, Snapshot
+from rollview.catalog import Catalog, CatalogWriter, DefinitionVersion, Lease, Part, Pin, Relation, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
 from rollview.engine.binding import run_query
 from rollview.engine.meter import Meter
+from rollview.engine.session import for_small_work
 from rollview.errors import Retryable
 from rollview.propagate.create import LABEL, ViewToCreate, computed_parts
 from rollview.propagate.derive import OLD_GROUPS, OLD_ROWS, AdaptMode, Derivation, derivation_of
+from rollview.propagate.few_parts import few_changes, few_parts, stage_changes
 from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
@@ -31,7 +33,7 @@ from rollview.relations.versions import carried
 from rollview.store.datafile import DataFile
 from rollview.store.multiset import net, signed
 from rollview.store.timed import Stored
-from rollview.store.writing import named_failures, stage
+from rollview.store.writing import BOUND, named_failures, stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,10 +41,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdaptStep:
-    """A view that is at the last csn of its definition, and the one that it gets."""
+    """A view that is at the last csn of its definition, and the one that it gets. ``home``: the folder of its parts."""
 
     view: str
     version: DefinitionVersion
+    home: str = field(default_factory=lambda: f"v-{uuid4().hex}")
 
     @property
     def at(self) -> Csn:
@@ -68,19 +71,28 @@ def run_adapt(reader: Reader, catalog: Catalog, lease: Lease, step: AdaptStep, m
     old = reader.snapshot.get(step.view)
     new = redefined_as(old, step.version)
     view = _to_create(reader.snapshot, new, step.version)
-    home = f"v-{uuid4().hex}"
-    stored = Stored(step.view, new.schema, reader.root / home, {}, view.plan.hidden)
-    with recorded(catalog, lease, reader.root, step.view, "adapt", Interval(step.at - 1, step.at), (home,)) as running:
+    stored = Stored(step.view, new.schema, reader.root / step.home, {}, view.plan.hidden)
+    interval = Interval(step.at - 1, step.at)
+    with recorded(catalog, lease, reader.root, step.view, "adapt", interval, (step.home,)) as running:
         running.begun()
         derivation = _derivation(reader, catalog, old, view)
         logged = _log_parts(reader, view, (old, new), derivation, stored, meter, running)
         profile = {"mode": derivation.mode.value, "reason": derivation.why, **meter.of(LABEL).to_json()}
         with running.publish(lease, profile) as publishing:
             _check_still_wanted(publishing.writer, step)
-            publishing.writer.take_definition(step.view, step.at, home)
+            publishing.writer.take_definition(step.view, step.at, step.home)
             for one in logged:
                 publishing.show(one, step.at, step.at)
     return logged[0].rows
+
+
+def adapted(snapshot: Snapshot, step: AdaptStep) -> Snapshot:
+    """The catalog as it will be once the step is published, for who computes the view's changes after it."""
+    old = snapshot.get(step.view)
+    at, rows = step.at, old.pins[Part.EXTENT].rows
+    pins = {part: Pin(part, 0, at, at, rows if part is Part.EXTENT else 0) for part in (Part.EXTENT, Part.DELTA)}
+    new = replace(redefined_as(old, step.version), folder=step.home, pins=pins, problem=None, state=None)
+    return replace(snapshot, relations={**snapshot.relations, old.name: new})
 
 
 def redefined_as(view: Relation, version: DefinitionVersion) -> Relation:
@@ -105,12 +117,30 @@ def _log_parts(
     running: RunningStep,
 ) -> tuple[LoggedVersion, ...]:
     old, new = old_and_new
-    told = _told(reader, old, new, derivation)
-    parts = computed_parts(reader.seen_by(new), view, stored, meter, told)
-    parts[Part.BRIDGE] = _bridge(reader, new, stored, parts[Part.EXTENT], meter)
+    told = _told(_by_size(reader, old, derivation), old, new, derivation)
+    few = None if told is None else few_parts(view, told, _expected(old, derivation), meter)
+    parts = few.staged(stored, meter) if few else computed_parts(reader.seen_by(new), view, stored, meter, told)
+    changes = None if few is None else few_changes(reader, new, few.extent, view.at)
+    parts[Part.BRIDGE] = (
+        _bridge(reader, new, stored, parts[Part.EXTENT], meter)
+        if changes is None
+        else stage_changes(stored, changes, meter)
+    )
     running.computed()
     versions = [NewVersion(new.name, part, stored.folder(part), None, files) for part, files in parts.items()]
     return running.log(versions, {"view": new.name, "csn": str(view.at)})
+
+
+def _by_size(reader: Reader, old: Relation, derivation: Derivation) -> Reader:
+    """Work on few rows Spark does faster with fewer preparations."""
+    is_few = derivation.mode is AdaptMode.STORED and _expected(old, derivation) <= BOUND
+    return reader.by(for_small_work(reader.spark)) if is_few else reader
+
+
+def _expected(old: Relation, derivation: Derivation) -> int:
+    """About how many rows the query gives: stored rows tell at most as many as they are."""
+    held = old.pins[Part.EXTENT if derivation.groups is None else Part.GROUPS].rows
+    return held if derivation.mode is AdaptMode.STORED else 2 * held
 
 
 def _derivation(reader: Reader, catalog: Catalog, old: Relation, view: ViewToCreate) -> Derivation:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rollview.algebra.definition import Declared
+from rollview.algebra.resolve import ROWS_SUFFIX
 from rollview.algebra.view import CHOICES, MISREAD, Outline, Propagation, ViewPlan, authors_query, outline, plan
 from rollview.catalog import Catalog, CatalogWriter, Definition, Lease, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
@@ -24,6 +25,7 @@ from rollview.errors import AlreadyExists, Retryable, SqlError
 from rollview.propagate.choice import RefreshMode, check_strict, refresh_mode
 from rollview.propagate.copies import is_copy
 from rollview.propagate.reading import misread, unseen
+from rollview.propagate.renaming import told_before
 from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
 from rollview.relations.algorithm import needs_keys
 from rollview.relations.plans import DETAIL, REFRESH_MODE, covered, high_water_mark, known_as
@@ -31,7 +33,7 @@ from rollview.relations.reader import Reader, prepare_author
 from rollview.relations.shared import SHARES
 from rollview.relations.versions import check_defined
 from rollview.store.datafile import DataFile
-from rollview.store.folder import DeltaFolder, empty
+from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import signed
 from rollview.store.timed import Stored
 from rollview.store.writing import BOUND, stage
@@ -67,18 +69,21 @@ class ViewToCreate:
         return tuple(relation.name for relation in self.plan.reads)
 
 
-def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> ViewToCreate:
-    """Refuses what is wrong in the text; changes nothing."""
+def plan_create(
+    spark: SparkSession, snapshot: Snapshot, declared: Declared, *, over_the_same: bool = False
+) -> ViewToCreate:
+    """Refuses what is wrong in the text; changes nothing. ``over_the_same``: what a view that is there reads is what it
+    was when it was defined, so what Spark told of its text holds still."""
     existing = snapshot.find(declared.name)
     _check_name_is_free(declared, existing)
     known = {name.lower(): known_as(relation) for name, relation in snapshot.relations.items()}
     if existing is not None:
         known.pop(existing.name.lower(), None)
     made = outline(declared, known, keeps_keys=needs_keys(declared.properties))
-    tables = unseen(spark, made.resolved.reads)
-    author = _authors(spark, declared, made, tables)
-    schema = _schema(made, author)
-    facts = {**(misread(made, author, tables) or _facts(spark, made)), **made.facts}
+    renames = over_the_same and not declared.columns
+    told = told_before(snapshot, existing, made, declared.query) if renames else None
+    schema, facts = told or _told_by_spark(spark, declared, made)
+    facts = {**facts, **made.facts}
     if existing is None and _shares(snapshot, declared, made, schema, facts):
         facts = {**facts, SHARES: True}
     made_plan = plan(made, facts)
@@ -89,6 +94,13 @@ def plan_create(spark: SparkSession, snapshot: Snapshot, declared: Declared) -> 
         check_defined(lower, sys.maxsize)
     at = min([snapshot.moment.csn, *(high_water_mark(snapshot, relation) for relation in reads)])
     return ViewToCreate(declared, made_plan, schema, facts, at, existing is not None)
+
+
+def _told_by_spark(spark: SparkSession, declared: Declared, made: Outline) -> tuple[Schema, dict[str, Any]]:
+    """The view's columns, and what else only Spark knows of its text."""
+    tables = unseen(spark, made.resolved.reads)
+    author = _authors(spark, declared, made, tables)
+    return _schema(made, author), dict(misread(made, author, tables) or _facts(spark, made, tables))
 
 
 def _shares(snapshot: Snapshot, declared: Declared, made: Outline, schema: Schema, facts: Mapping[str, Any]) -> bool:
@@ -212,21 +224,27 @@ def _schema(made: Outline, author: DataFrame) -> Schema:
     return Schema(columns)
 
 
-def _facts(spark: SparkSession, made: Outline) -> dict[str, Any]:
+def _facts(spark: SparkSession, made: Outline, tables: Mapping[str, DataFrame]) -> dict[str, Any]:
     probes = made.probes
     if probes is None:
         return {}
-    inputs, results = (_analysed(spark, made, probe).schema.fields for probe in probes)
+    signs = {name: signed(tables[name + ROWS_SUFFIX]) for name in _signed_inputs(probes)}
+    inputs, results = (_analysed(spark, probe, tables, signs).schema.fields for probe in probes)
     return {
         "input": {field.name: field.dataType.simpleString() for field in inputs},
         "results": {field.name: field.dataType.simpleString() for field in results},
     }
 
 
-def _analysed(spark: SparkSession, made: Outline, propagation: Propagation) -> DataFrame:
-    schemas = {relation.name: relation.schema for relation in made.resolved.reads}
-    inputs = {}
-    for name, what in propagation.inputs:
-        rows = empty(spark, schemas[name])
-        inputs[f"{name}@{what}"] = rows if what == "rows" else signed(rows)
+def _signed_inputs(probes: tuple[Propagation, ...]) -> set[str]:
+    return {name for probe in probes for name, what in probe.inputs if what != "rows"}
+
+
+def _analysed(
+    spark: SparkSession, propagation: Propagation, tables: Mapping[str, DataFrame], signs: Mapping[str, DataFrame]
+) -> DataFrame:
+    inputs = {
+        f"{name}@{what}": tables[name + ROWS_SUFFIX] if what == "rows" else signs[name]
+        for name, what in propagation.inputs
+    }
     return run_query(spark, propagation.query, inputs)

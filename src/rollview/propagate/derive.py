@@ -7,7 +7,7 @@ is; where it is neither, the view is computed from what it reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -29,6 +29,9 @@ from rollview.matching.derived import derived_groups
 from rollview.relations.former import means_others
 from rollview.relations.plans import plan_of
 from rollview.store.buckets import REWRITE_ROWS
+
+_LOOKED_FOR = 5
+"""How many rows could be read while one is looked for among others."""
 
 OLD_ROWS, OLD_GROUPS = "_rv_old_rows", "_rv_old_groups"
 
@@ -65,7 +68,24 @@ def derivation_of(snapshot: Snapshot, old: Relation, new: tuple[ViewPlan, Schema
         return Derivation(AdaptMode.RECOMPUTED, "columns that it reads have other names by now")
     # A large extent is in buckets by all of its columns, in their order.
     keeps_order = old.pins[Part.EXTENT].rows > REWRITE_ROWS
-    return plan_derivation((plan_of(snapshot, old), old.schema), new, keeps_order=keeps_order)
+    found = plan_derivation((plan_of(snapshot, old), old.schema), new, keeps_order=keeps_order)
+    return _cheaper(snapshot, old, new[0], found) if found.mode is AdaptMode.PARTLY else found
+
+
+def _cheaper(snapshot: Snapshot, old: Relation, new: ViewPlan, found: Derivation) -> Derivation:
+    """A part of the rows, or all of them, whichever is less work. Rows of the view cost the same read as computed, more
+    where what goes is looked for among them."""
+    held = old.pins[Part.EXTENT if found.groups is None else Part.GROUPS].rows
+    takes_away = found.rows is not None and found.rows.find(exp.Except) is not None
+    partly = _read(snapshot, found.reads) + held * (_LOOKED_FOR if takes_away else 1)
+    anew = _read(snapshot, (relation.name for relation in new.reads)) + held
+    if partly <= anew:
+        return found
+    return Derivation(AdaptMode.RECOMPUTED, f"that takes about {anew} rows, and a part of them {partly}")
+
+
+def _read(snapshot: Snapshot, names: Iterable[str]) -> int:
+    return sum(pin.rows for name in names for pin in snapshot.get(name).pins.values())
 
 
 def plan_derivation(

@@ -14,12 +14,12 @@ from pyspark.sql import functions as sf
 from rollview.algebra.script import TermNote
 from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Mode
-from rollview.catalog import Catalog, Lease, Part, Pin
+from rollview.catalog import Catalog, CatalogWriter, Lease, Part, Pin
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
 from rollview.engine.meter import Meter, Usage
-from rollview.errors import EngineFailed
+from rollview.errors import EngineFailed, Retryable
 from rollview.propagate.bounds import TOOK
 from rollview.propagate.closed import closed_references
 from rollview.propagate.compensated import ToldDelta
@@ -121,8 +121,20 @@ def publish_propagate(computed: Computed, pin: Pin, lease: Lease) -> Propagated:
     with given_up_on_failure(computed.running):
         opened = _log(computed, pin)
         with computed.running.publish(lease, opened.profile) as publishing:
+            _check_still(publishing.writer, computed)
             publishing.show_step(opened)
     return computed.done
+
+
+def _check_still(writer: CatalogWriter, computed: Computed) -> None:
+    """A step belongs to one definition of its view, and comes after one csn."""
+    step = computed.step
+    if not writer.ends_at(step.view, computed.folder.root.parent.name, step.interval.after):
+        raise Retryable(
+            f"View '{step.view}' got another definition, or was propagated, meanwhile.",
+            hint="Run it again.",
+            view=step.view,
+        )
 
 
 def _log(computed: Computed, pin: Pin) -> OpenStep:

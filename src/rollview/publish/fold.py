@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError
+from rollview.publish.bulk import find_bulk_update, keep_as_state
 from rollview.publish.rewrite import Files, Rewriting, rewrite
 from rollview.relations.reader import Reader, stored_as
 from rollview.store.buckets import Buckets
@@ -33,13 +34,17 @@ _log = logging.getLogger(__name__)
 
 
 def fold_if_it_pays(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:
-    """Fold when what the delta changes has grown beyond half of the rest. Never raises: it is as good unfolded."""
+    """Fold when what the delta changes has grown beyond half of the rest, and where a commit has changed most rows.
+    Never raises: it is as good unfolded."""
     try:
         snapshot = catalog.snapshot()
         table = snapshot.find(name)
-        if table is None or table.kind is not RelationKind.TABLE or not pays(snapshot, root, table):
+        if table is None or table.kind is not RelationKind.TABLE or keeps_former(table):
             return False
-        return fold(spark, root, catalog, table.name)
+        bulk = find_bulk_update(snapshot, catalog, root, table)
+        if bulk is not None and keep_as_state(spark, root, catalog, table.name):
+            return True
+        return pays(snapshot, root, table) and fold(spark, root, catalog, table.name)
     except RollviewError as error:
         _log.warning("table '%s' not folded: %s", name, error.message)
         return False

@@ -73,6 +73,10 @@ class Following(Protocol):
         """A view that follows commits in this way from now on comes up to the newest csn."""
         ...
 
+    def synchronize(self, names: Collection[str]) -> None:
+        """Views that a change at a source has stopped go on by what is declared for them, where that is acceptable."""
+        ...
+
 
 class NobodyFollows:
     """Where no view is propagated in commits."""
@@ -83,6 +87,9 @@ class NobodyFollows:
         return Along()
 
     def catch_up(self, name: str, policy: Policy) -> None:
+        return None
+
+    def synchronize(self, names: Collection[str]) -> None:
         return None
 
 

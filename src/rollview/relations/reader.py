@@ -128,6 +128,12 @@ class Reader:
         found.meter = meter
         return found
 
+    def by(self, spark: SparkSession) -> Self:
+        """The same, with another session of the same Spark."""
+        found = copy(self)
+        found.spark = spark
+        return found
+
     def plan(self, name: str) -> ViewPlan:
         return plan_of(self.snapshot, self.snapshot.get(name))
 
@@ -188,7 +194,7 @@ class Reader:
         stored, told_by = stored_as(self.root, relation), changes_from(self.snapshot, relation)
         if told_by is not relation and stored.snapshot_csn != at:
             return self.few_rows(told_by.name, at, most)
-        if self.plan(name).summary is not None and stored.snapshot_csn != at:
+        if self.plan(name).summary is not None and timed.delta_files(stored, timed.way_to(stored, at).interval):
             return None
         return timed.few_rows(stored, at, most)
 

@@ -6,6 +6,7 @@ view reads, then its own delta, then, for ``immediate``, its extent. Which views
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,11 +28,17 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class ViewsInCommits:
+    """``resume``: how stopped views take what is declared for them."""
+
     place: Workplace
     policies: Policies
+    resume: Callable[[Workplace, Collection[str]], None]
 
     def catch_up(self, name: str, policy: Policy) -> None:
         commands.refresh_views(self.place, [name], apply=policy is Policy.IMMEDIATE)
+
+    def synchronize(self, names: Collection[str]) -> None:
+        self.resume(self.place, names)
 
     def along(self, upcoming: Upcoming, followers: Followers, lease: Lease) -> Along:
         bringing = bring.Bringing(self.place, upcoming, lease, upcoming.snapshot)

@@ -1,7 +1,9 @@
 """One view, step by step towards a csn.
 
 Law: steps are published in the order of their csns, each with its mark. Those that read nothing of the view itself may
-be computed by other workers before the ones below them are published; if one fails, those after it are thrown away.
+be computed by other workers before the ones below them are published, also while the view gets the rows of another
+definition at the csn before them; if one fails, those after it are thrown away. A step is published only where the view
+has the definition that it was computed by, and ends where it begins; otherwise it is done again.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from rollview.engine import session
 from rollview.engine.meter import Meter
 from rollview.errors import Corrupt, EngineFailed, EnvironmentFault, Retryable, RollviewError, SourceStopped
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
-from rollview.propagate.adapt import plan_adapt, run_adapt
+from rollview.propagate.adapt import AdaptStep, adapted, plan_adapt, run_adapt
 from rollview.propagate.asked import stand_ins
 from rollview.propagate.boxes import came_anew, plan_box
 from rollview.propagate.compensated import told_delta
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OnProgress = Callable[[Progress], None]
+
+_MOST_STALE = 3
+"""So often are steps begun again that another process, or a user, has made stale."""
 
 
 @dataclass(slots=True)
@@ -174,6 +179,7 @@ class _ViewSteps:
     keeps_definition: bool = True
     has_begun: bool = False
     last: PropagateStep | None = None
+    stale: int = 0
     coming: deque[Begun[tuple[Computed, Phases] | None]] = field(default_factory=deque)
 
     def run(self) -> None:
@@ -182,7 +188,7 @@ class _ViewSteps:
             while not self._is_over() and (self._adapt() or self._plan()):
                 self.has_begun = True
                 if self.coming:
-                    self._publish_first()
+                    self._publish_or_begin_again()
         except BaseException:
             self._throw_away()
             raise
@@ -204,19 +210,39 @@ class _ViewSteps:
         step = None if self.coming else plan_adapt(self.catalog, self.name, self.aim.csn)
         if step is None:
             return False
-        run_adapt(self.work.reader(self.catalog, self.meter), self.work.catalog, self.lease, step, self.meter)
+        adapting = self.work.workers.begin(partial(self._run_adapt, step, self.catalog))
+        if self.work.parallel > 1:
+            self._begin_beyond(step)
+        add_phases(self.work.phases[self.name], adapting.result())
         self.work.began.setdefault(self.name, step.at - 1)
         self._look_at(self.work.catalog.snapshot())
         return True
+
+    def _run_adapt(self, step: AdaptStep, catalog: Snapshot) -> Phases:
+        took = Phases()
+        with measured(took):
+            run_adapt(self.work.reader(catalog, self.meter), self.work.catalog, self.lease, step, self.meter)
+        return took
+
+    def _begin_beyond(self, step: AdaptStep) -> None:
+        """What may be computed of the csns after the view's next definition while it gets its rows."""
+        if any(csn > step.at for csn in redefined(self.catalog, self.catalog.get(self.name))):
+            return
+        self._look_at(adapted(self.catalog, step))
+        while self._goes_on() and (following := self._next()) is not None and not self._reads_itself(following):
+            self._begin(following)
 
     def _plan(self) -> bool:
         """Begin what may be computed now. Whether anything is to be published."""
         while self._goes_on() and (step := self._next()) is not None:
             if self.coming and self._reads_itself(step):
                 break
-            self.last = step
-            self.coming.append(self.work.workers.begin(partial(self._compute, step, self.snapshot)))
+            self._begin(step)
         return bool(self.coming)
+
+    def _begin(self, step: PropagateStep) -> None:
+        self.last = step
+        self.coming.append(self.work.workers.begin(partial(self._compute, step, self.snapshot)))
 
     def _goes_on(self) -> bool:
         """Whether another step may be planned before the first of those that are coming is published."""
@@ -312,6 +338,19 @@ class _ViewSteps:
         lookup.release()
         sizes = {name: one.rows.num_rows for name, one in found.items() if one.place is None}
         return replace(step, sizes={**step.sizes, **sizes}), found
+
+    def _publish_or_begin_again(self) -> None:
+        """What was computed for a view that is not there any more is thrown away."""
+        try:
+            self._publish_first()
+        except Retryable:
+            self.stale += 1
+            if self.stale > _MOST_STALE:
+                raise
+            self._throw_away()
+            self.coming.clear()
+            self.last = None
+            self._look_at(self.work.catalog.snapshot())
 
     def _publish_first(self) -> None:
         # Beside the other workers, not only waiting for them.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rollview.sql.decide import decide_view, view_changes
+    from rollview.sql.decide import decide_view, resume_stopped, view_changes
     from rollview.sql.run import drop_table, run_statements, transaction
     from rollview.sql.views import create_view, drop_view, explain_replace, set_view
 
@@ -20,6 +20,7 @@ __all__ = [
     "drop_table",
     "drop_view",
     "explain_replace",
+    "resume_stopped",
     "run_statements",
     "set_view",
     "transaction",
@@ -29,7 +30,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         **dict.fromkeys(("drop_table", "run_statements", "transaction"), "rollview.sql.run"),
-        **dict.fromkeys(("decide_view", "view_changes"), "rollview.sql.decide"),
+        **dict.fromkeys(("decide_view", "resume_stopped", "view_changes"), "rollview.sql.decide"),
         **dict.fromkeys(("create_view", "drop_view", "explain_replace", "set_view"), "rollview.sql.views"),
     },
 )

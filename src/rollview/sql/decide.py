@@ -6,15 +6,15 @@ published. Nothing is recorded of proposals; they are found anew from the catalo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from rollview.catalog import CatalogWriter, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
-from rollview.core.states import Extent, ViewState
+from rollview.core.states import Extent, OnSchemaChange, ViewState
 from rollview.errors import NotFound, UsageError
 from rollview.evolve.candidates import Candidates, candidates
-from rollview.evolve.views import Redefinition
+from rollview.evolve.views import Redefinition, on_schema_change
 from rollview.propagate.derive import AdaptMode, derivation_of
 from rollview.publish.workplace import Workplace
 from rollview.relations.former import former_names, schema_going_on, seen_as
@@ -84,6 +84,19 @@ def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
             place.following.catch_up(one, policy)
     steps = chosen.candidate.steps if chosen is not None else (_AS_IT_IS,)
     return ViewDecided(view.name, question.at, number, steps, tuple(above))
+
+
+def resume_stopped(place: Workplace, names: Collection[str]) -> None:
+    """Of views that a change at a source has stopped, those that follow: each takes the best that is declared and
+    acceptable, from the csn of the change on. The others stay stopped, for somebody to decide."""
+    for name in [view.name for view in place.snapshot().views() if view.name in names]:
+        snapshot = place.snapshot()
+        view = snapshot.view(name)
+        if not _is_stopped(view) or on_schema_change(view) is not OnSchemaChange.FOLLOW:
+            continue
+        question = _question(place, snapshot, view)
+        if question.found.lost and _planned(place, question)[0]:
+            decide_view(place, name, 1)
 
 
 def _stopped(view: Relation) -> Relation:

@@ -40,7 +40,7 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         old = snapshot.view(declared.name)
         if old.state is ViewState.SCHEMA_CHANGED or old.problem is not None:
             return None
-        new = plan_create(place.spark, snapshot, declared)
+        new = plan_create(place.spark, snapshot, declared, over_the_same=True)
         policy = place.policies.of_new(snapshot, old.name, declared.properties, new.depends_on)
         check_reads(snapshot, place.policies, old.name, policy, new.depends_on)
         check_turns(snapshot, old.name, new.plan, declared.properties, policy)
@@ -58,10 +58,10 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
             check_readers(snapshot, old, new, definition)
             csn = _commit(place, lease, old, new, definition, derivation)
     if is_same:
-        return _unchanged(place, old, policy, told)
+        return _unchanged(place, new, policy, told)
     reach("redefine.committed")
     if place.snapshot().get(old.name).pending is None:
-        return replace(_unchanged(place, old, policy, told), csn=csn)
+        return replace(_unchanged(place, new, policy, told), csn=csn)
     if not _carried_on(place, old, csn):
         return None
     extent = place.snapshot().get(old.name).pins[Part.EXTENT]
@@ -125,13 +125,13 @@ def _set(place: Workplace, lease: Lease, old: Relation, definition: Definition) 
         writer.replace_definition(old.name, old.schema, kept, old.depends_on, old.folder)
 
 
-def _unchanged(place: Workplace, old: Relation, policy: Policy, notes: tuple[str, ...]) -> ViewCreated:
+def _unchanged(place: Workplace, new: ViewToCreate, policy: Policy, notes: tuple[str, ...]) -> ViewCreated:
+    """The view has its rows already."""
     if policy.in_commits:
-        place.following.catch_up(old.name, policy)
-    snapshot = place.snapshot()
-    view = snapshot.get(old.name)
+        place.following.catch_up(new.declared.name, policy)
+    view = place.snapshot().get(new.declared.name)
     extent = view.pins[Part.EXTENT]
-    return ViewCreated(view.name, extent.through, extent.rows, plan_of(snapshot, view).mode.shown, True, notes)
+    return ViewCreated(view.name, extent.through, extent.rows, new.plan.mode.shown, True, notes)
 
 
 def _commit(

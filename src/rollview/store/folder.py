@@ -303,7 +303,9 @@ def opaque(spark: SparkSession, schema: Schema, name: str) -> DataFrame:
     Every column is an expression of its own, so that what reads one is never taken for what reads another.
     """
     columns = (
-        sf.raise_error(sf.lit(f"{name}.{c.name}")).cast(spark_type(arrow_type(c.type, c.name))).alias(c.name)
+        f"CAST(raise_error('{f'{name}.{c.name}'.encode().hex()}') AS {spark_type(arrow_type(c.type, c.name))}) "
+        f"AS {quoted(c.name)}"
         for c in schema
     )
-    return spark.range(2).select(*columns)
+    # One text, because each call of a column's methods is a call of Java.
+    return spark.sql(f"SELECT {', '.join(columns)} FROM range(2)")

@@ -73,6 +73,15 @@ def _linked(root: Path, place: Path, number: int, one: Lent, schema: Schema) -> 
     return DataFile(relative, status.st_size, rows, modified=int(status.st_mtime * 1000))
 
 
+def can_link(schema: Schema) -> bool:
+    """Whether columns have in files the names that they have in the schema."""
+    try:
+        _check_names(schema)
+    except UnlinkableError:
+        return False
+    return True
+
+
 def _check_names(schema: Schema) -> None:
     for column, stored in zip(schema, arrow_schema(schema).names, strict=True):
         if column.name != stored or column.name.lower() == "_metadata":

@@ -26,13 +26,23 @@ def can_add_up(schema: Schema) -> bool:
 def add_up(state: pa.Table, changes: pa.Table, schema: Schema) -> pa.Table:
     """Plain rows and signed changes with ``_count``: the plain rows after them."""
     names = list(schema.names)
-    once = state.select(names).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), state.num_rows))
-    netted = net_counts(pa.concat_tables([once, changes.select([*names, COUNT])]))
+    netted = net_counts(pa.concat_tables([_counted(state.select(names), 1), changes.select([*names, COUNT])]))
     wrong = netted.filter(pc.less(netted[COUNT], 0)).slice(0, 1).to_pylist()
     if wrong:
         row = {name: wrong[0][name] for name in names}
         raise deleted_too_often(json.dumps(row, default=str, separators=(",", ":"), ensure_ascii=False))
     return separate_rows(netted).select(names)
+
+
+def difference(now: pa.Table, before: pa.Table, schema: Schema) -> pa.Table:
+    """What has to be added to the rows before, with ``_count``, to have the rows now."""
+    names = list(schema.names)
+    signed = [_counted(rows.select(names), count) for rows, count in ((now, 1), (before, -1))]
+    return net_counts(pa.concat_tables([signed[0], signed[1].cast(signed[0].schema)]))
+
+
+def _counted(rows: pa.Table, count: int) -> pa.Table:
+    return rows.append_column(COUNT, pa.repeat(pa.scalar(count, pa.int64()), rows.num_rows))
 
 
 def in_order(rows: pa.Table) -> pa.Table:

@@ -7,19 +7,22 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
+from tests.faults.crew import Place, crew_on
 from tests.sizes import by_request, times
 from tests.spark.oracle.bags import Bag, bag
 from tests.spark.oracle.warehouses import assert_verified, extent, fresh
 
 from rollview.catalog import Part, Relation
 from rollview.core.interval import Interval
-from rollview.errors import EngineFailed
+from rollview.errors import Busy, EngineFailed, Retryable
 from rollview.propagate import bounds, plan
 from rollview.publish import step as steps
 from rollview.warehouse import Warehouse
@@ -214,3 +217,107 @@ def test_three_processes_share_the_views_and_come_to_the_same(
             assert told(warehouse) == alone
         shutil.rmtree(shared)
         shutil.copytree(behind, shared)
+
+
+def take_turns(warehouse: Warehouse, step: int, seed: int) -> None:
+    """A process that refreshes one view after another until all are at the newest csn, with random pauses."""
+    random = Random(seed)
+    for place, name in ((bounds, "FIRST_COMMITS"), (bounds, "FIRST_COMMITS_KEYED"), (bounds, "FEWEST_COMMITS")):
+        setattr(place, name, step)
+    plan.FEWEST_COMMITS, bounds.TARGET_SECONDS = step, 0.0
+    steps.reach = lambda point: time.sleep(random.random() * 0.04)  # type: ignore[assignment]
+    names = list(VIEWS)
+    while _is_behind(warehouse):
+        random.shuffle(names)
+        for name in names:
+            with suppress(Busy, Retryable):
+                warehouse.refresh([name])
+
+
+def _is_behind(warehouse: Warehouse) -> bool:
+    now = warehouse.snapshot()
+    return any(view.pins[Part.EXTENT].through < now.moment.csn for view in now.views())
+
+
+def test_three_processes_with_pauses_share_the_views_and_come_to_the_same(
+    spark: SparkSession, behind: Path, tmp_path: Path
+) -> None:
+    alone = refreshed(spark, behind, tmp_path / "alone", 1)
+    for number in range(times(1, 10)):
+        shared = shutil.copytree(behind, tmp_path / f"shared {number}")
+        with crew_on(spark) as crew:
+            workers = [crew.start(Place(shared), take_turns, STEP, 10 * number + one) for one in range(3)]
+            ended = [worker.end() for worker in workers]
+        assert [one.error for one in ended] == [None] * 3, ended
+        with Warehouse.open(shared, spark=spark) as warehouse:
+            assert told(warehouse) == alone
+            refreshed_by = {step.owner for name in VIEWS for step in warehouse.catalog.steps(name, None)}
+            assert len(refreshed_by) > 1, "one process did everything"
+
+
+@pytest.fixture
+def redefined(spark: SparkSession, behind: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, int]:
+    """The same with a view that is to get another definition at a csn in the middle, and the csn."""
+    with Warehouse.open(behind, spark=spark) as warehouse:
+        with monkeypatch.context() as patch:
+            patch.setattr("rollview.sql.redefine._carried_on", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                warehouse.sql(f"CREATE OR REPLACE MATERIALIZED VIEW again AS {VIEWS['again']} WHERE r.x > 20")
+        csn = warehouse.snapshot().moment.csn
+        write(warehouse, COMMITS, seed=2)
+    return behind, csn
+
+
+def _interrupted(*_: object) -> bool:
+    raise KeyboardInterrupt
+
+
+def test_changes_after_a_definition_are_computed_beside_the_rows_that_it_gives(
+    spark: SparkSession, redefined: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, csn = redefined
+    computed = threading.Event()
+    original = steps.RunningStep.log
+
+    def log(running: steps.RunningStep, versions: Any, note: Any) -> Any:
+        if running.kind == "adapt":
+            assert computed.wait(60), "nothing is computed beside it"
+        return original(running, versions, note)
+
+    def reach(point: str) -> None:
+        if point == "propagate.computed" and "adapt" in {step.kind for step in going.catalog.steps(status="running")}:
+            computed.set()
+
+    monkeypatch.setattr(steps.RunningStep, "log", log)
+    monkeypatch.setattr(steps, "reach", reach)
+    with Warehouse.open(root, spark=spark, parallel=3) as going:
+        going.refresh(["again"])
+        marks = [step.interval for step in going.catalog.steps("again", None) if step.kind in ("propagate", "adapt")]
+        ordered = sorted(marks, key=lambda one: one.after)
+        assert all(one.through == other.after for one, other in pairwise(ordered)), "published one after another"
+        assert Interval(csn - 1, csn) in ordered
+        assert_verified(going, "again")
+        assert all(going.verify("again", at=at).equal for at in (csn - 1, csn, csn + 1))
+
+
+def test_what_was_computed_beyond_a_definition_that_fails_is_thrown_away_and_done_again(
+    spark: SparkSession, redefined: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, csn = redefined
+    original = steps.RunningStep.log
+
+    def log(running: steps.RunningStep, versions: Any, note: Any) -> Any:
+        if running.kind == "adapt":
+            raise EngineFailed("no rows of it")
+        return original(running, versions, note)
+
+    with Warehouse.open(root, spark=spark, parallel=3) as warehouse:
+        with monkeypatch.context() as patch:
+            patch.setattr(steps.RunningStep, "log", log)
+            with pytest.raises(EngineFailed, match="no rows of it"):
+                warehouse.refresh(["again"])
+        assert warehouse.catalog.steps(status="running") == ()
+        assert warehouse.snapshot().get("again").pins[Part.DELTA].through == csn - 1
+        assert warehouse.read("again", as_of=csn - 1).columns == ["k", "x", "g"]
+        warehouse.refresh(["again"])
+        assert_verified(warehouse, "again")

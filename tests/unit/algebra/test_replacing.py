@@ -177,3 +177,23 @@ def test_properties_that_cannot_be_understood_are_refused() -> None:
         True,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("WITH c AS (SELECT id, phone FROM customer) SELECT id FROM c", "inside its CTE 'c'"),
+        ("WITH c AS (SELECT id FROM customer WHERE phone > 1) SELECT id FROM c", "inside its CTE 'c'"),
+        ("SELECT id FROM (SELECT id, phone FROM customer) s", "inside its subquery 's'"),
+    ],
+)
+def test_a_part_of_a_cte_or_of_a_subquery_is_not_left_out_and_the_reason_says_so(text: str, where: str) -> None:
+    with pytest.raises(CannotRewrite) as refused:
+        written(text, may="columns, joins, conditions")
+    assert f"it needs column 'phone' {where}: only columns, joins and conditions of the outermost" in str(refused.value)
+
+
+def test_a_join_with_a_subquery_is_left_out_whole() -> None:
+    text = "SELECT f.dest FROM flight f LEFT JOIN (SELECT id, phone FROM customer) s ON s.id = f.cid"
+    made = written(text, may="joins")
+    assert made.text.rstrip() == "SELECT f.dest FROM flight f"
