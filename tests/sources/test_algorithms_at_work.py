@@ -51,7 +51,7 @@ QUERY = """
     SELECT o.id, c.id AS customer, r.id AS region, o.amount, c.name, r.title
     FROM orders o JOIN customers c ON o.customer = c.id JOIN regions r ON c.region = r.id WHERE o.amount > 2
 """
-HISTORIES = int(os.environ.get("ROLLVIEW_ALGORITHMS", times(5, 50)))
+HISTORIES = int(os.environ.get("ROLLVIEW_ALGORITHMS", times(3, 50)))
 """Of each mixture, so four times as many in all. Each is judged by itself, and goes on where the last one ended."""
 ROUNDS = 2
 

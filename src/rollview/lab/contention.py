@@ -229,7 +229,7 @@ def _measured(url: str, name: str, keep: Keep, seconds: float, rows: int) -> Con
         if name in ("Propagate", "rolling"):
             keep(queries, mark)
             _check(name, queries, first)
-    took.sort()
+    took = sorted(took) or [0.0]
     waited = sum(waits for waits, _ in samples) / max(1, len(samples))
     oldest = 1000 * max((age for _, age in samples), default=0.0)
     p50, p95, p99 = (1000 * took[int(len(took) * share)] for share in (0.5, 0.95, 0.99))
