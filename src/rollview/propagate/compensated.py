@@ -76,7 +76,7 @@ def told_delta(reader: Reader, step: PropagateStep, lookup: Telling, *, due: boo
     problem = talk.run(known)
     if problem is not None and not talk.published:
         raise problem
-    return _told(reader.stored(view.name).columns, join, step.interval, talk, problem)
+    return _told(view.schema, join, step.interval, talk, problem)
 
 
 @dataclass(slots=True)
@@ -194,7 +194,7 @@ class Conversation:
 
 def _known_rows(reader: Reader, step: PropagateStep, join: NaturalJoin, units: Iterable[CapturedUnit]) -> Bag:
     """Of the rows that the view shows, those that a unit can take away: they have the key of a row that changes."""
-    schema = reader.stored(step.view).columns
+    schema = reader.snapshot.get(step.view).schema
     updates = [update for unit in units for part in unit.parts for update in part.updates]
     wanted: list[tuple[Schema, frozenset[Row]]] = []
     for one in join.view.occurrences:
@@ -208,12 +208,11 @@ def _known_rows(reader: Reader, step: PropagateStep, join: NaturalJoin, units: I
         has = [has_keys(rows, own.names, keys) for own, keys in wanted]
         rows = rows.filter(reduce(pc.or_, has))
     at = [join.outputs.index(name) for name in join.view.shown]
-    return {tuple(told[i] for i in at): 1 for told in _tuples(rows.select(list(schema.names[: len(join.outputs)])))}
+    return {tuple(told[i] for i in at): 1 for told in _tuples(rows.select(list(schema.names)))}
 
 
 def _found_by_spark(reader: Reader, step: PropagateStep, wanted: Iterable[tuple[Schema, frozenset[Row]]]) -> pa.Table:
-    kept = reader.groups if reader.plan(step.view).keeps_keys else reader.rows
-    shown = kept(step.view, step.interval.after)
+    shown = reader.rows(step.view, step.interval.after)
     found = []
     for own, keys in wanted:
         same = [col(name) == col(f"_rv_key_{name}") for name in own.names]
@@ -235,14 +234,12 @@ def _tuples(rows: pa.Table) -> Iterable[Row]:
 def _told(
     schema: Schema, join: NaturalJoin, interval: Interval, talk: Conversation, problem: Retryable | None
 ) -> ToldDelta:
-    """``schema``: of what is stored. Behind its columns a view that keeps hidden keys counts the rows of each: one."""
     place = [join.view.shown.index(name) for name in join.outputs]
-    one = (1,) * (len(schema.names) - len(join.outputs))
     changes: list[tuple[Any, ...]] = []
     after, coarse = interval.after, list[Interval]()
     csns = [unit.csn for unit in talk.wanted]
     for csn, changed in sorted(talk.published.items()):
-        changes += [(*(row[i] for i in place), *one, count, csn) for row, count in changed.items()]
+        changes += [(*(row[i] for i in place), count, csn) for row, count in changed.items()]
         between = [one for one in csns if after < one <= csn]
         coarse += [Interval(between[0] - 1, csn)] if len(between) > 1 else []
         after = csn
