@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rollview.engine import session
-from tests.servers.java import SMALL
+from tests.servers.java import INTERPRETED, SMALL
 from tests.servers.mariadb import mariadb_server
 from tests.servers.mysql import mysql_server
 from tests.servers.postgres import postgres_server
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["mariadb_server", "mysql_server", "postgres_server"]
 
 PARTITIONS = "spark.sql.shuffle.partitions"
-SETTINGS = {**SMALL, "spark.master": "local[2]", PARTITIONS: "2"}
+SETTINGS = {**SMALL, **INTERPRETED, "spark.master": "local[2]", PARTITIONS: "2"}
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Tuned as the product tunes its own, on a Java machine for little data."""
+    """Tuned as the product tunes its own, on a Java machine for little data, and without compiling queries."""
     started = session.start(SETTINGS, app="rollview tests")
     yield started
     started.stop()

@@ -1,12 +1,14 @@
 """All tests, part by part, whatever failed before: ``make test``.
 
 Ends with how each part went, what failed, what was skipped and why, and the sum of all. A part is a run of pytest of
-its own: what needs no Spark runs test by test side by side; what does, in two processes that each keep one session and
-one server of a kind.
+its own: what needs no Spark runs test by test side by side; what does, in a few processes that each keep one session
+and one server of a kind. There is one process more than cores, for tests wait for disks, leases and other processes;
+and where memory can hold the tests' folders, nothing waits for a disk.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -32,8 +34,29 @@ class Part:
         return [folder for folder in self.folders if (ROOT / folder).exists()]
 
 
-TEST_BY_TEST = ("-n", "auto", "--maxprocesses", "4")
-FILE_BY_FILE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+GB = 1 << 30
+MEMORY = Path("/dev/shm")
+ROOM = 4 * GB
+"""What the folders of all tests may take."""
+
+
+def processes(each: int, memory: int, cores: int) -> int:
+    """As many as ``memory`` has room for if each takes so much, and never more than four."""
+    return max(2, min(4, cores + 1, memory // each))
+
+
+def folder_for_tests(memory: Path = MEMORY) -> str | None:
+    """In memory, if there is room and programs may be run there; None for the system's own choice."""
+    if not os.access(memory, os.W_OK):
+        return None
+    told = os.statvfs(memory)
+    return str(memory) if told.f_bavail * told.f_frsize >= ROOM and not told.f_flag & os.ST_NOEXEC else None
+
+
+_MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), os.cpu_count() or 1
+
+TEST_BY_TEST = ("-n", str(processes(GB, *_MACHINE)))
+FILE_BY_FILE = ("-n", str(processes(4 * GB, *_MACHINE)), "--dist", "loadfile", "--no-loadscope-reorder")
 """In the order of the folders, those with long files first, so that no process is left with one at the end."""
 
 PARTS = (
@@ -71,9 +94,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(part: Part, arguments: Sequence[str]) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="rollview-tests-") as folder:
+    with tempfile.TemporaryDirectory(prefix="rollview-tests-", dir=folder_for_tests()) as folder:
         report = Path(folder) / "report.xml"
-        options = [*part.processes, "--continue-on-collection-errors", f"--junitxml={report}", *arguments]
+        files = [f"--junitxml={report}", f"--basetemp={folder}/tests"]
+        options = [*part.processes, "--continue-on-collection-errors", *files, *arguments]
         command = [sys.executable, "-m", "pytest", *options, *part.there()]
         print(f"\n{part.name}: {' '.join(part.there())}", flush=True)
         began = time.monotonic()

@@ -290,6 +290,14 @@ class Warehouse:
         """Take in what the sources have committed; all of them without names. One that fails stops no other."""
         return capture.capture_sources(self._place, names)
 
+    def alter_source(self, name: str, statement: str) -> results.SourceCaptured:
+        """Run an ALTER TABLE at a source where what capture put there would block it (SQLite), and capture it."""
+        return capture.alter_source(self._place, name, statement)
+
+    def say_rename(self, table: str, old: str, new: str) -> None:
+        """Before files of a captured table show a column under another name: that it is the same column."""
+        capture.say_rename(self._place, table, old, new)
+
     def held(self) -> tuple[results.HeldTransaction, ...]:
         """Global transactions whose parts have not all come, oldest first."""
         return query.held(self.catalog)

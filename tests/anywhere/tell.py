@@ -21,6 +21,7 @@ from rollview import Warehouse
 from rollview.engine import java
 from rollview.errors import RollviewError
 from rollview.project import load_project
+from tests.servers.java import SMALL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +90,7 @@ def users_session(folder: Path, server: str | None = None) -> Iterator[SparkSess
     builder = SparkSession.builder if server is None else SparkSession.builder.remote(server)
     if server is None:
         places = {"spark.sql.warehouse.dir": str(folder / "theirs"), "spark.ui.enabled": "false"}
-        builder = builder.master("local[2]").config(map=places)
+        builder = builder.master("local[2]").config(map={**SMALL, **places})
     spark = builder.getOrCreate()
     for key, value in FOREIGN.items():
         spark.conf.set(key, value)

@@ -25,8 +25,9 @@ from tests.audit.readings import both, read, rows_of, strikes
 from tests.golden import cases
 from tests.property.definitions import Definitions
 from tests.property.schemas import BAGS, HOSTILE, KEYED
+from tests.sizes import times
 from tests.spark.oracle.model import frame
-from tests.spark.oracle.warehouses import INTERPRETED, fresh
+from tests.spark.oracle.warehouses import PLAIN, fresh
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +65,7 @@ def test_no_form_that_is_kept_by_deltas_is_read_otherwise_than_by_spark(spark: S
     golden = [(case.text, case.columns) for path in sorted(GOLDEN.glob("*.sql")) for case in cases.read(path)]
     assert not strikes(spark, golden, (*BAGS, *KEYED, *HOSTILE))
     for tables in (BAGS, KEYED):
-        drawn = [(Definitions(Random(seed), tables).view(), ()) for seed in range(60)]
+        drawn = [(Definitions(Random(seed), tables).view(), ()) for seed in range(times(20, full=60))]
         struck = strikes(spark, drawn, tables)
         assert not [text for text in struck if not _kept_apart_by_spark(text)]
 
@@ -76,14 +77,14 @@ def _kept_apart_by_spark(text: str) -> bool:
     return by_name and (("FULL JOIN" in text and "GROUP BY" in text) or ("FILTER" in text and " OR " in text))
 
 
-WANTED, AT_ONCE = 500, 40
+WANTED, AT_ONCE = times(120, full=500), 40
 
 
 def test_random_texts_have_the_rows_that_spark_gives_them(spark: SparkSession) -> None:
     """Each text by Spark as it stands, beside rollview's reading of it by Spark, over the same rows."""
     known = {table.name: table for table in texts.TABLES}
     beside = adopt(spark)
-    for key, value in INTERPRETED.items():
+    for key, value in PLAIN.items():
         beside.conf.set(key, value)
     frames = {name + ROWS_SUFFIX: frame(beside, known[name], listed) for name, listed in texts.ROWS.items()}
     random, seen, refused, wrong = Random(11), 0, 0, []

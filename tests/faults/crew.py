@@ -205,10 +205,10 @@ class Attached:
         self._gateway = gateway
 
     def newSession(self) -> SparkSession:
-        from tests.spark.oracle.warehouses import INTERPRETED
+        from tests.spark.oracle.warehouses import PLAIN
 
         session = _attached().newSession()
-        for key, value in INTERPRETED.items():
+        for key, value in PLAIN.items():
             session.conf.set(key, value)
         return session
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
 from tests.faults.crew import Place
+from tests.sizes import times
 from tests.spark.oracle.bags import Bag, assert_same, bag
-from tests.spark.oracle.warehouses import INTERPRETED
+from tests.spark.oracle.warehouses import PLAIN
 
 from rollview.catalog import Part, Relation, Snapshot
 from rollview.store.log import DeltaLog
@@ -102,7 +103,7 @@ class Shop:
         """As the next command would: a new object that knows nothing of what was before."""
         DeltaLog._known.clear()
         warehouse = self.place.open(self.spark)
-        for key, value in INTERPRETED.items():
+        for key, value in PLAIN.items():
             warehouse.spark.conf.set(key, value)
         return warehouse
 
@@ -180,15 +181,23 @@ def check_ledger(shop: Shop, warehouse: Warehouse) -> None:
 
 
 def check_every_csn(shop: Shop, warehouse: Warehouse, verify: int = 2) -> int:
-    """Rows as rollview reads them at every csn in reach, and as it recomputes them at some. Returns how many."""
+    """The first rows with the changes at every csn in reach, rows as rollview reads them at every fourth, and as it
+    recomputes them at some. Returns how many.
+    """
     from tests.spark.oracle.model import by_csn
 
     verified = 0
     for name in VIEWS:
-        pin = warehouse.snapshot().get(name).pins[Part.DELTA]
-        csns = range(pin.after, pin.through + 1)
-        found = by_csn({csn: warehouse.read(name, as_of=csn) for csn in csns})
+        view = warehouse.snapshot().get(name)
+        csns = range(view.pins[Part.DELTA].after, view.pins[Part.DELTA].through + 1)
+        rows = bag(warehouse.read(name, as_of=csns[0]).collect())
+        changes = [tuple(row) for row in warehouse.delta(name, csns[0], csns[-1]).collect()]
         for csn in csns:
+            for *row, count, when in changes:
+                rows[tuple(row)] += count * (when == csn)
+            assert_same(Counter({row: n for row, n in rows.items() if n}), shop.rows(name, csn), f"changes to {csn}")
+        found = by_csn({csn: warehouse.read(name, as_of=csn) for csn in csns[:: times(4, full=1)]})
+        for csn in found:
             assert_same(found[csn], shop.rows(name, csn), f"{name} at {csn}")
         for csn in csns[:: max(1, len(csns) // verify)]:
             verification = warehouse.verify(name, csn)

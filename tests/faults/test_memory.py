@@ -57,7 +57,7 @@ class Memory:
 
 
 def test_the_driver_stays_within_300_mb_while_tables_grow_fifty_fold(spark: SparkSession, tmp_path: Path) -> None:
-    warehouse = fresh(spark, tmp_path / "warehouse", interpreted=False)
+    warehouse = fresh(spark, tmp_path / "warehouse", plain=False)
     warehouse.sql(
         "CREATE TABLE customer (id BIGINT PRIMARY KEY, state STRING)",
         "CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT)",

@@ -32,7 +32,7 @@ from rollview.maintain import plan as planning
 from rollview.warehouse import Warehouse
 
 LEASE = 0.4
-ROUNDS = times(50, full=500)
+ROUNDS = times(16, full=500)
 MOST = 8
 STOPS = (
     *(step for step in STEPS if step.startswith("capture.") and step != "capture.acknowledged"),

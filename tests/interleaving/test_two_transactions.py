@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.faults.shop import table_at_each
 from tests.sizes import times
 from tests.spark.oracle.bags import Bag, assert_same, bag
 from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
@@ -24,6 +25,7 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+TABLES = ("parent", "child")
 Order = tuple[str, ...]
 State = dict[str, Bag]
 
@@ -142,7 +144,7 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="module")
 def held(warehouse: Warehouse) -> State:
     """What the tables held after the last order."""
-    return tables(warehouse)
+    return read(warehouse)
 
 
 class Session:
@@ -190,12 +192,13 @@ def test_the_first_committer_wins(
     committed = [session.change for session in (winner, other) if session.outcome == DONE]
     for change in committed:
         expected[change.table] = change.after(expected[change.table])
-    held |= tables(warehouse)
+    held |= stored(warehouse)
     assert held == expected
     assert warehouse.snapshot().moment.csn == csn + len(committed)
     assert warehouse.catalog.steps(status="running") == ()
     # A wrong row of a view stays in it until it is looked at.
     if number % times(3, full=1) == 0 or number == len(CASES) - 1:
+        assert read(warehouse) == expected
         warehouse.refresh()
         for name, found in definitions(expected).items():
             assert_same(extent(warehouse, name), found, name)
@@ -214,5 +217,12 @@ def definitions(tables: State) -> State:
     }
 
 
-def tables(warehouse: Warehouse) -> State:
-    return {name: rows(warehouse, name) for name in ("parent", "child")}
+def read(warehouse: Warehouse) -> State:
+    return {name: rows(warehouse, name) for name in TABLES}
+
+
+def stored(warehouse: Warehouse) -> State:
+    """The same as they lie on the disk, added up in Python."""
+    snapshot = warehouse.snapshot()
+    at = {name: table_at_each(warehouse.root, snapshot.get(name), [snapshot.moment.csn]) for name in TABLES}
+    return {name: found for name, read in at.items() for _, found in read}

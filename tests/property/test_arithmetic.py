@@ -25,7 +25,7 @@ from tests.property.test_timed_delta import engine, equal_at_every_csn
 from tests.sizes import FULL, times
 
 KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
-JOIN_HISTORIES = times(96, full=2_000)
+JOIN_HISTORIES = times(48, full=2_000)
 CYCLES = 500 if FULL else 100
 EXTREMES = 10_000 if FULL else 1_000
 CHURNED = 1_000_000 if FULL else 60_000

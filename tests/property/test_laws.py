@@ -15,7 +15,7 @@ from tests.property.schemas import BAGS, KEYED
 from tests.property.test_timed_delta import engine, equal_at_every_csn, incremental_view
 from tests.sizes import times
 
-SEEDS = times(12, full=120)
+SEEDS = times(8, full=120)
 LENGTH = 7
 START = 2
 

@@ -23,7 +23,7 @@ from tests.property.histories import random_history
 from tests.property.schemas import KEYED
 from tests.sizes import times
 
-PAIRS = int(os.environ.get("ROLLVIEW_PAIRS", times(1_500, full=20_000)))
+PAIRS = int(os.environ.get("ROLLVIEW_PAIRS", times(750, full=20_000)))
 ROUTED = times(25, full=3_000)
 QUERIES = 5
 """So many queries near each view."""

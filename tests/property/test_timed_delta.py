@@ -16,7 +16,7 @@ from tests.property.histories import random_history
 from tests.property.schemas import BAGS, KEYED
 from tests.sizes import times
 
-HISTORIES = int(os.environ.get("ROLLVIEW_HISTORIES", times(400, full=4000)))
+HISTORIES = int(os.environ.get("ROLLVIEW_HISTORIES", times(200, full=4000)))
 EACH = 4
 """Histories per definition: a definition is compiled once."""
 CHUNKS = 40

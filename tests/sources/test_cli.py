@@ -146,3 +146,18 @@ def test_what_the_views_of_the_project_need_is_copied(rollview: Run, shop: sqlit
     ]
     layouts = {one["table"]: one for one in rollview("source", "show", "shop")[1]["layouts"]}
     assert layouts["places"]["columns"] == ["state string", "people bigint"]
+
+
+def test_a_statement_that_triggers_block(rollview: Run, shop: sqlite3.Connection) -> None:
+    rollview("source", "add", "shop", "sqlite", "shop.db", "--table", "orders")
+    code, answer, _ = rollview("source", "ddl", "shop", "ALTER TABLE orders DROP COLUMN amount")
+    assert (code, answer["problem"]) == (0, None)
+    assert [column["column"] for column in rollview("schema", "show", "orders")[1]["columns"]] == ["id"]
+    code, _, error = rollview("source", "ddl", "shop", "DROP TABLE orders")
+    assert (code, "ALTER TABLE" in error) == (2, True)
+
+
+def test_a_rename_is_said_of_files_only(rollview: Run, shop: sqlite3.Connection) -> None:
+    rollview("source", "add", "shop", "sqlite", "shop.db", "--table", "orders")
+    code, _, error = rollview("schema", "rename", "orders", "amount", "total")
+    assert (code, "proves itself" in error) == (2, True)

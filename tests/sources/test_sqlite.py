@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
+from rollview.capture.recorded_source import open_recorded
 from rollview.errors import BadValue, NotFound, UsageError
 from rollview.sources import SourceSettings, TableSettings
-from rollview.sources.protocol import Opening, SourceTable
+from rollview.sources.protocol import LayoutChange, Opening, SourceTable
 from rollview.sources.sqlite.source import SqliteSource
 from rollview.warehouse import Warehouse
-from tests.sources.harness import Bag, Write, capture, stored
+from tests.sources.harness import Bag, Write, account, capture, stored
 from tests.sources.sqlite_harness import SqliteHarness
 
 SHAPES = {
@@ -248,7 +249,9 @@ def bank(tmp_path: Path) -> Iterator[SqliteHarness]:
         yield harness
 
 
-def test_a_new_column_is_left_out_and_a_renamed_one_followed(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+def test_a_column_without_a_type_is_left_out_and_a_renamed_one_followed(
+    empty_warehouse: Warehouse, bank: SqliteHarness
+) -> None:
     empty_warehouse.add_source("bank", bank.settings())
     bank.connection.execute("ALTER TABLE note ADD COLUMN more")
     bank.connection.execute("INSERT INTO note VALUES ('x', 1)")
@@ -263,7 +266,7 @@ def test_a_new_column_is_left_out_and_a_renamed_one_followed(empty_warehouse: Wa
     assert stored(empty_warehouse, "note") == Counter(bank.connection.execute("SELECT words FROM note").fetchall())
     was, now = (empty_warehouse.schema_at("note", csn).columns[0] for csn in (before, before + 1))
     assert (was.id, was.column, was.new_name, was.until) == (now.id, "text", "words", before + 1)
-    assert empty_warehouse.catalog.ledger()[-2].schema == ("note: text is words now",)
+    assert empty_warehouse.catalog.ledger()[-1].schema == ("note: text is words now",)
 
 
 def test_names_that_change_places_are_followed_by_place(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
@@ -298,13 +301,110 @@ def test_what_the_settings_name_is_not_followed(empty_warehouse: Warehouse, bank
     assert stored(empty_warehouse, "note")[("y",)] == 1
 
 
-def test_a_table_made_anew_is_a_lost_position(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+def test_a_table_made_anew_is_copied(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
     empty_warehouse.add_source("bank", bank.settings())
+    before = bank.rows("note")
+    csn = empty_warehouse.snapshot().moment.csn
     bank.connection.executescript("DROP TABLE note; CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('z');")
-    empty_warehouse.capture()
-    assert empty_warehouse.sources()[0].state == "lost_position"
-    empty_warehouse.resnapshot("bank")
+    capture(empty_warehouse)
+    assert empty_warehouse.sources()[0].state == "active"
+    assert stored(empty_warehouse, "note", csn) == before
     assert stored(empty_warehouse, "note") == Counter({("z",): 1})
     bank.write(Write("note", None, ("zz",)))
     capture(empty_warehouse)
     assert stored(empty_warehouse, "note") == bank.rows("note")
+
+
+def test_a_column_that_comes_with_values_is_one_change(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    """Also of rows that were written before anybody knew of the column."""
+    empty_warehouse.add_source("bank", bank.settings())
+    csn = empty_warehouse.snapshot().moment.csn
+    bank.connection.executescript(
+        "ALTER TABLE note ADD COLUMN kind TEXT COLLATE NOCASE DEFAULT 'a';"
+        "ALTER TABLE note ADD COLUMN n INT DEFAULT '7';"
+        "INSERT INTO note VALUES ('x', 'A', 1), ('y', NULL, NULL); INSERT INTO note (text) VALUES ('z');"
+        "UPDATE note SET n = 9 WHERE text = ''; DELETE FROM note WHERE text = 'same'"
+    )
+    capture(empty_warehouse)
+    assert empty_warehouse.snapshot().moment.csn == csn + 1
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+    assert stored(empty_warehouse, "note", csn) == Counter({("same", "a", 7): 2, ("", "a", 7): 1})
+    bank.connection.execute("UPDATE note SET kind = 'b'")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+
+
+def test_a_kill_after_a_column_got_its_slot_changes_nothing(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    empty_warehouse.add_source("bank", bank.settings())
+    bank.connection.executescript("ALTER TABLE note ADD COLUMN n INT DEFAULT 7; INSERT INTO note VALUES ('x', 1)")
+    record = empty_warehouse.catalog.source("bank")
+    catalog = empty_warehouse.catalog
+    with catalog.lease("source:bank") as lease, closing(open_recorded(catalog, record, lease)) as source:
+        assert isinstance(source.read(record.position or "", 100), LayoutChange)
+    bank.connection.execute("INSERT INTO note VALUES ('y', 2)")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+
+
+def test_what_triggers_block_is_run_by_a_command(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    """In order with rows: what was written before it has a csn of its own."""
+    empty_warehouse.add_source("bank", bank.settings())
+    first = empty_warehouse.snapshot().moment.csn
+    with closing(sqlite3.connect(bank.path)) as other, pytest.raises(sqlite3.OperationalError, match="in trigger"):
+        other.execute("ALTER TABLE account DROP COLUMN owner")
+    bank.write(Write("account", None, account(8, "eve", "1.00")))
+    before = bank.rows("account")
+    done = empty_warehouse.alter_source("bank", "ALTER TABLE account DROP COLUMN owner")
+    assert (done.problem, done.units) == (None, 1)
+    assert bank.connection.execute("SELECT count(*) FROM account").fetchone() == (4,)
+    bank.connection.execute("INSERT INTO account VALUES (9, 2.5)")
+    bank.connection.execute("REPLACE INTO account VALUES (8, 3)")
+    capture(empty_warehouse)
+    assert empty_warehouse.snapshot().get("account").schema.names == ("id", "balance")
+    rows = [stored(empty_warehouse, "account", csn) for csn in (first + 1, first + 2, first + 3)]
+    less = Counter({(id_, balance): 1 for id_, _, balance in before})
+    now = Counter((id_, Decimal(str(b))) if b is not None else (id_, b) for id_, b in bank.rows("account"))
+    assert rows == [less, less, now]
+    assert [column.column for column in empty_warehouse.schema_at("account", first + 1).columns] == [
+        "id",
+        "owner",
+        "balance",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("DROP TABLE note", "Only an ALTER TABLE"),
+        ("ALTER TABLE note DROP COLUMN absent", "no such column"),
+        ("ALTER TABLE note ADD COLUMN x INT; DELETE FROM note", "one statement"),
+    ],
+)
+def test_a_statement_that_fails_leaves_all_as_it_was(
+    empty_warehouse: Warehouse, bank: SqliteHarness, statement: str, reason: str
+) -> None:
+    empty_warehouse.add_source("bank", bank.settings())
+    there = bank.leftovers()
+    with pytest.raises(UsageError, match=reason):
+        empty_warehouse.alter_source("bank", statement)
+    assert bank.leftovers() == there
+    bank.write(Write("note", None, ("zz",)))
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+
+
+def test_a_type_that_a_table_made_anew_gives_a_column(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
+    """A wider one keeps the column; another one is another column, with the values of the table."""
+    empty_warehouse.add_source("bank", bank.settings())
+    csn = empty_warehouse.snapshot().moment.csn
+    bank.connection.executescript(
+        "CREATE TABLE new (id INTEGER PRIMARY KEY, owner BLOB, balance DECIMAL(14,3)); "
+        "INSERT INTO new SELECT id, CAST(owner AS BLOB), balance FROM account;"
+        "DROP TABLE account; ALTER TABLE new RENAME TO account"
+    )
+    capture(empty_warehouse)
+    entries = {one.column: one for one in empty_warehouse.schema_at("account", csn).columns}
+    now = {one.column: one for one in empty_warehouse.schema_at("account", csn + 1).columns}
+    assert (now["balance"].type, now["balance"].id) == ("decimal(14,3)", entries["balance"].id)
+    assert (now["owner"].type, now["owner"].id == entries["owner"].id) == ("binary", False)
+    assert {row[2] for row in stored(empty_warehouse, "account")} == {b"ann", b"bob", None}

@@ -57,6 +57,19 @@ def test_a_failure_keeps_nothing_from_being_run(told: Callable[[Files], tuple[in
     ]
 
 
+def test_as_many_processes_as_there_is_memory_for_and_one_more_than_cores() -> None:
+    asked = [(23, 2), (7, 2), (12, 2), (64, 16), (2, 1)]
+    assert [run.processes(4 * run.GB, memory * run.GB, cores) for memory, cores in asked] == [3, 2, 3, 4, 2]
+
+
+def test_folders_are_in_memory_only_where_they_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run.folder_for_tests(tmp_path / "not there") is None
+    monkeypatch.setattr(run, "ROOM", 0)
+    assert run.folder_for_tests(tmp_path) == str(tmp_path)
+    monkeypatch.setattr(run, "ROOM", 1 << 60)
+    assert run.folder_for_tests(tmp_path) is None
+
+
 def test_no_failure_is_success_and_reasons_are_told_once(told: Callable[[Files], tuple[int, list[str]]]) -> None:
     code, lines = told({"only": {"one": SKIPS, "other": SKIPS, "passes": PASSES}})
     assert code == 0

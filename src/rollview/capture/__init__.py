@@ -7,7 +7,25 @@ from typing import TYPE_CHECKING
 from rollview.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rollview.capture.answers import add_source, capture_sources, check_source, decide, remove_source, resnapshot
+    from rollview.capture.answers import (
+        add_source,
+        alter_source,
+        capture_sources,
+        check_source,
+        decide,
+        remove_source,
+        resnapshot,
+        say_rename,
+    )
 
-__all__ = ["add_source", "capture_sources", "check_source", "decide", "remove_source", "resnapshot"]
+__all__ = [
+    "add_source",
+    "alter_source",
+    "capture_sources",
+    "check_source",
+    "decide",
+    "remove_source",
+    "resnapshot",
+    "say_rename",
+]
 __getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "rollview.capture.answers"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,7 @@ from rollview.algebra.definition import declare, is_view_declaration
 from rollview.algebra.text import parse_statements
 from rollview.capture import requests
 from rollview.capture.plan import plan_capture
-from rollview.capture.run import run_capture
+from rollview.capture.run import run_capture, stopped_views
 from rollview.core.states import Policy
 from rollview.errors import RollviewError
 from rollview.evolve.dispensable import dispenses
@@ -69,13 +70,29 @@ def capture_sources(place: Workplace, names: Sequence[str]) -> Captured:
     return Captured(place.snapshot().moment.csn, done)
 
 
+def alter_source(place: Workplace, name: str, statement: str) -> SourceCaptured:
+    """What was committed before the statement is captured before it."""
+    (captured,) = capture_sources(place, [name]).sources
+    if captured.problem is not None:
+        return captured
+    requests.alter(place.catalog, name, statement)
+    (followed,) = capture_sources(place, [name]).sources
+    units, rows = captured.units + followed.units, captured.rows + followed.rows
+    return replace(followed, units=units, rows=rows, notes=(*captured.notes, *followed.notes))
+
+
+def say_rename(place: Workplace, table: str, old: str, new: str) -> None:
+    requests.say_rename(place.catalog, table, old, new)
+
+
 def resnapshot(place: Workplace, name: str, *, widen: bool, settings: SourceSettings | None) -> SourceCaptured:
     place.recover()
     ready = _views_with_a_way_out(place, name)
     for view in ready:
         _try_to_follow(place, view, Policy.IPDA, name)
+    before = stopped_views(place.catalog)
     progress = requests.resnapshot(place.catalog, place.data, name, widen=widen, settings=settings)
-    place.following.synchronize(ready)
+    place.following.synchronize({*ready, *(stopped_views(place.catalog) - before)})
     _take_views_along(place, name)
     return SourceCaptured(name, progress.units, progress.rows, progress.position, notes=progress.notes)
 

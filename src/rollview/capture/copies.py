@@ -148,6 +148,7 @@ def _follow_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: First
     otherwise or have a wider type."""
     snapshot = catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
+    followed = False
     for table in copy.tables:
         change = copy.changes.get(table.name)
         if change is None:
@@ -156,7 +157,8 @@ def _follow_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: First
             continue
         if change is not None and run_change(catalog, root, record, change) is None:
             raise change.refused()
-    return any(change.keeps_all for change in copy.changes.values())
+        followed = followed or (change is not None and change.keeps_all)
+    return followed
 
 
 def _widen_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy) -> tuple[str, ...]:

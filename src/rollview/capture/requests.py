@@ -21,13 +21,15 @@ from rollview.capture.recorded_source import open_recorded
 from rollview.capture.sequencer import CaptureProgress
 from rollview.catalog import Catalog, Choice, HeldPart, Lease, Part, SourceRecord, this_process
 from rollview.core.faults import reach
+from rollview.core.schema import Schema
 from rollview.core.states import SourceState
 from rollview.errors import AlreadyExists, InUse, NotFound, UsageError
 from rollview.evolve.needs import explain_missing_columns, grown, has_rows, reads_needed, whole
+from rollview.evolve.plan import restricts_by
 from rollview.publish.step import drop, dropped
 from rollview.sources.kinds import new_memory, open_new
-from rollview.sources.protocol import Finding
-from rollview.sources.settings import SourceSettings
+from rollview.sources.protocol import SAID, Alterable, Finding
+from rollview.sources.settings import NEW_COLUMNS, NewColumns, SourceSettings
 
 
 def check(name: str, settings: SourceSettings) -> tuple[Finding, ...]:
@@ -110,6 +112,61 @@ def resnapshot(
         if widen:
             record = widening(catalog, record, settings)
         return copy_again(catalog, root, record, lease, widen=record.state is SourceState.WIDENING, as_it_is=not widen)
+
+
+def alter(catalog: Catalog, name: str, statement: str) -> None:
+    """Run an ALTER TABLE at a source that capture would block there; whoever captures next follows it."""
+    with catalog.lease(lease_name(name)) as lease:
+        record = catalog.source(name)
+        refuse_removing(record)
+        with closing(open_recorded(catalog, record, lease)) as source:
+            if not isinstance(source, Alterable):
+                raise UsageError(
+                    f"Source '{record.name}' is of kind '{record.kind}', where capture blocks no statement.",
+                    hint="Run the statement there; capture follows it.",
+                )
+            if not _is_copied(record) or record.state is SourceState.WIDENING:
+                raise UsageError(f"Source '{record.name}' is {record.state}.", hint="First run: rollview capture.")
+            source.alter(statement)
+
+
+def say_rename(catalog: Catalog, table: str, old: str, new: str) -> None:
+    """A column that its source will show under another name is the same column; said before the source is read so."""
+    relation = catalog.snapshot().get(table)
+    if relation.source is None:
+        raise UsageError(
+            f"Table '{relation.name}' is not captured.", hint=f"Write: ALTER TABLE {table} RENAME COLUMN {old} TO {new}"
+        )
+    with catalog.lease(lease_name(relation.source)) as lease:
+        record = catalog.source(relation.source)
+        remote = next(one.remote for one in record.tables if one.relation == relation.name)
+        settings = SourceSettings.from_json(record.settings)
+        _check_said(record, settings, remote, catalog.snapshot().get(table).schema, old, new)
+        said = record.memory.get(SAID, {})
+        with catalog.write(lease) as writer:
+            memory = {**record.memory, SAID: {**said, remote: {**said.get(remote, {}), old: new}}}
+            writer.sources.set_memory(record.name, memory)
+
+
+def _check_said(
+    record: SourceRecord, settings: SourceSettings, remote: str, schema: Schema, old: str, new: str
+) -> None:
+    if record.kind != "files":
+        raise UsageError(
+            f"Of a source of kind '{record.kind}' only what it proves itself is a new name.",
+            hint="A rename can be said of tables of files.",
+        )
+    if settings.options.get(NEW_COLUMNS, NewColumns.STOP) == NewColumns.STOP:
+        raise UsageError(
+            f"Source '{record.name}' stops at a file whose columns are not those of its table.",
+            hint=f"Give it the option {NEW_COLUMNS}: take or ignore first.",
+        )
+    if old not in schema.names:
+        raise NotFound(f"column of table '{remote}'", old)
+    if schema.find(new) is not None:
+        raise AlreadyExists("column", new)
+    if restricts_by(record, remote, (old,)):
+        raise UsageError(f"Which rows of '{remote}' are captured is said by column '{old}'.")
 
 
 def cover(catalog: Catalog, root: Path, view: Declared) -> tuple[str, ...]:

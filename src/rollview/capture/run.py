@@ -23,7 +23,7 @@ from rollview.catalog import Catalog, Lease, SourceRecord
 from rollview.core import durable
 from rollview.core.order import Order
 from rollview.core.raised import unexpected_error
-from rollview.core.states import Policy, SourceState
+from rollview.core.states import Policy, SourceState, ViewState
 from rollview.errors import RollviewError
 from rollview.evolve.plan import LayoutPlan, plan_change
 from rollview.evolve.run import run_change
@@ -80,6 +80,7 @@ def capture(
     Busy if another process is at one of them for longer than ``wait``.
     """
     with catalog.lease(*map(lease_name, names), wait=wait) as lease:
+        before = stopped_views(catalog)
         done = _capture(catalog, root, names, order, lease, following)
         found: Mapping[str, _Done] = {}
         # Each reading goes beyond the change that the one before it found; one that does not has failed.
@@ -88,6 +89,10 @@ def capture(
         ):
             found, again = done, _capture(catalog, root, names, order, lease, following)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
+        stopped = stopped_views(catalog) - before
+        if following is not None and stopped:
+            # A copy has stopped them, which knows nobody who brings views along.
+            _tried("views", partial(following.synchronize, stopped))
         return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
 
 
@@ -146,6 +151,12 @@ def _tried(name: str, act: Callable[[], None]) -> None:
         act()
     except RollviewError as error:
         _log.warning("'%s' at a change of columns: %s", name, error.message)
+
+
+def stopped_views(catalog: Catalog) -> frozenset[str]:
+    """Those that a change of columns has stopped."""
+    views = catalog.snapshot().views()
+    return frozenset(view.name for view in views if view.state is ViewState.SCHEMA_CHANGED)
 
 
 def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange, lease: Lease) -> Captured:

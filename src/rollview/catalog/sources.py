@@ -97,6 +97,11 @@ class SourceWriter:
         row = {"relation_id": self._relation_id(relation), "source_id": self.get(name).id, "remote": remote}
         self._connection.execute(t.source_table.insert().values(**row))
 
+    def call_table(self, name: str, remote: str, new: str) -> None:
+        """A table has another name at the source; here it is called as before."""
+        own = (t.source_table.c.source_id == self.get(name).id, t.source_table.c.remote == remote)
+        self._connection.execute(t.source_table.update().where(*own).values(remote=new))
+
     def set_layout(
         self, relation: str, schema: Schema, constraints: Constraints, position: str, csn: Csn, reason: str
     ) -> None:

@@ -19,8 +19,10 @@ import sqlalchemy as sa
 from rollview.catalog import tables as t
 from rollview.catalog.process import Process, is_dead, this_process
 
-SILENCE = timedelta(seconds=30)
-"""After so long without a sign of life a waiter counts no more."""
+SILENCE = timedelta(seconds=10)
+"""After so long without a sign of life nobody waits for a waiter, whose process may be suspended."""
+FORGOTTEN = timedelta(minutes=2)
+"""So much later its place in the line is gone as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,9 @@ class Waiter:
 
     def is_alive(self, now: datetime) -> bool:
         return now < self.expires and not is_dead(self.process)
+
+    def is_gone(self, now: datetime) -> bool:
+        return now >= self.expires + FORGOTTEN or is_dead(self.process)
 
     def is_next(self, rows: Mapping[str, sa.Row[Any]], is_free: Callable[[sa.Row[Any]], bool]) -> bool:
         """Whether all that keeps it waiting came after it."""
@@ -78,9 +83,9 @@ def stand_in_line(connection: sa.Connection, rows: Sequence[sa.Row[Any]], now: d
         own = next((waiter for waiter in present if waiter.id == me), None)
         if own is not None and own.expires - now > SILENCE / 2:
             continue
-        alive = [one for one in present if one.is_alive(now) and one.id != me]
-        place = len(alive) if own is None else sum(one in alive for one in _before(present, me))
-        _write(connection, row.thing, [*alive[:place], replace(own or new, expires=new.expires), *alive[place:]])
+        others = [one for one in present if one.id != me and not one.is_gone(now)]
+        place = len(others) if own is None else sum(one in others for one in _before(present, me))
+        _write(connection, row.thing, [*others[:place], replace(own or new, expires=new.expires), *others[place:]])
 
 
 def leave_line(connection: sa.Connection, rows: Iterable[sa.Row[Any]], me: str) -> None:

@@ -102,6 +102,13 @@ class Dropped(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class RenameSaid(Result):
+    table: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceList(Result):
     sources: tuple[SourceStatus, ...]
 

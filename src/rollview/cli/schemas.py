@@ -1,4 +1,4 @@
-"""schema log, schema show. No Spark."""
+"""schema log, schema show, schema rename. No Spark."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rollview.cli.answers import RenameSaid
 from rollview.cli.invocation import Invocation, command
 
 app = typer.Typer(no_args_is_help=True, help="Columns of tables and views, by csn.")
@@ -37,3 +38,21 @@ def show(
     point = run.point(at).at
     with run.warehouse() as warehouse:
         run.output.show(warehouse.schema_at(name, point))
+
+
+@command(app, "rename")
+def rename(
+    run: Invocation,
+    table: Annotated[str, typer.Argument(help="A captured table of files.")],
+    old: Annotated[str, typer.Argument(help="The column's name.")],
+    new: Annotated[str, typer.Argument(help="The name that files will have it under.")],
+) -> None:
+    """Say, before files come with it, that a column with another name is the same column.
+
+    Files prove no change of a name: without this, the old column has NULL there, and the new one is another.
+
+    Example: rollview schema rename orders state status
+    """
+    with run.warehouse() as warehouse:
+        warehouse.say_rename(table, old, new)
+    run.output.show(RenameSaid(table, old, new))

@@ -157,6 +157,26 @@ def release(run: Invocation, global_id: GlobalId) -> None:
         run.output.show(warehouse.decide(global_id, "release"))
 
 
+@command(app, "ddl")
+def ddl(
+    run: Invocation,
+    name: Name,
+    statement: Annotated[str, typer.Argument(help="One ALTER TABLE, as the database itself understands it.")],
+) -> None:
+    """Run an ALTER TABLE at an SQLite source that its triggers would block, and capture it.
+
+    Triggers are away only inside the transaction of the statement, so no row is missed. Other kinds need none of this:
+    there capture follows what is run in the database.
+
+    Example: rollview source ddl shop 'ALTER TABLE orders DROP COLUMN note'
+    """
+    with run.warehouse() as warehouse:
+        done = warehouse.alter_source(name, statement)
+    run.output.show(done)
+    if done.problem is not None:
+        raise typer.Exit(ExitCode.FAILED)
+
+
 @command(app, "resnapshot")
 def resnapshot(
     run: Invocation,

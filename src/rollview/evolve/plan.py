@@ -21,6 +21,7 @@ from rollview.core.states import OnSchemaChange, ViewState
 from rollview.evolve.views import on_schema_change, places_used
 from rollview.sources.protocol import LayoutChange, SourceTable
 from rollview.sources.settings import SourceSettings
+from rollview.types.spelling import widens
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +121,20 @@ def plan_widening(snapshot: Snapshot, name: str, table: SourceTable, position: s
 
 
 def change_from(record: SourceRecord, relation: Relation, table: SourceTable) -> LayoutChange | None:
-    """What the table that was copied again lacks of the one that is here, where columns are known by their names."""
+    """What is another in the table that was copied again, where columns are known by their names."""
     found = [(column, table.schema.find(column.name)) for column in relation.schema]
-    gone = tuple(c.name for c, other in found if other is None or (other.name, other.type) != (c.name, c.type))
+    kept = {c.name: other.type for c, other in found if other is not None and other.name == c.name}
+    other = [c for c in relation.schema if kept.get(c.name, c.type) != c.type]
+    widened = tuple((c.name, kept[c.name]) for c in other if widens(c.type, kept[c.name]))
+    grown = dict(widened)
+    gone = tuple(c.name for c in relation.schema if kept.get(c.name) != c.type and c.name not in grown)
     unsure = _unkept(relation.constraints, table.constraints)
-    if not gone and not unsure:
+    if not gone and not unsure and not widened:
         return None
-    what = f"columns that are gone or promise less: {', '.join((*gone, *unsure))}"
-    return LayoutChange(record.name, table.name, what, gone, unsure)
+    told = [f"{name} is {type_} now" for name, type_ in widened]
+    told += [f"columns that are gone or promise less: {', '.join((*gone, *unsure))}"] if gone or unsure else []
+    about = (record.name, table.name, "; ".join(told), gone, unsure)
+    return LayoutChange(*about, widened=widened, with_rows=True)
 
 
 def relation_of(record: SourceRecord, remote: str) -> str:

@@ -17,6 +17,7 @@ from rollview.evolve.plan import LayoutPlan, plan_change, plan_widening, relatio
 from rollview.publish.own_copy import own_copy
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.protocol import LayoutChange, SourceTable
+from rollview.sources.settings import SourceSettings
 
 
 def run_change(catalog: Catalog, root: Path, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
@@ -41,6 +42,10 @@ def _followed(
         writer.sources.set_memory(record.name, change.memory)
     if change.position is not None:
         writer.sources.advance(record.name, record.position, change.position)
+    if change.called is not None:
+        settings = SourceSettings.from_json(record.settings).called(change.table, change.called)
+        writer.sources.set_settings(record.name, settings.to_json())
+        writer.sources.call_table(record.name, change.table, change.called)
     if change.copy:
         writer.sources.set_state(record.name, SourceState.WIDENING)
     _declare(root, writer, plan)

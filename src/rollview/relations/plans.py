@@ -23,6 +23,7 @@ from rollview.relations.marks import high_water_mark as high_water_mark
 from rollview.relations.policies import POLICY
 from rollview.relations.shared import coarse_of, told_over
 from rollview.store.writing import BOUND
+from rollview.types.spelling import widens
 
 REFRESH_MODE, RECOMPUTE = "rollview.refresh_mode", "recompute"
 """A view's property, and what it says where no delta is wanted."""
@@ -117,9 +118,14 @@ def known_to(view: Relation, relation: Relation) -> Known:
     if not relation.versions:
         return known_as(relation)
     then, known = relation.at(view.created).schema, known_as(relation)
-    now = {(column.name, column.type): column for column in relation.schema}
-    there = (now.get((column.name, column.type)) for column in then)
-    return replace(known, schema=Schema(tuple(column for column in there if column is not None)))
+    types = {column.name: column.type for column in then}
+    there = (c for c in relation.schema if c.name in types and _goes_on(types[c.name], c.type))
+    ordered = sorted(there, key=lambda column: then.names.index(column.name))
+    return replace(known, schema=Schema(tuple(ordered)))
+
+
+def _goes_on(old: str, new: str) -> bool:
+    return old == new or widens(old, new)
 
 
 def can_follow(snapshot: Snapshot, view: Relation, at: Csn) -> bool:

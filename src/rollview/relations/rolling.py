@@ -20,17 +20,22 @@ from rollview.core.states import Policy
 from rollview.errors import Retryable, UsageError
 from rollview.relations.algorithm import SWEEP, algorithm_of
 from rollview.relations.cadence import PROPAGATE, Cadence, parse_turns
+from rollview.relations.former import TABLES
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import DETAIL, EACH_REFRESH, plan_of, recomputes
 
 
 def turns_of(view: Relation) -> Mapping[str, Cadence] | None:
     """When changes of each table have their turn, by folded name; None where all have it together, or where nobody
-    understands what is said."""
+    understands what is said. A table that is called otherwise by now may be said by the name in the view's text."""
     try:
-        return None if view.definition is None else turns_in(view.definition.properties)
+        turns = None if view.definition is None else turns_in(view.definition.properties)
     except UsageError:
         return None
+    if turns is None or view.definition is None:
+        return None
+    called = {old.lower(): new.lower() for old, new in view.definition.facts.get(TABLES, {}).items()}
+    return {called.get(name, name): cadence for name, cadence in turns.items()}
 
 
 def turns_in(properties: Mapping[str, str]) -> Mapping[str, Cadence] | None:

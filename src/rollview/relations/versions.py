@@ -93,5 +93,5 @@ def carried(data: DataFrame, new: Relation, *more: str) -> DataFrame:
 
 def _carried(column: Column, origin: Mapping[str, str]) -> SparkColumn:
     old = origin.get(column.name)
-    value = sf.lit(None).cast(column.type) if old is None else sf.col(quoted(old))
-    return value.alias(column.name)
+    value = sf.lit(None) if old is None else sf.col(quoted(old))
+    return value.cast(column.type).alias(column.name)

@@ -18,6 +18,7 @@ from rollview.core.raised import kind_and_line
 from rollview.errors import EnvironmentFault, RollviewError, SchemaChanged, SourceDown, Unreadable
 from rollview.sources.asking import Ask, AskableSource, SourceAnswer, SourceStream
 from rollview.sources.protocol import (
+    Alterable,
     Batch,
     Finding,
     FirstCopy,
@@ -154,6 +155,13 @@ class _GuardedLender(_Guarded):
             return self._source.lent(remote, position)
 
 
+class _GuardedAlterable(_Guarded):
+    def alter(self, statement: str) -> None:
+        assert isinstance(self._source, Alterable)
+        with named(self._name):
+            self._source.alter(statement)
+
+
 class _GuardedAnswering(_Guarded):
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
         assert isinstance(self._source, AskableSource)
@@ -184,6 +192,7 @@ class _GuardedAnswering(_Guarded):
 _ABILITIES: tuple[tuple[Any, type[_Guarded]], ...] = (
     (Watched, _GuardedWatched),
     (Lender, _GuardedLender),
+    (Alterable, _GuardedAlterable),
     (AskableSource, _GuardedAnswering),
 )
 """What only some sources can do, and the edge around it."""

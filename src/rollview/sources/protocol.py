@@ -125,7 +125,8 @@ class LayoutChange:
 
     ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now;
     ``renamed``: old and new names of columns that are proven to be the same; ``widened``: new types, by the old names;
-    ``added``: new columns, with the constant that older rows have in them. ``copy``: the log does not tell what rows
+    ``added``: new columns, with the constant that older rows have in them. ``called``: the table's new name there.
+    ``copy``: the log does not tell what rows
     are now, so the source has to be copied again. With none of them the table cannot be read at all.
     ``with_rows``: rows of the same transaction may follow, so the change has no csn of its own. ``position``: it is a
     transaction of its own, and this is the position after it. ``memory``: what the kind has to know from then on, None:
@@ -140,6 +141,7 @@ class LayoutChange:
     renamed: tuple[tuple[str, str], ...] = ()
     widened: tuple[tuple[str, str], ...] = ()
     added: tuple[Column, ...] = ()
+    called: str | None = None
     copy: bool = False
     with_rows: bool = False
     position: str | None = None
@@ -148,7 +150,7 @@ class LayoutChange:
     @property
     def keeps_all(self) -> bool:
         """Whether it changes the columns of the table without a loss."""
-        return bool(self.renamed or self.widened or self.added)
+        return bool(self.renamed or self.widened or self.added or self.called)
 
     def raised(self) -> TableChanged:
         """For a driver that finds it deep inside a reading."""
@@ -160,11 +162,16 @@ class LayoutChange:
 
 
 def words_of(
-    gone: Iterable[str], renamed: Mapping[str, str], widened: Mapping[str, str], added: Iterable[Column]
+    gone: Iterable[str],
+    renamed: Mapping[str, str],
+    widened: Mapping[str, str],
+    added: Iterable[Column],
+    called: str | None = None,
 ) -> str:
     """What is another in a table, for who reads it."""
     return "; ".join(
         [
+            *([f"it is called {called} now"] if called else []),
             *(f"{old} is {new} now" for old, new in renamed.items()),
             *(f"{name} is {type_} now" for name, type_ in widened.items()),
             *(f"{column.name} is new" for column in added),
@@ -213,6 +220,9 @@ class Finding:
     repair: str | None = None
     blocks: bool = True
 
+
+SAID = "said_renames"
+"""In a source's memory, by tables: old and new names of columns that a user says are the same."""
 
 ATTEMPT = "attempt"
 """What a source remembers of the copy that it goes on from: under which name it left something there."""
@@ -272,6 +282,15 @@ class Watched(Protocol):
     """A source that keeps something for us, and can tell how much."""
 
     def health(self) -> Health: ...
+
+
+@runtime_checkable
+class Alterable(Protocol):
+    """A source in which what capture put there would block some statements."""
+
+    def alter(self, statement: str) -> None:
+        """Run one ALTER TABLE; what is read tells it in order with the rows. UsageError: the source refuses it, and
+        nothing was changed."""
 
 
 @runtime_checkable

@@ -25,6 +25,7 @@ ALLOW_OUTSIDE = "allow_outside"
 OPEN_ALARM = "open_alarm"
 SPOOL_LIMIT = "spool_limit"
 TIMEOUT = "timeout"
+NEW_COLUMNS = "new_columns"
 ASKING = {"ask_keys": 1_000, "ask_rows": 100_000, "ask_seconds": 30, "asks_per_minute": 600}
 """Options that bound how a source is asked, and what they are where nothing is said."""
 _TIMEOUT = "5 minutes"
@@ -37,6 +38,7 @@ _CHANGEABLE = (
     "log_alarm",
     "settle_seconds",
     "confirm_empty_seconds",
+    NEW_COLUMNS,
     *ASKING,
 )
 _KAFKA = "kafka."
@@ -47,6 +49,17 @@ _WHOLE = ("files", "debezium")
 _FILES = ("sqlite", "files", "delta", "debezium")
 _ANSWERING = ("mariadb", "postgres", "sqlite")
 """Kinds that give rows by keys, and tell which commits they saw."""
+
+
+class NewColumns(StrEnum):
+    """What becomes of a file whose columns are not those of its table."""
+
+    TAKE = "take"
+    """Columns are known by their names, and new ones are taken."""
+    IGNORE = "ignore"
+    """Columns are known by their names, and new ones are left out."""
+    STOP = "stop"
+    """It stops the source."""
 
 
 class OnBadValue(StrEnum):
@@ -162,6 +175,8 @@ class SourceSettings:
             raise UsageError(f"{TIMEOUT} is '{self.options[TIMEOUT]}'.", hint="Write for example '5 minutes'.")
         if self.options.get(ON_BAD_VALUE, OnBadValue.STOP) not in list(OnBadValue):
             raise UsageError(f"{ON_BAD_VALUE} is '{self.options[ON_BAD_VALUE]}'.", hint="It is stop or quarantine.")
+        if self.options.get(NEW_COLUMNS, NewColumns.STOP) not in list(NewColumns):
+            raise UsageError(f"{NEW_COLUMNS} is '{self.options[NEW_COLUMNS]}'.", hint="It is take, ignore or stop.")
         for option in (IN_PLACE, ALLOW_OUTSIDE):
             if self.options.get(option, "true") not in ("true", "false"):
                 raise UsageError(f"{option} is '{self.options[option]}'.", hint="It is true or false.")
@@ -237,6 +252,14 @@ class SourceSettings:
     def spool_limit(self) -> int:
         """Bytes of rows that may be on disk while the source is captured."""
         return size(self.options.get(SPOOL_LIMIT, _SPOOL_LIMIT))
+
+    def called(self, remote: str, new: str) -> SourceSettings:
+        """The same where a table has another name at the source."""
+        tables = tuple(replace(one, remote=new) if one.remote == remote else one for one in self.tables)
+        marks = self.global_transactions
+        if marks is not None and marks.table == remote:
+            marks = replace(marks, table=new)
+        return replace(self, tables=tables, global_transactions=marks)
 
     def table(self, remote: str) -> TableSettings:
         return next(table for table in self.tables if table.remote == remote)

@@ -7,6 +7,8 @@ name of the column and the reason. Nothing is rounded, cut, or turned into NULL.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
@@ -83,6 +85,21 @@ def _array(column: Column, values: Sequence[Any]) -> pa.Array:
             except _REFUSALS as error:
                 raise UnfitError(column.name, _reason(error, value, column), place) from None
         raise
+
+
+def constant_text(value: Any, type_: str) -> str | None:
+    """A value as a text that both Spark and Arrow read as the same; None if there is none."""
+    if type_ in ("binary", "timestamp", "float", "double"):
+        return None
+    try:
+        pa.array([value], arrow_type(type_, ""))
+    except _REFUSALS:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return value.isoformat(" ") if isinstance(value, datetime) else str(value)
 
 
 def unfit_places(rows: Sequence[Row], schema: Schema) -> dict[int, tuple[str, str]]:

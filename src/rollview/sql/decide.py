@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from rollview.algebra.used import columns_used
 from rollview.catalog import CatalogWriter, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
 from rollview.core.states import Extent, OnSchemaChange, ViewState
@@ -18,6 +19,7 @@ from rollview.evolve.views import Redefinition, on_schema_change
 from rollview.propagate.derive import AdaptMode, derivation_of
 from rollview.publish.workplace import Workplace
 from rollview.relations.former import former_names, schema_going_on, seen_as
+from rollview.relations.plans import plan_of
 from rollview.results import ViewChanges, ViewDecided, ViewProposal
 from rollview.sql.synchronize import Planned, Synchronizer, with_definition
 
@@ -40,6 +42,21 @@ class _Question:
     def goes_on(self) -> bool:
         """Whether nothing that it names is gone, so that it may go on as it is."""
         return not self.found.lost and self.waits is None
+
+    @property
+    def is_wider(self) -> bool:
+        """Whether it may go on, but a column that it names has another type from then on."""
+        if not self.goes_on:
+            return False
+        used = columns_used(plan_of(self.now, self.view).outline.resolved)
+        tables = (self.now.get(name) for name in self.view.depends_on)
+        return any(_is_wider(table, self.at, used.get(table.name.lower(), ())) for table in tables if table.layouts)
+
+
+def _is_wider(table: Relation, at: Csn, used: Collection[str]) -> bool:
+    present = {column.stored: column.type for column in table.schema}
+    then = (column for column in table.schema_at(at - 1) if column.name.lower() in used)
+    return any(present.get(column.stored, column.type) != column.type for column in then)
 
 
 def view_changes(place: Workplace, name: str) -> ViewChanges:
@@ -82,20 +99,21 @@ def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
         policy = place.policies.of(place.snapshot(), place.snapshot().get(one))
         if policy.in_commits:
             place.following.catch_up(one, policy)
-    steps = chosen.candidate.steps if chosen is not None else (_AS_IT_IS,)
+    steps = (chosen.candidate.steps if chosen is not None else ()) or (_AS_IT_IS,)
     return ViewDecided(view.name, question.at, number, steps, tuple(above))
 
 
 def resume_stopped(place: Workplace, names: Collection[str]) -> None:
     """Of views that a change at a source has stopped, those that follow: each takes the best that is declared and
-    acceptable, from the csn of the change on. The others stay stopped, for somebody to decide."""
+    acceptable, or its own text with a column's wider type, from the csn of the change on. The others stay stopped, for
+    somebody to decide."""
     for name in [view.name for view in place.snapshot().views() if view.name in names]:
         snapshot = place.snapshot()
         view = snapshot.view(name)
         if not _is_stopped(view) or on_schema_change(view) is not OnSchemaChange.FOLLOW:
             continue
         question = _question(place, snapshot, view)
-        if question.found.lost and _planned(place, question)[0]:
+        if (question.found.lost or question.is_wider) and _planned(place, question)[0]:
             decide_view(place, name, 1)
 
 
@@ -146,7 +164,7 @@ def _from_change(one: Relation, csn: Csn) -> Relation:
 
 def _planned(place: Workplace, question: _Question) -> tuple[tuple[Planned | None, ...], tuple[str, ...]]:
     """What can be decided for, in its order; None: go on as it is. And what cannot."""
-    if question.goes_on:
+    if question.goes_on and not question.is_wider:
         return (None,), ()
     synchronizer = Synchronizer(lambda: place.spark, place.substitutes, place.policies)
     tried = [
@@ -172,7 +190,7 @@ def _proposal(place: Workplace, question: _Question, number: int, one: Planned |
     substituted = one.candidate.substitutes and found.mode is AdaptMode.RECOMPUTED
     why = "another table is read; the difference is stored" if substituted else found.why
     about = (one.candidate.text.strip(), one.new.schema.names, found.mode.value)
-    return ViewProposal(number, one.candidate.steps, one.candidate.extent, *about, why, sizes)
+    return ViewProposal(number, one.candidate.steps or (_AS_IT_IS,), one.candidate.extent, *about, why, sizes)
 
 
 def _rows(relation: Relation) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.sizes import times
 from tests.spark.oracle.bags import Bag
-from tests.spark.oracle.warehouses import INTERPRETED, assert_verified, fresh, rows
+from tests.spark.oracle.warehouses import PLAIN, assert_verified, fresh, rows
 
 from rollview.catalog import Part
 from rollview.warehouse import Warehouse
@@ -83,7 +83,7 @@ def together(root: Path, spark: SparkSession, *work: Callable[[Warehouse], None]
     def run(one: Callable[[Warehouse], None]) -> None:
         try:
             with Warehouse.open(root, spark=spark) as own:
-                for key, value in INTERPRETED.items():
+                for key, value in PLAIN.items():
                     own.spark.conf.set(key, value)
                 one(own)
         except BaseException as error:

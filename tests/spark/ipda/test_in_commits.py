@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.oracle.warehouses import assert_verified, extent, fresh, rows
+from tests.spark.oracle.warehouses import assert_verified, copied, extent, fresh, rows
 
 from rollview.catalog import Part
 from rollview.core.states import Policy
@@ -32,9 +32,10 @@ NAMED = "SELECT a.id, o.name, a.money FROM account a LEFT JOIN owner o ON a.owne
 RICH = "SELECT owner, m FROM totals WHERE m > 5"
 
 
-@pytest.fixture
-def bank(spark: SparkSession, tmp_path: Path) -> Iterator[Warehouse]:
-    with fresh(spark, tmp_path / "bank") as warehouse:
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("written") / "bank"
+    with fresh(spark, root) as warehouse:
         warehouse.sql(
             "CREATE TABLE account (id INT PRIMARY KEY, owner INT, money INT)",
             "CREATE TABLE owner (id INT PRIMARY KEY, name STRING)",
@@ -42,6 +43,12 @@ def bank(spark: SparkSession, tmp_path: Path) -> Iterator[Warehouse]:
             "INSERT INTO account VALUES (1, 1, 10), (2, 2, 20)",
             "INSERT INTO owner VALUES (1, 'Ann')",
         )
+    return root
+
+
+@pytest.fixture
+def bank(spark: SparkSession, written: Path, tmp_path: Path) -> Iterator[Warehouse]:
+    with copied(spark, written, tmp_path / "bank") as warehouse:
         yield warehouse
 
 

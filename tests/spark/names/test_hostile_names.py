@@ -10,7 +10,7 @@ import pytest
 from tests.sizes import times
 from tests.spark.names.hostile import HOSTILE, REFUSED, quoted
 from tests.spark.oracle.bags import bag
-from tests.spark.oracle.warehouses import extent, fresh, rows
+from tests.spark.oracle.warehouses import copied, extent, fresh, rows
 
 from rollview import errors
 from rollview.warehouse import Warehouse
@@ -25,14 +25,23 @@ TURNS = [(batch, (batch + turn) % 2 == 1) for batch in range(len(BATCHES)) for t
 OWN_WORDS = {"state", "delta", "extent", "groups", "_delta_log"}
 
 
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("written") / "warehouse"
+    with fresh(spark, root) as made:
+        made.sql("CREATE TABLE canary (a INT)", "INSERT INTO canary VALUES (1)")
+    return root
+
+
 @pytest.fixture
-def warehouse(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warehouse]:
+def warehouse(
+    spark: SparkSession, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Warehouse]:
     """In a folder whose neighbours, and whose working folder, must stay as they are."""
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
-    with fresh(spark, tmp_path / "warehouse") as made:
-        made.sql("CREATE TABLE canary (a INT)", "INSERT INTO canary VALUES (1)")
+    with copied(spark, written, tmp_path / "warehouse") as made:
         yield made
         assert rows(made, "canary") == bag([(1,)])
     assert {path.name for path in tmp_path.iterdir()} == {"work", "warehouse"}

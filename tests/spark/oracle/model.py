@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 from tests.property.histories import Row, Transaction
 from tests.spark.oracle.bags import Bag, bag
-from tests.spark.oracle.warehouses import INTERPRETED
+from tests.spark.oracle.warehouses import PLAIN
 
 from rollview.algebra.resolve import Known
 from rollview.engine import session
@@ -42,7 +42,7 @@ class Model:
 
     def __init__(self, spark: SparkSession, tables: tuple[Known, ...]) -> None:
         self.session = session.adopt(spark)
-        for key, value in INTERPRETED.items():
+        for key, value in PLAIN.items():
             self.session.conf.set(key, value)
         self.tables = tables
         self.states: list[State] = [{table.name: Counter() for table in tables}]

@@ -27,7 +27,7 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_HISTORIES", times(12, full=40)))
+HISTORIES = int(os.environ.get("ROLLVIEW_SPARK_HISTORIES", times(6, full=40)))
 KEPT: tuple[int, ...] = ()
 
 
@@ -35,7 +35,7 @@ class History:
     def __init__(self, spark: SparkSession, root: Path, seed: int) -> None:
         self.random = Random(seed)
         self.tables = KEYED if seed % 3 == 0 else BAGS
-        self.warehouse = fresh(spark, root, interpreted=seed % 4 != 0)
+        self.warehouse = fresh(spark, root, plain=seed % 4 != 0)
         self.model = Model(spark, self.tables)
         create_tables(self.warehouse, self.tables)
 

@@ -67,7 +67,7 @@ def test_no_answer_changes(spark: SparkSession, tmp_path: Path, seed: int, monke
     history.add_view("v0")
     history.add_view("v1")
     done = []
-    for _ in range(3):
+    for _ in range(times(2, full=3)):
         history.write(history.random.randint(1, 2))
         history.propagate()
         history.roll()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.sizes import times
+from tests.spark.oracle.warehouses import copied, fresh
 
 from rollview import errors
 from rollview.catalog import Part
@@ -51,16 +52,22 @@ LOW = (
 """The same of a view below."""
 
 
-@pytest.fixture
-def warehouse(spark: SparkSession, tmp_path: Path) -> Iterator[Warehouse]:
-    Warehouse.create(tmp_path / "w").close()
-    with Warehouse.open(tmp_path / "w", spark=spark) as opened:
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("written") / "w"
+    with fresh(spark, root) as opened:
         opened.sql("CREATE TABLE sale (id BIGINT, kind STRING, amount BIGINT)")
         opened.sql("CREATE TABLE kind (kind STRING PRIMARY KEY, name STRING)")
         opened.sql("INSERT INTO kind VALUES ('a', 'apple'), ('b', 'pear')")
         opened.sql("INSERT INTO sale VALUES (1, 'a', 5), (2, 'a', 2), (3, 'b', 9)")
         opened.create_view(f"CREATE MATERIALIZED VIEW low AS {LOW[0]}")
         opened.create_view(f"CREATE MATERIALIZED VIEW v AS {BY_KIND}")
+    return root
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, written: Path, tmp_path: Path) -> Iterator[Warehouse]:
+    with copied(spark, written, tmp_path / "w") as opened:
         yield opened
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
+from tests.servers.java import COMPILED
 from tests.spark.oracle.bags import Bag, assert_same, bag
 
 from rollview.catalog import Catalog, Part
@@ -15,23 +17,30 @@ from rollview.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Plans over a handful of rows cost less interpreted than compiled; the default is tested beside it.
-INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-}
+PLAIN = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+"""Small work is planned once, in one piece."""
 
 
-def fresh(spark: SparkSession, root: Path, *, interpreted: bool = True, **catalog: Any) -> Warehouse:
-    """A new warehouse; ``catalog``: options of its catalog, a wall clock for example."""
+def fresh(spark: SparkSession, root: Path, *, plain: bool = True, **catalog: Any) -> Warehouse:
+    """A new warehouse. ``plain``: its queries are interpreted, and planned once; otherwise as users have it.
+
+    ``catalog``: options of its catalog, a wall clock for example.
+    """
     Warehouse.create(root).close()
+    return opened(spark, root, plain=plain, **catalog)
+
+
+def copied(spark: SparkSession, written: Path, root: Path) -> Warehouse:
+    """A warehouse as it was written once for several tests, for one of them to change."""
+    return opened(spark, shutil.copytree(written, root))
+
+
+def opened(spark: SparkSession, root: Path, *, plain: bool = True, **catalog: Any) -> Warehouse:
     warehouse = Warehouse.open(root, spark=spark)
     if catalog:
         warehouse.catalog.close()
         warehouse._place.catalog = Catalog.open(root / "catalog.db", **catalog)
-    for key, value in INTERPRETED.items() if interpreted else ():
+    for key, value in (PLAIN if plain else COMPILED).items():
         warehouse.spark.conf.set(key, value)
     return warehouse
 

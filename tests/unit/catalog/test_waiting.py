@@ -20,7 +20,7 @@ from rollview import errors
 from rollview.catalog import Catalog
 from rollview.catalog import tables as t
 from rollview.catalog.leases import lock_rows
-from rollview.catalog.waiting import SILENCE, leave_line, queue, stand_in_line
+from rollview.catalog.waiting import FORGOTTEN, SILENCE, leave_line, queue, stand_in_line
 
 WORKER = Path(__file__).with_name("worker.py")
 Reopened = Callable[..., Catalog]
@@ -74,13 +74,22 @@ def test_a_dead_waiter_keeps_nobody(url: str, catalog: Catalog, reopened: Reopen
     assert in_line(other, "a") == [], "the next who waited took it away, and left"
 
 
-def test_a_silent_waiter_keeps_nobody(catalog: Catalog, reopened: Reopened) -> None:
-    later = reopened(wall_clock=lambda: datetime.now(UTC) + 2 * SILENCE)
-    with catalog.lease("a"):
-        stand(catalog, "a")
-    if later._database.is_sqlite:
-        with later.lease("a", wait=0.1):
-            pass
+def test_a_silent_waiter_keeps_nobody_and_keeps_its_place_for_a_while(tmp_path: Path) -> None:
+    now = [datetime(2026, 6, 1, tzinfo=UTC)]
+    with (
+        Catalog.create(tmp_path / "catalog.db", wall_clock=lambda: now[0]) as catalog,
+        Catalog.open(tmp_path / "catalog.db", wall_clock=lambda: now[0]) as other,
+    ):
+        with catalog.lease("a"):
+            leave = stand(catalog, "a")
+        with pytest.raises(errors.Busy):
+            other.lease("a", wait=0.1).__enter__()
+        for later, line in ((SILENCE, ["he"]), (FORGOTTEN, [])):
+            now[0] += later
+            with other.lease("a", wait=0.1), pytest.raises(errors.Busy):
+                catalog.lease("a", wait=0.1).__enter__()
+            assert in_line(catalog, "a") == line
+        leave()
 
 
 def test_a_waiter_keeps_nobody_from_what_it_could_not_use(catalog: Catalog, reopened: Reopened) -> None:

@@ -10,7 +10,9 @@ import pytest
 from rollview.catalog import Definition, DefinitionVersion, Layout, Relation, RelationKind
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import OutOfReach
-from rollview.relations.former import _check_there, as_in_files, seen_schema
+from rollview.relations.cadence import PROPAGATE
+from rollview.relations.former import TABLES, _check_there, as_in_files, seen_schema
+from rollview.relations.rolling import turns_of
 
 ID, KIND = Column("id", "int"), Column("kind", "string")
 
@@ -45,3 +47,11 @@ def test_an_earlier_definition_knows_columns_that_a_captured_table_has_lost() ->
     with pytest.raises(OutOfReach, match="lost its column 'kind'"):
         _check_there(view(until=9), lost, Schema((ID, KIND)))
     _check_there(view(until=9), lost, Schema((ID,)))
+
+
+def test_a_table_that_is_called_otherwise_keeps_its_turn() -> None:
+    properties = {PROPAGATE: "Orders every 5 seconds, customers every 1 hour"}
+    definition = Definition("SELECT 1", (), None, properties, {TABLES: {"orders": "sales"}})
+    turns = turns_of(replace(view(None), definition=definition))
+    assert turns is not None
+    assert set(turns) == {"sales", "customers"}

@@ -11,6 +11,11 @@ from rollview.cli.render.words import places_in_words, time_of, values
 from rollview.cli.text import TextOutput
 
 
+@renders(answers.RenameSaid)
+def _(answer: answers.RenameSaid, to: TextOutput) -> None:
+    to.say(f"A column '{answer.new}' of table '{answer.table}' will be what '{answer.old}' is now.")
+
+
 @renders(answers.Dropped)
 def _(answer: answers.Dropped, to: TextOutput) -> None:
     to.say(f"Dropped {answer.kind} '{answer.name}'.")

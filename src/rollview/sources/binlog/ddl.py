@@ -7,7 +7,7 @@ understood is told, never guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from rollview.sources.binlog.charsets import names_unreadable
@@ -24,6 +24,8 @@ _TABLE = rf"(?:{_NAME}\s*\.\s*)?{_NAME}"
 _FIRST = re.compile(r"(?:\s|/\*.*?\*/)*(?:ALTER|DROP|RENAME|CREATE)\b", re.I | re.S)
 _ALTER = re.compile(rf"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?{_TABLE}\s*", re.I)
 _WHOLE = re.compile(r"(?:DROP|RENAME|CREATE\s+OR\s+REPLACE|CREATE)\s+TABLE\s+(?!IF\s+NOT\b)(?:IF\s+EXISTS\s+)?", re.I)
+_RENAMED_TABLE = re.compile(rf"{_TABLE}\s+TO\s+{_TABLE}$", re.I)
+_RENAME_TO = re.compile(rf"RENAME\s+(?:(?:TO|AS|=)\s+)?(?!COLUMN\b|INDEX\b|KEY\b|TO\b|AS\b){_TABLE}$", re.I)
 _DATABASE = re.compile(rf"DROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?{_NAME}", re.I)
 _EXCHANGE = re.compile(rf"\bEXCHANGE\s+PARTITION\s+{_NAME_ONLY}\s+WITH\s+TABLE\s+{_TABLE}", re.I)
 _CASCADES = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+(?:NULL|DEFAULT))\b", re.I)
@@ -60,6 +62,14 @@ class ReplacedError(UnclearError):
     def __init__(self, table: str) -> None:
         super().__init__("a table was dropped, renamed or made anew")
         self.table = table
+
+
+class RenamedError(UnclearError):
+    """A statement after which one of our tables has another name, and no table has its old one."""
+
+    def __init__(self, table: str, new: str) -> None:
+        super().__init__(f"it is called {new} now")
+        self.table, self.new = table, new
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,10 @@ def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]
     if owner != database or name not in tables:
         return None
     whole = Altered(name)
-    for clause in _clauses(text[found.end() :]):
+    clauses = list(_clauses(text[found.end() :]))
+    if len(clauses) == 1 and (moved := _RENAME_TO.match(clauses[0])):
+        _tell_renamed([(owner, name, _plain(moved[1]) if moved[1] else schema, _plain(moved[2]))], database, tables)
+    for clause in clauses:
         whole = whole.joined(_altered(name, clause, tables[name]))
     return whole
 
@@ -121,10 +134,33 @@ def _refuse_whole(text: str, schema: str, database: str, tables: Mapping[str, Sp
     found = _WHOLE.match(text)
     if found is None:
         return
+    if text[: found.end()].upper().startswith("RENAME"):
+        _tell_renamed(list(_renames(text[found.end() :], schema)), database, tables)
     named = {_plain(word) for word in re.findall(_NAME, text[found.end() :])}
     ours = sorted(named.intersection(tables))
     if ours and (schema == database or database in named):
         raise ReplacedError(ours[0])
+
+
+_Rename = tuple[str, str, str, str]
+"""Database and name of a table, before and after."""
+
+
+def _renames(text: str, schema: str) -> Iterator[_Rename]:
+    for clause in _clauses(text):
+        found = _RENAMED_TABLE.match(re.sub(r"\s*\.\s*", ".", clause))
+        if found is None:
+            raise UnclearError(NOT_UNDERSTOOD)
+        old, name, new, called = (None if one is None else _plain(one) for one in found.groups())
+        yield old or schema, name or "", new or schema, called or ""
+
+
+def _tell_renamed(renames: Sequence[_Rename], database: str, tables: Mapping[str, Spelled]) -> None:
+    """If it does nothing else to our tables than to give one a name of its own in the database."""
+    ours = [one for one in renames if one[0] == database and one[1] in tables]
+    taken = [one for one in renames if one[2] == database and one[3] in tables]
+    if len(renames) == 1 and len(ours) == 1 and not taken and ours[0][2] == database:
+        raise RenamedError(ours[0][1], ours[0][3])
 
 
 def _clauses(text: str) -> Iterator[str]:

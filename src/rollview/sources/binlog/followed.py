@@ -46,6 +46,13 @@ def layout_change(opening: Opening, altered: Altered) -> LayoutChange | None:
     return LayoutChange(opening.name, table, reason, **parts, added=new, memory=memory)
 
 
+def renamed_table(opening: Opening, table: str, new: str) -> LayoutChange:
+    """The log has its rows under the new name from there on."""
+    columns = {new if name == table else name: about for name, about in opening.memory["columns"].items()}
+    memory = {**opening.memory, "columns": columns}
+    return LayoutChange(opening.name, table, words_of((), {}, {}, (), new), called=new, memory=memory)
+
+
 def _follows(opening: Opening, table: str) -> bool:
     """Whether columns keep what they are under another name: nothing else calls them by the old one."""
     marks = opening.settings.global_transactions

@@ -32,10 +32,12 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LayoutChange,
     LeavesNothing,
     Opening,
     Row,
     SourceTable,
+    TableChanged,
     UnitOfWork,
 )
 from rollview.sources.quarantine import Sieve
@@ -121,9 +123,19 @@ class BinlogSource(LeavesNothing, ABC):
             self._position = after
             if self.reaches(after, newest):
                 return Batch((), after, known=now)
-            batch = self._batch(after, newest, limit)
+            try:
+                batch = self._batch(after, newest, limit)
+            except TableChanged as error:
+                raise self._as_it_is_now(error.change).raised() from None
             self._position = batch.position
             return replace(batch, known=now) if batch.complete else batch
+
+    def _as_it_is_now(self, change: LayoutChange) -> LayoutChange:
+        """Where another table has the old name by now, that one is captured from a copy on."""
+        if change.called is None or self._find(self._connection, change.table) is None:
+            return change
+        reason = f"{change.reason}, and another table has its name"
+        return LayoutChange(change.source, change.table, reason, copy=True)
 
     def health(self) -> Health:
         prepared = prepared_after(self._position)

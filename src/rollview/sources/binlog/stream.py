@@ -32,9 +32,9 @@ from rollview.core.bad_row import BadRow
 from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, Unreadable
 from rollview.sources.binlog.charsets import find_unreadable
-from rollview.sources.binlog.ddl import ReplacedError, UnclearError, altered
+from rollview.sources.binlog.ddl import RenamedError, ReplacedError, UnclearError, altered
 from rollview.sources.binlog.events import reason_to_stop
-from rollview.sources.binlog.followed import layout_change
+from rollview.sources.binlog.followed import layout_change, renamed_table
 from rollview.sources.binlog.values import Decode, decoder
 from rollview.sources.protocol import LayoutChange, Opening, Row, UnitOfWork
 from rollview.sources.quarantine import Sieve
@@ -182,6 +182,8 @@ class BinlogStream:
         """What a statement about the layout means, if what follows it cannot be read as what came before."""
         try:
             change = altered(text, schema, self._database, self._spelled)
+        except RenamedError as error:
+            return renamed_table(self._opening, error.table, error.new)
         except ReplacedError as error:
             return LayoutChange(self._opening.name, error.table, str(error), copy=True)
         except UnclearError as error:

@@ -2,13 +2,15 @@
 
 Law: a value is of its column's type or the file is refused with the column's name. CSV knows no NULL beside an empty
 field without quotes; a quoted empty field is empty text. A column that a file has and the table does not is refused
-too, so that nothing is left out unseen.
+too, so that nothing is left out unseen, unless columns are read by name.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, BinaryIO
@@ -30,21 +32,46 @@ SUFFIXES: Mapping[str, tuple[str, ...]] = {
 
 
 _SHOWN = 60
+_TEXTS = pv.ConvertOptions(check_utf8=True)
 
 
 class UnreadableError(Exception):
     """A file that is not what its format says."""
 
 
-def read_file(file: BinaryIO, format_: str, schema: Schema) -> pa.Table:
-    """OSError: the system could not read it, which says nothing of what is in it."""
-    readers: Mapping[str, Callable[[BinaryIO, Schema], pa.Table]] = {
+def read_file(
+    file: BinaryIO, format_: str, schema: Schema, *, by_name: bool = False, called: Mapping[str, str] | None = None
+) -> pa.Table:
+    """``by_name``: columns of the table that the file lacks are NULL, others of the file are left out. ``called``: the
+    present names of columns that files may have under former ones. OSError: the system could not read it, which says
+    nothing of what is in it."""
+    readers: Mapping[str, Callable[[BinaryIO, Schema, _NamesInFile], pa.Table]] = {
         "csv": _read_csv,
         "json": _read_json,
         "parquet": _read_parquet,
     }
+    with telling_unreadable():
+        return readers[format_](file, schema, _NamesInFile(by_name, called or {}))
+
+
+@dataclass(frozen=True, slots=True)
+class _NamesInFile:
+    by_name: bool
+    called: Mapping[str, str]
+
+    def own_names(self, names: Iterable[str]) -> dict[str, str]:
+        """The file's own name of each column."""
+        return dict(zip(present_names(names, self.called), names, strict=True))
+
+
+def present_names(names: Iterable[str], called: Mapping[str, str]) -> tuple[str, ...]:
+    return _distinct(called.get(name, name) for name in names)
+
+
+@contextmanager
+def telling_unreadable() -> Iterator[None]:
     try:
-        return readers[format_](file, schema)
+        yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _unreadable(error) from None
 
@@ -82,12 +109,16 @@ def spelled(field: pa.Field) -> str:
         raise UnfitError(field.name, f"the file has it as {field.type}, which has no exact counterpart") from None
 
 
-def _read_parquet(file: BinaryIO, schema: Schema) -> pa.Table:
+def _read_parquet(file: BinaryIO, schema: Schema, reading: _NamesInFile) -> pa.Table:
     # As one file: a folder's name must not become a column.
     table = pq.ParquetFile(file).read()
-    _check_names(table.column_names, schema)
-    arrays = [_cast(table[column.name], column) for column in schema]
+    own = reading.own_names(_checked(table.column_names, schema, reading))
+    arrays = [_cast(_values(table, own.get(column.name)), column) for column in schema]
     return pa.Table.from_arrays(arrays, names=list(schema.names))
+
+
+def _values(table: pa.Table, name: str | None) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(table.num_rows)]) if name is None else table[name]
 
 
 def _cast(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
@@ -97,21 +128,30 @@ def _cast(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         raise UnfitError(column.name, str(error).splitlines()[0]) from None
 
 
-def _read_csv(file: BinaryIO, schema: Schema) -> pa.Table:
+def csv_names(file: BinaryIO) -> tuple[str, ...]:
+    """The names of its header line."""
+    if not file.read(1):
+        raise UnreadableError("it has no header line")
+    file.seek(0)
+    with pv.open_csv(file, parse_options=pv.ParseOptions(newlines_in_values=True), convert_options=_TEXTS) as reader:
+        return _distinct(reader.schema.names)
+
+
+def _read_csv(file: BinaryIO, schema: Schema, reading: _NamesInFile) -> pa.Table:
     parsing = pv.ParseOptions(newlines_in_values=True)
     if not file.read(1):
         raise UnreadableError("it has no header line")
     file.seek(0)
     texts = pv.ConvertOptions(
-        column_types={name: pa.string() for name in schema.names},
+        column_types={name: pa.string() for name in (*schema.names, *reading.called)},
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=[""],
         check_utf8=True,
     )
     table = pv.read_csv(file, parse_options=parsing, convert_options=texts)
-    _check_names(table.column_names, schema)
-    columns = [_converted(table[column.name].to_pylist(), column) for column in schema]
+    own = reading.own_names(_checked(table.column_names, schema, reading))
+    columns = [_converted(_values(table, own.get(column.name)).to_pylist(), column) for column in schema]
     return as_table(list(zip(*columns, strict=True)), schema)
 
 
@@ -132,15 +172,19 @@ def _each(values: list[Any], column: Column, convert: Callable[[Any], Any]) -> l
     return done
 
 
-def _read_json(file: BinaryIO, schema: Schema) -> pa.Table:
+def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, 1):
+        if not line.endswith("\n"):
+            raise UnreadableError("its last line does not end, so it may not be whole")
+        yield _object(line, number)
+
+
+def _read_json(file: BinaryIO, schema: Schema, reading: _NamesInFile) -> pa.Table:
     rows: list[dict[str, Any]] = []
     with io.TextIOWrapper(file, encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.endswith("\n"):
-                raise UnreadableError("its last line does not end, so it may not be whole")
-            row = _object(line, number)
-            _check_names(row, schema, all_needed=False)
-            rows.append(row)
+        for row in json_objects(lines):
+            own = reading.own_names(_checked(row, schema, reading, all_needed=False))
+            rows.append({name: row[known] for name, known in own.items()})
     columns = [_each([row.get(column.name) for row in rows], column, _json(column)) for column in schema]
     return as_table(list(zip(*columns, strict=True)) if rows else [], schema)
 
@@ -215,13 +259,24 @@ _TEXT: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-def _check_names(found: Any, schema: Schema, *, all_needed: bool = True) -> None:
-    names = list(found)
+def _checked(
+    found: Iterable[str], schema: Schema, reading: _NamesInFile, *, all_needed: bool = True
+) -> tuple[str, ...]:
+    """The file's names."""
+    names = _distinct(found)
+    if reading.by_name:
+        return names
     extra = [name for name in names if name not in schema.names]
     missing = [name for name in schema.names if name not in names]
     if extra:
         raise UnfitError(extra[0], "the table has no such column")
     if missing and all_needed:
         raise UnfitError(missing[0], "the file has no such column")
+    return names
+
+
+def _distinct(found: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(found)
     if len(set(names)) != len(names):
         raise UnreadableError("it has two columns of one name")
+    return names

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import BadValue, SchemaChanged, SourceDown, UsageError
+from rollview.sources.files.columns import FileColumns, file_columns
 from rollview.sources.files.emptied import (
     CONFIRM_SECONDS,
     OtherDeviceError,
@@ -29,7 +30,14 @@ from rollview.sources.files.emptied import (
     is_confirmed,
     waiting,
 )
-from rollview.sources.files.formats import SUFFIXES, UnreadableError, parquet_schema, read_file
+from rollview.sources.files.folder_columns import FolderColumns, SeenColumns
+from rollview.sources.files.formats import (
+    SUFFIXES,
+    UnreadableError,
+    parquet_schema,
+    read_file,
+    telling_unreadable,
+)
 from rollview.sources.files.listing import SETTLE_SECONDS, Listing, NotSettledError, is_same, list_files, settled
 from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
@@ -45,7 +53,7 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
 )
-from rollview.sources.settings import TableSettings
+from rollview.sources.settings import NEW_COLUMNS, NewColumns, TableSettings
 from rollview.sources.values import UnfitError, as_table
 
 _FOLDERS = "folders"
@@ -91,8 +99,10 @@ class FilesSource(LeavesNothing):
         self._confirm_seconds = float(opening.settings.options.get("confirm_empty_seconds", CONFIRM_SECONDS))
         self._memory = opening.memory
         self._memories: Mapping[str, Mapping[str, Any]] = {}
+        self._seen_columns: SeenColumns = {}
         self._alarm: str | None = None
         self._being_written: str | None = None
+        self._new_columns = NewColumns(opening.settings.options.get(NEW_COLUMNS, NewColumns.STOP))
 
     def check(self) -> tuple[Finding, ...]:
         found = []
@@ -151,6 +161,7 @@ class FilesSource(LeavesNothing):
             noted = self._noted(readings, None)
             memory = None if noted == self._memory else self._remember(after, noted)
             return Batch((), after, memory=memory, known=known)
+        self._check_columns(readings)
         position = str(int(after) + 1)
         changes = {remote: self._changes(reading) for remote, reading in readings.items() if reading.changed}
         unit = UnitOfWork(position, position, _newest(readings.values()), changes)
@@ -178,9 +189,52 @@ class FilesSource(LeavesNothing):
     def _files(self, table: TableSettings) -> Listing:
         return list_files(self._folder(table), SUFFIXES[table.format or ""], self._inside)
 
+    def _check_columns(self, readings: Mapping[str, _TableFiles]) -> None:
+        """Whether the tables have the columns that they are known with."""
+        for remote, reading in readings.items():
+            if reading.changed and self._by_name:
+                settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
+                with self._telling(remote, ""):
+                    change = self._columns.change(settings, known, reading.before, reading.now)
+                if change is not None:
+                    raise change.raised()
+
+    @property
+    def _by_name(self) -> bool:
+        return self._new_columns is not NewColumns.STOP
+
+    @property
+    def _columns(self) -> FolderColumns:
+        takes = self._new_columns is NewColumns.TAKE
+        return FolderColumns(self._opening.name, self._memory, takes, self._columns_of, self._seen_columns)
+
+    def _columns_of(self, settings: TableSettings, path: str) -> FileColumns:
+        folder = self._folder(settings)
+        if not (folder / path).exists():
+            return {}
+        with (
+            self._telling(settings.remote, path),
+            self._inside.open(folder / path) as file,
+            self._inside.reading(),
+            telling_unreadable(),
+        ):
+            return file_columns(file, settings.format or "")
+
     def _described(self, table: TableSettings) -> SourceTable:
-        key = tuple(table.key)
-        constraints = Constraints(key, (), key)
+        """A table that is known has the columns that its files have by now, as far as they are followed."""
+        if not self._by_name:
+            return self._declared(table)
+        known = self._opening.known.get(table.remote)
+        base = self._declared(table).schema if known is None else known.schema
+        taken = self._memory.get("files", {}).get(table.remote, {})
+        before = {path: tuple(facts) for path, facts in taken.items()}
+        with self._telling(table.remote, ""):
+            schema = self._columns.present(table, base, before, self._files(table))
+        key = self._columns.key(table)
+        return SourceTable(table.remote, schema, Constraints(key, (), key))
+
+    def _declared(self, table: TableSettings) -> SourceTable:
+        constraints = Constraints(table.key, (), table.key)
         if table.types:
             columns = tuple(Column(name, type_.lower()) for name, type_ in table.types.items())
             return SourceTable(table.remote, Schema(columns), constraints)
@@ -274,7 +328,8 @@ class FilesSource(LeavesNothing):
                 self._inside.open(folder / path) as file,
                 self._inside.reading(),
             ):
-                tables.append(read_file(file, chosen.format or "", reading.table.schema))
+                about = (file, chosen.format or "", reading.table.schema)
+                tables.append(read_file(*about, by_name=self._by_name, called=self._columns.called(chosen)))
         if not all(is_same(folder, path, reading.now[path], self._inside) for path in paths):
             raise SourceDown(self._opening.name, f"files of '{chosen.remote}' changed while they were read")
         return pa.concat_tables(tables) if tables else as_table((), reading.table.schema)
@@ -311,7 +366,10 @@ class FilesSource(LeavesNothing):
 
     def _remembered(self, number: int, readings: Mapping[str, _TableFiles]) -> dict[str, Any]:
         files = {remote: {path: list(facts) for path, facts in r.now.items()} for remote, r in readings.items()}
-        kept = {key: value for key, value in self._memory.items() if key != _EMPTY}
+        kept = {key: value for key, value in self._memory.items() if key not in (_EMPTY, NEW_COLUMNS)}
+        if self._by_name:
+            tables = {remote: self._opening.settings.table(remote) for remote in readings}
+            kept[NEW_COLUMNS] = {r: self._columns.own(tables[r], reading.now) for r, reading in readings.items()}
         return {**kept, "readings": number, "files": files, _FOLDERS: self._devices(readings)}
 
     def _noted(self, files: Mapping[str, _Files], in_doubt: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 from rollview.core.schema import Column
 from rollview.errors import LostPosition, SchemaChanged
 from rollview.sources.postgres.identity import Facts, Layout, Told, facts, learned, present_layout
-from rollview.sources.postgres.layout import PgColumn, PgTable
-from rollview.sources.postgres.values import constant_text, spark_type
+from rollview.sources.postgres.layout import PgColumn, PgTable, split
+from rollview.sources.postgres.values import spark_type, told_constant
 from rollview.sources.protocol import LayoutChange, Opening, SourceTable, words_of
 from rollview.sources.settings import TableSettings
 from rollview.types.spelling import widens
@@ -85,6 +85,14 @@ class TableComparison:
         parts = {"gone": tuple(gone), "renamed": tuple(renamed.items()), "widened": tuple(widened.items())}
         return replace(change, **parts, added=added)  # type: ignore[arg-type]
 
+    def renamed_table(self) -> LayoutChange | None:
+        """If it has another name now; all else is as known."""
+        schema, name = self.table.schema, self.table.name
+        if (schema, name) == split(self.remote):
+            return None
+        called = name if schema == "public" and "." not in self.remote else f"{schema}.{name}"
+        return replace(self._change(words_of((), {}, {}, (), called)), called=called)
+
     def unsure(self) -> LayoutChange | None:
         """Columns of which less is promised than before."""
         numbers = numbers_of(self.known, self.recorded)
@@ -144,7 +152,7 @@ class TableComparison:
 
     def _has_constant(self, one: Told, now: PgColumn) -> bool:
         type_ = self._type(one.name, one)
-        return type_ is None or now.missing is None or constant_text(now.missing, type_) is not None
+        return type_ is None or now.missing is None or told_constant(now.missing, type_) is not None
 
     def _new(self, layout: Layout, numbers: Mapping[str, int]) -> list[Told]:
         """Columns that were not there before, if such are captured."""
@@ -158,7 +166,7 @@ class TableComparison:
         for one in new:
             type_, now = self._type(one.name, one), self._column(one.number)
             if type_ is not None and now is not None:
-                fill = None if now.missing is None else constant_text(now.missing, type_)
+                fill = None if now.missing is None else told_constant(now.missing, type_)
                 yield Column(one.name, type_, fill=fill)
 
     def _is_kept(self, column: Column, now: Told) -> bool:

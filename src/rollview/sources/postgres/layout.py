@@ -77,6 +77,17 @@ def full_name(remote: str) -> str:
     return ".".join(map(double_quoted, split(remote)))
 
 
+def called_now(connection: Any, remote: str, oid: int) -> str | None:
+    """The name of a table that may be called otherwise by now; None if it is gone, or has no name that can be said."""
+    query = "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s"
+    found = connection.execute(query, (oid,)).fetchone()
+    if found is None:
+        return None
+    schema, name = found
+    told = name if schema == "public" and "." not in remote else f"{schema}.{name}"
+    return told if split(told) == (schema, name) else None
+
+
 def read_table(connection: Any, remote: str) -> PgTable | None:
     schema, name = split(remote)
     found: Any = connection.execute(_TABLE, (schema, name)).fetchone()

@@ -30,7 +30,7 @@ from rollview.sources.postgres.asking import (
     statement,
 )
 from rollview.sources.postgres.identity import facts, present_layout
-from rollview.sources.postgres.layout import PgTable, described, findings, read_table, split
+from rollview.sources.postgres.layout import PgTable, called_now, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
 from rollview.sources.postgres.needs import server_findings
 from rollview.sources.postgres.server import Connection, PostgresServer
@@ -148,7 +148,7 @@ class PostgresSource:
         end = max([start, *(parse_lsn(unit.position) for unit in units)])
         if stopped is not None and not units:
             raise stopped
-        if stopped is not None or look.seen >= limit:
+        if stopped is not None or look.seen >= limit or (units and not self._are_there(tables)):
             return Batch(units, lsn_text(end), complete=False)
         change = self._changed(tables)
         if change is not None:
@@ -169,7 +169,7 @@ class PostgresSource:
                 inserted = None if now is None else slot.inserted(self._connection)
                 identity = slot.check(self._connection, self._opening.name, self._name, start, self._opening.memory)
                 units, seen, stopped = self._units(start, identity.flushed, limit, now or {})
-                tables = {remote: read_table(self._connection, remote) for remote in self._opening.settings.remotes}
+                tables = {remote: self._find(remote) for remote in self._opening.settings.remotes}
             settled = inserted is None or identity.flushed >= inserted
             look = _Look(units, seen, stopped, tables, identity, settled)
             if now is not None and tables == now:
@@ -178,6 +178,18 @@ class PostgresSource:
                 return look
             now = tables
         raise SourceDown(self._opening.name, "its tables are altered all the time")
+
+    def _are_there(self, tables: Mapping[str, PgTable | None]) -> bool:
+        """Whether none was dropped, or made anew, so that nothing more will come of it."""
+        return all(table is not None and table.oid == self._tables[one]["oid"] for one, table in tables.items())
+
+    def _find(self, remote: str) -> PgTable | None:
+        """The table of that name; if there is none, the one that had it, by the name that it has now."""
+        table = read_table(self._connection, remote)
+        if table is not None or remote not in self._tables:
+            return table
+        called = called_now(self._connection, remote, self._tables[remote]["oid"])
+        return None if called is None else read_table(self._connection, called)
 
     def _are_as_recorded(self, tables: Mapping[str, PgTable | None]) -> bool:
         def is_same(recorded: Mapping[str, Any], table: PgTable | None) -> bool:
@@ -191,9 +203,10 @@ class PostgresSource:
         for remote, table in tables.items():
             if table is not None and table.oid == self._tables[remote]["oid"]:
                 comparison = TableComparison(self._opening, remote, self._tables[remote], table)
-                change = comparison.change(present_layout(table))
+                change = comparison.change(present_layout(table)) or comparison.renamed_table()
                 if change is not None:
-                    now = {**self._tables, remote: comparison.memory(None, change)}
+                    others = {other: known for other, known in self._tables.items() if other != remote}
+                    now = {**others, change.called or remote: comparison.memory(None, change)}
                     return replace(change, memory=None if change.copy else {**self._opening.memory, "tables": now})
         return None
 
@@ -308,6 +321,8 @@ class PostgresSource:
     def _check(self, tables: Mapping[str, PgTable | None], *, read_all: bool) -> None:
         for remote, table in tables.items():
             recorded = self._tables[remote]
+            if read_all and table is not None and table.oid != recorded["oid"]:
+                raise LayoutChange(self._opening.name, remote, "it was made anew", copy=True).raised()
             if read_all:
                 check_logged(self._opening.name, remote, recorded, table)
             if table is not None and table.oid == recorded["oid"]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from rollview.errors import LostPosition, SourceStopped, Unreadable
 from rollview.sources.postgres.announced import AnnouncedLayout, Announcements
@@ -88,6 +89,8 @@ class PostgresStream:
         remotes = opening.settings.remotes
         self._announcements = {remote: Announcements(opening, remote, tables.get(remote)) for remote in remotes}
         self._remotes = {split(remote): remote for remote in opening.settings.remotes}
+        recorded: Mapping[str, Any] = opening.memory.get("tables", {})
+        self._by_oid = {recorded.get(remote, {}).get("oid"): remote for remote in opening.settings.remotes}
         self._layouts: dict[int, AnnouncedLayout] = {}
         self._others: set[int] = set()
         """Tables that were announced and are none of ours."""
@@ -243,7 +246,7 @@ class PostgresStream:
         self._passed.pop(message.oid, None)
         before = self._layouts.get(message.oid)
         # A table that has another name now is still the same table, and what follows is read by what is said of it now.
-        renamed = None if before is None else before.remote
+        renamed = self._by_oid.get(message.oid) if before is None else before.remote
         remote = self._remotes.get((message.schema, message.name), renamed)
         if remote is None:
             self._others.add(message.oid)

@@ -12,6 +12,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from rollview.sources.values import constant_text
+
 SESSION = (
     "SET datestyle = 'ISO, YMD'",
     "SET intervalstyle = 'iso_8601'",
@@ -83,17 +85,12 @@ def decoder(type_: str) -> Decode:
     return _decimal if type_.startswith("decimal") else _DECODERS[type_]
 
 
-def constant_text(text: str, type_: str) -> str | None:
+def told_constant(text: str, type_: str) -> str | None:
     """A value in PostgreSQL's text as one that both Spark and Arrow read as the same; None if there is none."""
-    if type_ in ("binary", "timestamp", "float", "double"):
-        return None
     try:
-        value = decoder(type_)(text)
+        return constant_text(decoder(type_)(text), type_)
     except (ValueError, ArithmeticError, KeyError):
         return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value.isoformat(" ") if isinstance(value, datetime) else str(value)
 
 
 def _boolean(text: str) -> bool:

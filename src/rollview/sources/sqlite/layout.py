@@ -28,7 +28,8 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class SqliteLayout:
-    """``rowid`` is a name by which the row's number can be asked for; None in a table WITHOUT ROWID."""
+    """``rowid`` is a name by which the row's number can be asked for; None in a table WITHOUT ROWID. ``slots``: where
+    the columns stand in the table's log."""
 
     name: str
     columns: tuple[tuple[str, str, bool], ...]
@@ -37,6 +38,7 @@ class SqliteLayout:
     rowid: str | None
     unique: tuple[Unique, ...]
     unseen: tuple[str, ...]
+    slots: tuple[int, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,6 +68,7 @@ def read_layout(connection: sqlite3.Connection, table: str) -> SqliteLayout | No
         None if without_rowid else next((word for word in _ROWID if word not in shadowed), "rowid"),
         tuple(unique for name, _, partial in indexes if not partial and (unique := found[name]) is not None),
         tuple(name for name, _, partial in indexes if partial or found[name] is None),
+        tuple(range(len(columns))),
     )
 
 

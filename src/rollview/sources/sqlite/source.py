@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from rollview.core.names import double_quoted
-from rollview.core.schema import Column
+from rollview.core.names import double_quoted, same
 from rollview.errors import LostPosition, NotFound, RollviewError, SchemaChanged, SourceDown
 from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, only_asked
 from rollview.sources.protocol import (
@@ -34,31 +33,35 @@ from rollview.sources.protocol import (
     Row,
     Rows,
     SourceTable,
+    TableChanged,
     UnitOfWork,
 )
 from rollview.sources.quarantine import Sieve
 from rollview.sources.sections import NotPlainError, Section
-from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
+from rollview.sources.sqlite.altering import give_slots, lacks_slots, run_ddl
 from rollview.sources.sqlite.asking import LogSeen, asked_rows, read_only, statement
 from rollview.sources.sqlite.columns import read_columns
 from rollview.sources.sqlite.layout import SqliteLayout, described, findings, read_layout
-from rollview.sources.sqlite.triggers import Names
-from rollview.sources.sqlite.values import Decode, decoder, spark_type
+from rollview.sources.sqlite.log import (
+    LogPlace,
+    check_place,
+    newest,
+    newest_places,
+    next_cut,
+    parsed,
+    place_of,
+    position_of,
+)
+from rollview.sources.sqlite.traced import SLOTS, TracedTable, change_of, slots_of, trace
+from rollview.sources.sqlite.triggers import Names, slot_name
+from rollview.sources.sqlite.values import Decode, decoder
 
 _BUSY_SECONDS = 30.0
 _PIECE = 50_000
 _PIECE_BYTES = 16 << 20
 _AT_ONCE = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """An entry of a log. Positions that an older rollview left have no mark."""
-
-    number: int
-    mark: str | None
 
 
 class SqliteSource:
@@ -94,40 +97,66 @@ class SqliteSource:
         with self._reading():
             tables = {table.name: table for table in self.tables()}
             own = self._named(self._opening.attempt)
-            position = _position([self._place(names, self._newest(names)) for names in own])
-
+            position = position_of(newest_places(self._connection, own))
+            changes = self._changes_by_slots()
             sieve = Sieve(self._opening)
 
             def rows(remote: str) -> Iterator[Rows]:
                 yield from self._rows(tables[remote], sieve)
 
             slots = {remote: list(self._layout(remote).names) for remote in tables}
-            memory = {**self._opening.memory, "slots": slots, ATTEMPT: self._opening.attempt}
-            yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, sieve.found)
+            memory = {**self._opening.memory, SLOTS: slots, ATTEMPT: self._opening.attempt}
+            copied = (position, datetime.now(UTC), tuple(tables.values()), rows, memory, sieve.found)
+            yield FirstCopy(*copied, changes=changes)
 
     def read(self, after: str, limit: int) -> Batch:
-        seen = _parsed(after)
-        now = datetime.now(UTC)
+        seen = parsed(after)
+        self._give_slots()
         with self._reading():
-            self._check_layouts()
-            try:
-                with self._strict_texts():
-                    sieve, found = self._found(seen)
-            # Where some text is not UTF-8, texts are read one by one.
-            except sqlite3.OperationalError:
-                sieve, found = self._found(seen)
-        position = _position([last for last, _ in found])
+            self._check_kept()
+            for names, place, remote in zip(self._names, seen, self._remotes, strict=True):
+                self._check_end(names, place, remote)
+            while (cut := next_cut(self._connection, self._names, seen)) is not None:
+                before = [place.number - 1 for place in cut.places]
+                if before != [place.number for place in seen]:
+                    return self._batch(seen, before, complete=False)
+                for remote, table in zip(self._remotes, cut.tables, strict=True):
+                    if (change := change_of(self._opening, remote, table)) is not None:
+                        raise replace(change, position=position_of(cut.places)).raised()
+                seen = list(cut.places)
+            last = [newest(self._connection, names) for names in self._names]
+            self._check_layouts(rows_follow=last != [place.number for place in seen])
+            return self._batch(seen, last)
+
+    def _batch(self, seen: Sequence[LogPlace], last: Sequence[int], *, complete: bool = True) -> Batch:
+        """What the logs have gained between two places."""
+        now = datetime.now(UTC)
+        try:
+            with self._strict_texts():
+                sieve, found = self._found(seen, last)
+        # Where some text is not UTF-8, texts are read one by one.
+        except sqlite3.OperationalError:
+            sieve, found = self._found(seen, last)
+        position = position_of([place for place, _ in found])
         changes = {remote: change for (_, change), remote in zip(found, self._remotes, strict=True) if change}
+        known = now if complete else None
         if not changes:
-            return Batch((), after, known=now)
+            return Batch((), position, complete, known=known)
         unit = UnitOfWork(position, position, now, changes, quarantined=sieve.take())
-        return Batch((unit,), position, known=now)
+        return Batch((unit,), position, complete, known=known)
+
+    def alter(self, statement: str) -> None:
+        """Run one ALTER TABLE that the triggers would block; the log tells it in order with rows."""
+        self._opening.fence()
+        with self._writing():
+            self._check_kept()
+            run_ddl(self._connection, self._names, self._opening.settings.tables, statement)
 
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
         sieve = Sieve(self._opening)
         with self._reading(), read_only(self._connection):
-            self._check_layouts()
-            position = _position([self._place(names, self._newest(names)) for names in self._names])
+            self._check_known()
+            position = position_of(newest_places(self._connection, self._names))
             rows = tuple(only_asked(self._asked(one, sieve), one) for one in asks)
         return SourceAnswer(rows, LogSeen(position))
 
@@ -143,8 +172,8 @@ class SqliteSource:
             yield from self._rows(self._opening.known[remote], sieve)
 
         with self._reading(), read_only(self._connection):
-            self._check_layouts()
-            position = _position([self._place(names, self._newest(names)) for names in self._names])
+            self._check_known()
+            position = position_of(newest_places(self._connection, self._names))
             yield SourceStream(rows, LogSeen(position))
 
     @contextmanager
@@ -155,7 +184,7 @@ class SqliteSource:
     def acknowledge(self, position: str) -> None:
         """What is known to be durable is taken out of the logs, except the entry that the position names."""
         with self._translated():
-            for names, place in zip(self._names, _parsed(position), strict=True):
+            for names, place in zip(self._names, parsed(position), strict=True):
                 log = double_quoted(names.log)
                 old = f"seq < ? AND EXISTS (SELECT 1 FROM {log} WHERE seq = ? AND mark = ?)"
                 about = (place.number, place.number, place.mark)
@@ -163,7 +192,7 @@ class SqliteSource:
                     self._connection.execute(f"DELETE FROM {log} WHERE {old}", about)
 
     def order(self, position: str) -> int:
-        return sum(place.number for place in _parsed(position))
+        return sum(place.number for place in parsed(position))
 
     def withdraw(self, memory: Mapping[str, Any]) -> None:
         if memory.get(ATTEMPT, "") != self._opening.attempt:
@@ -248,21 +277,27 @@ class SqliteSource:
         table = asked_table(self._opening.known, self._opening.settings, ask)
         return _decoded(table, asked_rows(self._connection, ask, self._opening.settings.asking), None, +1, sieve)
 
-    def _found(self, seen: Sequence[_Place]) -> tuple[Sieve, list[tuple[_Place, Changes | None]]]:
+    def _found(
+        self, seen: Sequence[LogPlace], last: Sequence[int]
+    ) -> tuple[Sieve, list[tuple[LogPlace, Changes | None]]]:
         sieve = Sieve(self._opening)
-        logs = zip(self._names, seen, self._remotes, strict=True)
-        return sieve, [self._logged(names, start, remote, sieve) for names, start, remote in logs]
+        logs = zip(self._names, seen, last, self._remotes, strict=True)
+        return sieve, [self._logged(names, start.number, end, remote, sieve) for names, start, end, remote in logs]
 
-    def _logged(self, names: Names, seen: _Place, remote: str, sieve: Sieve) -> tuple[_Place, Changes | None]:
-        """The newest entry of a log, and the changes since ``seen``."""
-        last, after = self._newest(names), seen.number
-        if last < after:
-            raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {after}")
-        self._check_place(names, seen, remote)
+    def _check_end(self, names: Names, seen: LogPlace, remote: str) -> None:
+        last = newest(self._connection, names)
+        if last < seen.number:
+            raise LostPosition(self._opening.name, f"the log of table '{remote}' ends at {last}, before {seen.number}")
+        check_place(self._opening.name, self._connection, names, seen, remote)
+
+    def _logged(
+        self, names: Names, after: int, last: int, remote: str, sieve: Sieve
+    ) -> tuple[LogPlace, Changes | None]:
+        """The last entry of a log, and the changes since ``after``."""
         table = self._opening.known[remote]
-        slots = ", ".join(f"c{self._slot(remote, column.name)}" for column in table.schema)
-        query = f"SELECT count, {slots} FROM {double_quoted(names.log)} WHERE seq > ? ORDER BY seq"
-        cursor, found = self._connection.execute(query, (after,)), 0
+        slots = ", ".join(slot_name(self._slot(remote, column.name)) for column in table.schema)
+        query = f"SELECT count, {slots} FROM {double_quoted(names.log)} WHERE seq > ? AND seq <= ? ORDER BY seq"
+        cursor, found = self._connection.execute(query, (after, last)), 0
         collected = Collected(self._opening, table, bad=sieve.found)
         while entries := cursor.fetchmany(_AT_ONCE):
             found += len(entries)
@@ -274,32 +309,7 @@ class SqliteSource:
             raise LostPosition(
                 self._opening.name, f"entries {after + 1} to {last} of table '{remote}' are not all there"
             )
-        return self._place(names, last), collected.changes() if found else None
-
-    def _check_place(self, names: Names, seen: _Place, remote: str) -> None:
-        """Whether the log is still the one in which ``seen`` was read."""
-        if seen.mark is None:
-            what = (
-                f"the log of table '{remote}' was made by an older rollview, and cannot tell whether it was made anew"
-            )
-            raise LostPosition(self._opening.name, what)
-        if self._place(names, seen.number) != seen:
-            what = f"entry {seen.number} of the log of table '{remote}' is not the one that was read"
-            raise LostPosition(
-                self._opening.name, f"{what}: the log was made anew, or the database was restored from a backup"
-            )
-
-    def _place(self, names: Names, number: int) -> _Place:
-        found = self._connection.execute(
-            f"SELECT mark FROM {double_quoted(names.log)} WHERE seq = ?", (number,)
-        ).fetchone()
-        return _Place(number, None if found is None else str(found[0]))
-
-    def _newest(self, names: Names) -> int:
-        """A statement that fails half-way with OR FAIL leaves entries that SQLite's own count does not know."""
-        counted = "SELECT max(seq) FROM sqlite_sequence WHERE name = ?"
-        query = f"SELECT max(coalesce(({counted}), 0), coalesce((SELECT max(seq) FROM {double_quoted(names.log)}), 0))"
-        return int(self._connection.execute(query, (names.log,)).fetchone()[0])
+        return place_of(self._connection, names, last), collected.changes() if found else None
 
     def _collect_rows(self, collected: Collected, entries: Sequence[Row], position: str, sieve: Sieve) -> None:
         for count in (-1, +1):
@@ -307,43 +317,73 @@ class SqliteSource:
             size = sum(len(value) for row in rows for value in row if isinstance(value, str | bytes))
             collected.add(_decoded(collected.table, rows, position, count, sieve), count, size)
 
-    def _check_layouts(self) -> None:
+    def _give_slots(self) -> None:
+        """Columns that tables have gained are logged from here on, where such are captured."""
+        tables = zip(self._names, self._opening.settings.tables, strict=True)
+        taken = [(names, table) for names, table in tables if table.takes_new]
+        with self._reading():
+            lacking = [(names, table) for names, table in taken if lacks_slots(self._connection, names)]
+        if lacking:
+            self._opening.fence()
+            with self._writing():
+                for names, table in lacking:
+                    give_slots(self._connection, names, table)
+
+    def _check_kept(self) -> None:
+        """Whether the changes of all tables are still logged."""
         present = {row[0] for row in self._connection.execute("SELECT name FROM sqlite_schema")}
         for names, remote in zip(self._names, self._remotes, strict=True):
             missing = [name for name in (names.log, *names.triggers) if name not in present]
+            if missing == list(names.triggers):
+                if read_layout(self._connection, remote) is None:
+                    raise SchemaChanged(self._opening.name, remote, "it is gone")
+                # SQLite drops triggers with their table, so this is another one of its name.
+                raise LayoutChange(self._opening.name, remote, "it was made anew", copy=True).raised()
             if missing:
                 raise LostPosition(
                     self._opening.name, f"'{missing[0]}', which keeps the changes of '{remote}', is gone"
                 )
-            self._check_columns(remote, self._layout(remote))
 
-    def _check_columns(self, remote: str, layout: SqliteLayout) -> None:
-        """The log's slots follow the columns through a change of name, and SQLite drops no column that a trigger names.
-        So what is in a slot under another name is the same column."""
-        chosen = self._opening.settings.table(remote)
-        present = dict(enumerate(layout.columns))
-        pairs = [(one, present.get(self._slot(remote, one.name))) for one in self._opening.known[remote].schema]
-        changed = [(column, now) for column, now in pairs if not _is_same(column, now, chosen)]
-        if not changed:
-            return
-        slots = self._opening.memory.get("slots", {})
-        marks = self._opening.settings.global_transactions
-        follows = remote in slots and not chosen.names_columns and (marks is None or marks.table != remote)
-        renamed = {c.name: now[0] for c, now in changed if follows and now is not None and spark_type(now[1]) == c.type}
-        gone = tuple(column.name for column, _ in changed if column.name not in renamed)
-        told = [f"{old} is {new} now" for old, new in renamed.items()]
-        told += [f"columns that are gone or have another type: {', '.join(gone)}"] if gone else []
-        memory = None
-        if renamed:
-            names = [present[place][0] if place in present else name for place, name in enumerate(slots[remote])]
-            memory = {**self._opening.memory, "slots": {**slots, remote: names}}
-        about = (self._opening.name, remote, "; ".join(told), gone)
-        raise LayoutChange(*about, renamed=tuple(renamed.items()), memory=memory).raised()
+    def _check_layouts(self, *, rows_follow: bool) -> None:
+        """Whether tables are as they are known. ``rows_follow``: rows that were changed with a change of them may
+        follow."""
+        self._check_kept()
+        for names, remote in zip(self._names, self._remotes, strict=True):
+            table = trace(self._connection, names)
+            if table is None:
+                raise SchemaChanged(self._opening.name, remote, "it is gone")
+            if self._is_replaced(remote, table):
+                what = f"it is called {table.name} now, and another table has its name"
+                raise LayoutChange(self._opening.name, remote, what, copy=True).raised()
+            if (change := change_of(self._opening, remote, table)) is not None:
+                raise replace(change, with_rows=rows_follow).raised()
+
+    def _is_replaced(self, remote: str, table: TracedTable) -> bool:
+        """Whether the name that is captured belongs to another table by now."""
+        return not same(table.name, remote) and read_layout(self._connection, remote) is not None
+
+    def _check_known(self) -> None:
+        """Whether the columns that are known are there as they are known; others may have come."""
+        try:
+            self._check_layouts(rows_follow=False)
+        except TableChanged as error:
+            if error.change.gone or error.change.renamed or error.change.widened or error.change.copy:
+                raise
+
+    def _changes_by_slots(self) -> dict[str, LayoutChange]:
+        """What a copy finds called otherwise, or in the place of another, by the triggers of the copy before."""
+        found: dict[str, LayoutChange] = {}
+        for names, remote in zip(self._names, self._remotes, strict=True) if self._opening.known else ():
+            table = trace(self._connection, names)
+            if table is None or not same(table.name, remote):
+                continue
+            if (change := change_of(self._opening, remote, table)) is not None:
+                found[remote] = replace(change, added=(), copy=False, with_rows=True, memory=None)
+        return found
 
     def _slot(self, remote: str, column: str) -> int:
-        """The place of a column in the log: that which it had when the triggers were made."""
-        slots: Mapping[str, Sequence[str]] = self._opening.memory.get("slots", {})
-        return slots.get(remote, self._opening.known[remote].schema.names).index(column)
+        """The place of a column in the log."""
+        return slots_of(self._opening, remote).index(column)
 
     def _layout(self, remote: str) -> SqliteLayout:
         layout = read_layout(self._connection, remote)
@@ -420,19 +460,3 @@ def _one(
             sieve.refuse(table, column.name, str(error), position, shown, count)
             return ()
     return (tuple(values),)
-
-
-def _is_same(column: Column, now: tuple[str, str, bool] | None, chosen: TableSettings) -> bool:
-    if now is None:
-        return False
-    name, declared, _ = now
-    return name == column.name and (chosen.types.get(name) or spark_type(declared)) == column.type
-
-
-def _position(places: Sequence[_Place]) -> str:
-    return ",".join(f"{place.number}-{place.mark}" for place in places)
-
-
-def _parsed(position: str) -> list[_Place]:
-    parts = (part.partition("-") for part in position.split(","))
-    return [_Place(int(number), mark or None) for number, _, mark in parts]

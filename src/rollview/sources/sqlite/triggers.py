@@ -52,8 +52,12 @@ def create(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
         f"(seq INTEGER PRIMARY KEY AUTOINCREMENT, mark DEFAULT (lower(hex(randomblob(4)))), count, {_slots(layout)})",
         f"INSERT INTO {double_quoted(names.log)} (count) VALUES (0)",
         f"CREATE TABLE {double_quoted(names.aside)} (number, {_slots(layout)})",
-        *_triggers(names, layout),
+        *create_triggers(names, layout),
     )
+
+
+def drop_triggers(names: Names) -> tuple[str, ...]:
+    return tuple(f"DROP TRIGGER IF EXISTS {double_quoted(name)}" for name in names.triggers)
 
 
 def left(connection: sqlite3.Connection, tag: str) -> dict[str, str]:
@@ -69,10 +73,12 @@ def drop(found: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"DROP {kind} IF EXISTS {double_quoted(name)}" for name, kind in by_kind)
 
 
-def _triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
+def create_triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
+    """The triggers alone, writing to the slots that the layout tells."""
     aside, table = double_quoted(names.aside), double_quoted(layout.name)
     forget = f"DELETE FROM {aside};"
-    put_aside = f"{forget} INSERT INTO {aside} SELECT {_number(layout)}, {_own(layout)} FROM {table} AS t WHERE "
+    targets = f"{aside} (number, {_slots(layout)})"
+    put_aside = f"{forget} INSERT INTO {targets} SELECT {_number(layout)}, {_own(layout)} FROM {table} AS t WHERE "
     conflicts = _conflicts(layout)
     replaced = (
         f"INSERT INTO {double_quoted(names.log)} (count, {_slots(layout)}) SELECT -1, {_slots(layout)} FROM {aside}"
@@ -91,8 +97,12 @@ def _triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     )
 
 
+def slot_name(slot: int) -> str:
+    return f"c{slot}"
+
+
 def _slots(layout: SqliteLayout) -> str:
-    return ", ".join(f"c{place}" for place in range(len(layout.columns)))
+    return ", ".join(map(slot_name, layout.slots))
 
 
 def _own(layout: SqliteLayout) -> str:
@@ -139,7 +149,7 @@ def _is_gone(layout: SqliteLayout) -> str:
 
 def _recover(names: Names, layout: SqliteLayout) -> str:
     """With recursive_triggers a replaced row does reach the DELETE trigger, and must not be told twice."""
-    slots = {name: f"c{place}" for place, name in enumerate(layout.names)}
+    slots = {name: slot_name(slot) for slot, name in zip(layout.slots, layout.names, strict=True)}
     is_it = (
         f"number = OLD.{layout.rowid}"
         if layout.rowid
