@@ -15,7 +15,6 @@ from pathlib import Path
 import pyspark
 
 from rollview.engine import java
-from tests.servers.java import SMALL
 
 HOME = Path(pyspark.__file__).parent
 _PATIENCE = 180.0
@@ -25,11 +24,10 @@ _HERE = "127.0.0.1"
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
     """The address of a server that works with two threads."""
-    port = _free_port()
-    binding = {"spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": _HERE}
-    command: list[object] = [HOME / "sbin" / "start-connect-server.sh", "--wait", "--master", "local[2]"]
-    for key, value in {**SMALL, **binding, "spark.ui.enabled": "false"}.items():
-        command += ["--conf", f"{key}={value}"]
+    port, quiet = _free_port(), ("--conf", "spark.ui.enabled=false")
+    command = [HOME / "sbin" / "start-connect-server.sh", "--wait", "--master", "local[2]", *quiet]
+    command += ["--conf", f"spark.connect.grpc.binding.port={port}"]
+    command += ["--conf", f"spark.connect.grpc.binding.address={_HERE}"]
     with _running(command, folder, "connect"):
         _wait_for(port, folder / "connect.log")
         yield f"sc://{_HERE}:{port}"

@@ -13,6 +13,9 @@ tie together are one input more, so the terms follow k and not n:
 
 Where keys were touched at many csns, a row meets all that its partners ever were, and n inputs the product of n
 histories. So each join is netted before the next: what is left of a csn is what changed there.
+
+Joins are written one inside the other, each brought into one piece: Spark does not see that a join of two inputs of one
+piece each is in one piece, and would send it on before the next join, which costs more than joining few rows.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from rollview.algebra.expressions import (
     all_of,
     column,
     columns_in,
+    gathered,
     hash_join,
     identifiers,
     named,
@@ -40,7 +44,7 @@ from rollview.algebra.product import Product, can_be_netted, join_order, met_by,
 from rollview.algebra.script import Script
 from rollview.core.names import COUNT, CSN
 
-_TOGETHER, _NETTED = "_rv_together", "_rv_netted"
+_TOGETHER, _NETTED, _JOINED = "_rv_together", "_rv_netted", "_rv_joined"
 
 Joined = TypeVar("Joined", bound=Product)
 
@@ -73,23 +77,41 @@ def timed(script: Script, rel: Product) -> exp.Select:
 
 
 def _two_by_two(script: Script, rel: Joined) -> Joined:
-    """The same block of two inputs, the first of which is the net effect of a join of all others, if that pays."""
-    if not (script.many and script.counts_add_up) or len(rel.sources) < 3:
+    """The same block of two inputs, the first of which is the join of all others, its net effect where that pays."""
+    if len(rel.sources) < 3:
         return rel
     first, *rest = rel.sources
     *before, last = [first, *join_order(rel, {first.alias}, rest)]
-    made = _with_one_for(rel, before, _NETTED)
-    (joined,) = (source for source in made.sources if source.alias == _NETTED)
-    if not can_be_netted([joined], [(_NETTED, name) for name in joined.rel.columns]):
-        return rel
-    return replace(made, sources=(joined, last))
+    if script.many and script.counts_add_up:
+        joined, made = _with_one_before(rel, before, last, _NETTED)
+        if can_be_netted([joined], [(_NETTED, name) for name in joined.rel.columns]):
+            return made
+    return _with_one_before(rel, before, last, _JOINED)[1] if script.small else rel
+
+
+def _with_one_before(rel: Joined, some: Sequence[Input], last: Input, alias: str) -> tuple[Input, Joined]:
+    """The join of ``some``, and the block of it and the last input."""
+    made = _with_one_for(rel, some, alias)
+    (joined,) = (source for source in made.sources if source.alias == alias)
+    return joined, replace(made, sources=(joined, last))
 
 
 def _rows_of(script: Script, source: Input) -> str:
-    if source.alias != _NETTED:
-        return script.timed(source.rel)
-    rows = table(script.timed(source.rel))
-    return script.once(("net", source.rel), "netted", lambda: zeroes.net_by_csn(source.rel, select().from_(rows)))
+    if source.alias == _NETTED:
+        return script.once(("net", source.rel), "netted", lambda: _gathered(script, _netted(script, source.rel)))
+    if source.alias == _JOINED:
+        assert isinstance(source.rel, Product)
+        block = source.rel
+        return script.once(("joined", block), "joined", lambda: _gathered(script, timed(script, block)))
+    return script.timed(source.rel)
+
+
+def _netted(script: Script, rel: Operator) -> exp.Select:
+    return zeroes.net_by_csn(rel, select().from_(table(script.timed(rel))))
+
+
+def _gathered(script: Script, query: exp.Select) -> exp.Select:
+    return gathered(query) if script.small else query
 
 
 def folded(script: Script, rel: Joined) -> Joined:

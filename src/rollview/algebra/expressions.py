@@ -169,5 +169,7 @@ def gathered(query: exp.Select) -> exp.Select:
 
 
 def _hinted(query: exp.Select, hint: str, *arguments: exp.Expr) -> exp.Select:
-    query.set("hint", exp.Hint(expressions=[exp.Anonymous(this=hint, expressions=list(arguments))]))
+    """With one more hint."""
+    before = query.args["hint"].expressions if query.args.get("hint") else []
+    query.set("hint", exp.Hint(expressions=[*before, exp.Anonymous(this=hint, expressions=list(arguments))]))
     return query

@@ -81,6 +81,8 @@ _HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    # the size that Spark expects of a join is the product of its inputs' sizes; an exchange into one piece helps nobody
+    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
     # what only pays where much is read
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
@@ -88,6 +90,8 @@ SMALL = {
 
 FEW_ROWS = {
     **SMALL,
+    # else the expected size of a join of many inputs is beyond any bound
+    "spark.sql.sources.fileCompressionFactor": "1e-9",
     # few rows are computed before code for them is compiled
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

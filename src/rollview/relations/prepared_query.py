@@ -1,4 +1,4 @@
-"""Prepared queries: analysed by Spark once, then run again over other files.
+"""Prepared queries: analysed and planned by Spark once, then run again over other files.
 
 Law: two runs of a prepared query are the same text over inputs of the same shape. What differs between them are whole
 files: each input that moves has a folder, filled before every run with links, or with one file where rows have to be
@@ -59,7 +59,7 @@ def prepared_query(
     """
     key, found = _taken(reader, propagation, interval, groups_of)
     try:
-        yield None if found is None else found.query.again()
+        yield None if found is None else found.again()
     finally:
         if found is not None:
             _give_back(reader.spark, key, found)
@@ -120,6 +120,11 @@ class _Input:
         return bool(self.files) or self.rows is not None or not self.snapshot
 
     @property
+    def size(self) -> int:
+        """Bytes that move."""
+        return sum(file.size for file in self.files) + (0 if self.rows is None else self.rows.nbytes)
+
+    @property
     def shape(self) -> object:
         version = self.stored.pins[self.stored.snapshot_part].version if self.snapshot else None
         return self.name, self.stored.root, self.stored.columns, version, self.moves, self.back
@@ -153,6 +158,7 @@ class _Links:
         self._index.refresh()
 
     def _fill(self, one: _Input) -> None:
+        self.size = one.size
         if one.rows is not None:
             write_table(one.rows, self._home, one.folder.schema, None, ())
         for number, place in enumerate(safe_places(one.folder.root, one.files)):
@@ -163,6 +169,9 @@ class _Links:
 class PreparedQuery:
     query: Analysed
     links: tuple[_Links, ...]
+
+    def again(self) -> DataFrame:
+        return self.query.again(sum(links.size for links in self.links))
 
     def move(self, inputs: tuple[_Input, ...]) -> None:
         for links, one in zip(self.links, _moving(inputs), strict=True):
@@ -179,7 +188,7 @@ def _analysed(spark: SparkSession, propagation: Propagation, inputs: tuple[_Inpu
         return None
     links = {one.name: _Links(spark, one) for one in _moving(inputs)}
     frames = {one.name: one.over(spark, links[one.name].frame if one.moves else None) for one in inputs}
-    return PreparedQuery(Analysed(stages[0][1].run(spark, frames)), tuple(links.values()))
+    return PreparedQuery(Analysed(stages[0][1].run(spark, frames), keeps_plan=True), tuple(links.values()))
 
 
 def _inputs(

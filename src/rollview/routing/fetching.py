@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rollview.catalog import Catalog, Snapshot
-from rollview.engine.analysed import Analysed
+from rollview.engine.analysed import run_in
 from rollview.engine.failures import as_users_error, in_full, is_sparks
 from rollview.engine.session import for_small_work
 from rollview.errors import InDoubt, RollviewError
@@ -106,7 +106,7 @@ class AnswerReading:
             return _with_few_rows(wanted) if small else wanted
         if self.planned.rows is None:
             # A frame of its own: the answer's rows go when nobody has them any more.
-            self.planned.rows = _with_few_rows(answer.rows) if small else Analysed(answer.rows).again()
+            self.planned.rows = _with_few_rows(answer.rows) if small else run_in(answer.rows.sparkSession, answer.rows)
         return self.planned.rows
 
 
@@ -127,7 +127,7 @@ def _table(wanted: DataFrame) -> pa.Table:
 def _with_few_rows(rows: DataFrame) -> DataFrame:
     """Planned for few rows. Whoever goes on with the rows himself may join them with many, so that is done here."""
     session = for_small_work(rows.sparkSession)
-    return rows if session is rows.sparkSession else Analysed(rows, session).again()
+    return rows if session is rows.sparkSession else run_in(session, rows)
 
 
 def is_still_valid(place: Workplace, found: Route) -> bool:

@@ -15,7 +15,7 @@ from rollview.core.names import COUNT
 from rollview.core.schema import Schema
 from rollview.store.multiset import deleted_too_often
 from rollview.types.arrow import arrow_type, is_atomic
-from rollview.types.signed_rows import net_counts, separate_rows
+from rollview.types.signed_rows import net_counts, net_rows, separate_rows
 
 
 def can_add_up(schema: Schema) -> bool:
@@ -32,6 +32,11 @@ def add_up(state: pa.Table, changes: pa.Table, schema: Schema) -> pa.Table:
         row = {name: wrong[0][name] for name in names}
         raise deleted_too_often(json.dumps(row, default=str, separators=(",", ":"), ensure_ascii=False))
     return separate_rows(netted).select(names)
+
+
+def net_if_told_apart(rows: pa.Table) -> pa.Table:
+    """The net effect of signed rows, ``_count`` as the last column; nested rows, which Arrow cannot group, as given."""
+    return net_rows(rows) if all(is_atomic(field.type) for field in rows.schema) else rows
 
 
 def difference(now: pa.Table, before: pa.Table, schema: Schema) -> pa.Table:

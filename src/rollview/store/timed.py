@@ -232,7 +232,8 @@ def few_rows(stored: Stored, at: Csn, most: int) -> pa.Table | None:
 def few_timed_rows(stored: Stored, interval: Interval, most_files: int) -> pa.Table | None:
     """In this process: the rows at the interval's start, at csn 0, and its changes. They are known to be few.
 
-    None where they are in more files than that, or in files of others, which Spark reads by its own rules.
+    A row that came and went before is left out: it would meet all that its partners in a join ever were. None where
+    they are in more files than that, or in files of others, which Spark reads by its own rules.
     """
     way, part = way_to(stored, interval.after), stored.snapshot_part
     _check_covered(stored, interval)
@@ -243,7 +244,7 @@ def few_timed_rows(stored: Stored, interval: Interval, most_files: int) -> pa.Ta
     rows = stored.folder(part).load(state)
     rows = rows.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
     rows = pa.concat_tables([rows, _loaded_way(stored, way, before).drop_columns(CSN)])
-    return with_changes(rows, stored, interval)
+    return with_changes(small.net_if_told_apart(rows), stored, interval)
 
 
 def with_changes(rows: pa.Table, stored: Stored, interval: Interval) -> pa.Table:

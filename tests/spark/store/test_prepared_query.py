@@ -8,12 +8,16 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 import pytest
 from tests.spark.oracle.warehouses import assert_verified, fresh
 
 from rollview.algebra.script import AT_ONCE_ROWS
+from rollview.core.interval import Interval
 from rollview.publish import merge
 from rollview.relations import prepared_query
+from rollview.relations.reader import stored_as
+from rollview.store import timed
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -55,6 +59,19 @@ def test_later_refreshes_of_the_same_kind_analyse_nothing(warehouse: Warehouse, 
         warehouse.refresh()
         assert_verified(warehouse)
     assert len(analysed) == len(VIEWS)
+
+
+def test_rows_that_came_and_went_before_meet_nothing(warehouse: Warehouse) -> None:
+    for number in range(4):
+        warehouse.sql(f"UPDATE r SET x = {number} WHERE k = 1", "INSERT INTO r VALUES (NULL, 1), (7, 7), (7, 7)")
+    snapshot = warehouse.snapshot()
+    now = snapshot.moment.csn
+    rows = timed.few_timed_rows(stored_as(warehouse.root / "data", snapshot.get("r")), Interval(now - 1, now), 100)
+    assert rows is not None
+    before = rows.filter(pc.equal(rows["_csn"], 0)).select(["k", "x", "_count"]).to_pylist()
+    assert sorted(map(str, map(tuple, map(dict.values, before)))) == sorted(
+        ["(1, 2, 1)", "(2, 20, 1)", *3 * ["(None, 1, 1)"], *6 * ["(7, 7, 1)"]]
+    )
 
 
 MANY_ROWS = f"INSERT INTO r SELECT -1, id FROM range({AT_ONCE_ROWS})"
