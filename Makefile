@@ -56,7 +56,7 @@ mysql: .venv/.installed .mysql/mysqld ## the tests of MySQL as a source, with a 
 
 soak: .venv/.installed ## the long versions of tests of sources, with the figures that are promised: an hour
 	ROLLVIEW_BANK=2000 ROLLVIEW_BANK_KILLS=40 ROLLVIEW_BANK_VIEWS=1 ROLLVIEW_DDLS=40 ROLLVIEW_HUGE_MB=2048 \
-		ROLLVIEW_ALGORITHMS=200 ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 ROLLVIEW_KEEPS_UP=600 ROLLVIEW_KEEPS_UP_KILLS=20 \
+		ROLLVIEW_ALGORITHMS=50 ROLLVIEW_HANDOVERS=20 ROLLVIEW_DAEMON_KILLS=40 ROLLVIEW_KEEPS_UP=600 ROLLVIEW_KEEPS_UP_KILLS=20 \
 		$(PYTEST) tests/sources tests/spark/sources/test_keeps_up.py
 
 mutants: .venv/.installed ## do the tests notice small wrong changes? hours; goes on when stopped; MUTANTS=50 takes so many at random

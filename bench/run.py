@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench import capture, hot_keys, picture, plain_rows, plans, routing, side_by_side
+from bench import capture, copy_free, hot_keys, picture, plain_rows, plans, routing, side_by_side
 from bench.goals import Figures, Planned, Rounds, median, ratio, verdicts
 from bench.scenarios import FULL, QUICK, Scenario
 from bench.sides import Side, pg_ivm
@@ -77,6 +77,11 @@ def main() -> None:
     beside = RESULTS / ("side-by-side-quick.json" if options.quick else "side-by-side.json")
     if options.again or not beside.exists():
         beside.write_text(json.dumps(side_by_side.measure(spark, 3 if options.quick else 12), indent=1) + "\n")
+    free = RESULTS / ("copy-free-quick.json" if options.quick else "copy-free.json")
+    if options.again or not free.exists():
+        scale, times = (0.1, 2) if options.quick else (1, 5)
+        free.write_text(json.dumps(copy_free.measure(spark, scale, times, times), indent=1) + "\n")
+    copy_free.show(json.loads(free.read_text()), console)
     measured = (captured, rows, hot, planned, routed, beside)
     show(found, *(json.loads(one.read_text()) for one in measured))
     picture.draw({name: facts["rounds"] for name, facts in found.items()}, kept.with_suffix(".svg"))

@@ -30,6 +30,7 @@ from rollview.relations.policies import Policies
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from rollview.query.reading import RowsRead
     from rollview.relations.cadence import Words
     from rollview.relations.points import Point
     from rollview.sources.settings import SourceSettings
@@ -408,6 +409,10 @@ class Warehouse:
 
     def read(self, name: str, as_of: Point | None = None) -> DataFrame:
         """A table or view at a csn or moment; without one, a view's extent as published and a table as it is now."""
+        return query.read(self._place, name, as_of).frame
+
+    def read_labelled(self, name: str, as_of: Point | None = None) -> RowsRead:
+        """The same, with how far each table is in the rows of a view that is weakly consistent."""
         return query.read(self._place, name, as_of)
 
     def delta(self, name: str, after: Point, through: Point | None = None) -> DataFrame:
@@ -439,9 +444,16 @@ class Warehouse:
         after: Point | None = None,
         through: Point | None = None,
         tell: Callable[[str], None] | None = None,
+        *,
+        published: bool = False,
+        ask_sources: bool = False,
     ) -> results.HistoryJudged:
-        """Compare a view with its definition at every csn that changed either, and judge how consistent it was."""
-        return query.check_history(self._place, name, after, through, tell)
+        """Compare a view with its definition at every csn that changed either, and judge how consistent it was.
+
+        ``published``: judge the versions that readers got, in their order, and not all that can be read.
+        ``ask_sources``: tables that are not copied are read once, whole, at their sources.
+        """
+        return query.check_history(self._place, name, query.HistoryWish(after, through, published, ask_sources), tell)
 
     def status(self) -> results.Status:
         """Where every table, view and source stands."""

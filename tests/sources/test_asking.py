@@ -392,3 +392,58 @@ def test_texts_are_found_in_every_character_set_and_others_are_in_no_row(
                 nothing = replace(word, keys=frozenset({("表🦆",)}))
                 answer = source.ask([both, word, nothing])
                 assert [Counter(some) for some in answer.rows] == [rows, rows, Counter()], name
+
+
+@pytest.mark.postgres
+def test_who_asks_twice_and_sees_the_same_does_not_wait_for_the_log_again(
+    postgres_server: PostgresServer, empty_warehouse: Warehouse
+) -> None:
+    """Reading removes dead rows, which is logged and which nobody brings to the disk."""
+    with closing(PostgresHarness(postgres_server)) as bank:
+        empty_warehouse.add_source("bank", bank.settings())
+        bank.connection.execute("UPDATE account SET owner = owner || '!'")
+        catalog = empty_warehouse.catalog
+        with closing(open_recorded(catalog, catalog.source("bank"))) as source:
+            assert isinstance(source, AskableSource)
+            seen = [source.ask([accounts(bank, 1, 2)]).seen for _ in range(4)]
+            bank.connection.execute("UPDATE account SET owner = owner || '!'")
+            after = source.ask([accounts(bank, 1, 2)]).seen
+        assert all(isinstance(one, SnapshotSeen) for one in seen)
+        by_snapshot: dict[object, set[str]] = {}
+        for one in (*seen, after):
+            by_snapshot.setdefault((one.end, one.running), set()).add(one.through)  # type: ignore[attr-defined]
+        assert all(len(places) == 1 for places in by_snapshot.values())
+        assert len(by_snapshot) > 1, "what was committed since is seen"
+
+
+_BY_KEYS = "SELECT `id`, `owner`, `balance` FROM `account` WHERE (`id`) IN ((1), (2), (424242))"
+_READS = ("SET ", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", "SHOW ", "SELECT ", "ROLLBACK", "COMMIT")
+
+
+@pytest.mark.mariadb
+def test_mariadb_sees_one_connection_and_only_statements_that_read_and_are_bounded(
+    mariadb_server: MariadbServer, empty_warehouse: Warehouse
+) -> None:
+    with closing(MariadbHarness(mariadb_server)) as bank:
+        empty_warehouse.add_source("bank", bank.settings())
+        catalog = empty_warehouse.catalog
+        bank.execute("SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = ON")
+        try:
+            with closing(open_recorded(catalog, catalog.source("bank"))) as source:
+                assert isinstance(source, AskableSource)
+                asked = [source.ask([accounts(bank, 1, 2, 424242)]) for _ in range(3)]
+        finally:
+            bank.execute("SET GLOBAL general_log = OFF")
+        assert [len(one.rows[0]) for one in asked] == [2, 2, 2]
+        own = "thread_id <> CONNECTION_ID() AND command_type"
+        log = f"SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE {own}"
+        assert len(bank.execute(f"{log} = 'Connect'")) == 1
+        statements = [str(text) for (text,) in bank.execute(f"{log} = 'Query'")]
+        assert [text for text in statements if not text.startswith(_READS)] == []
+        rows = [text for text in statements if "FROM `account`" in text]
+        assert [" ".join(text.split()) for text in rows] == [_BY_KEYS] * 3
+        assert any("max_statement_time" in text for text in statements)
+        assert sum(text.startswith("START TRANSACTION") for text in statements) == 3
+        idle = "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND command = 'Sleep'"
+        database = f"{idle} AND db = '{bank.database}'"
+        assert bank.execute(database) == []

@@ -27,6 +27,8 @@ PROPERTIES = (
     "maintenance",
     "algorithm",
     "publish_within",
+    "consistency",
+    "max_rows",
     "on_schema_change",
     "dispensable",
     "extent",

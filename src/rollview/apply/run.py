@@ -138,7 +138,7 @@ def log_apply(
         running.computed()
         logged = running.log(new, {"view": step.view, "csn": str(step.after)})
     shown = tuple(Shown(one, step.after, step.after) for one in logged)
-    profile = {"expected_seconds": step.expected_seconds, **meter.of(LABEL).to_json()}
+    profile = {"csn": step.after, "expected_seconds": step.expected_seconds, **meter.of(LABEL).to_json()}
     is_earlier, was_earlier = relation.folder != newest.folder, newest.rolled is not None
     return OpenStep(running, step.view, profile, shown, earlier=is_earlier, returns=was_earlier)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -85,6 +85,15 @@ class SourceLookup:
         """Refuse columns by which the source cannot be asked."""
         self._of(relation).check(relation, equal)
 
+    def hold(self, relations: Iterable[Relation]) -> Csn:
+        """Nobody captures the sources of these tables from now on; the newest csn that is captured of all."""
+        ordered = sorted(relations, key=lambda one: one.source or "")
+        return min(self._of(relation).newest for relation in ordered)
+
+    def changed(self, relation: Relation, interval: Interval) -> pa.Table:
+        """Captured changes of a table."""
+        return self._of(relation).changed(relation, interval)
+
     def rows(self, relation: Relation, equal: tuple[str, ...], keys: frozenset[Row], at: Csn) -> pa.Table:
         return self._of(relation).rows(relation, equal, keys, at)
 
@@ -146,6 +155,17 @@ class HeldSource:
         if self._asks or problem is not None:
             sums = self._asks, self._keys, self._rows_given, self._bytes
             note_asked(self._catalog, self._record.name, *sums, problem)
+
+    @property
+    def newest(self) -> Csn:
+        return self._snapshot.moment.csn
+
+    def changed(self, relation: Relation, interval: Interval) -> pa.Table:
+        own = self._snapshot.get(relation.name)
+        self._table(relation)
+        if any(csn > interval.after for csn in own.replaced):
+            raise meanwhile(relation, "all its rows came anew")
+        return self._captured(own, interval)
 
     def check(self, relation: Relation, equal: tuple[str, ...]) -> None:
         table = self._table(relation)

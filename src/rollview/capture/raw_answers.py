@@ -6,12 +6,12 @@ beyond. An answer is the rows of one snapshot, with which of these units it saw;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
 
-from rollview.capture.asking import AskAgainError, HeldSource, SourceLookup, meanwhile
+from rollview.capture.asking import AskAgainError, HeldSource, SourceLookup
 from rollview.catalog import Relation
 from rollview.core.interval import Csn, Interval
 from rollview.errors import AskTooLarge
@@ -22,10 +22,6 @@ from rollview.sources.protocol import Rows
 
 class RawLookup(SourceLookup):
     """Asks sources that are all held before the first question: a ``Telling``."""
-
-    def hold(self, relations: Iterable[Relation]) -> None:
-        for relation in sorted(relations, key=lambda one: one.source or ""):
-            self._of(relation)
 
     def captured(self, relation: Relation, after: Csn) -> pa.Table:
         return self._raw(relation).captured(relation, after)
@@ -47,11 +43,7 @@ class RawLookup(SourceLookup):
 
 class _RawSource(HeldSource):
     def captured(self, relation: Relation, after: Csn) -> pa.Table:
-        own = self._snapshot.get(relation.name)
-        self._table(relation)
-        if any(csn > after for csn in own.replaced):
-            raise meanwhile(relation, "all its rows came anew")
-        return self._captured(own, Interval(after, self._snapshot.moment.csn))
+        return self.changed(relation, Interval(after, self.newest))
 
     def answer(self, wishes: Sequence[KeyRequest], after: Csn) -> RawAnswer:
         """Keys that are too many at once are halved, all in the same snapshot."""

@@ -32,16 +32,21 @@ Kind = Literal["table", "view"]
 
 @dataclass(frozen=True, slots=True)
 class RowSet(Result):
-    """Rows of a table or query. ``rows`` may be read once only; ``more`` tells that the limit cut some off."""
+    """Rows of a table or query. ``rows`` may be read once only; ``more`` tells that the limit cut some off.
+    ``places``: how far each table is in them, of a view that is weakly consistent."""
 
     columns: tuple[Column, ...]
     rows: Iterable[tuple[Any, ...]]
     more: bool = False
+    places: tuple[TablePlace, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         names = self.keys()
         rows = [dict(zip(names, plain(row), strict=True)) for row in self.rows]
-        return {"columns": plain(self.columns), "rows": rows, "more": self.more}
+        return {"columns": plain(self.columns), "rows": rows, "more": self.more} | self.label()
+
+    def label(self) -> dict[str, Any]:
+        return {"consistency": "weak", "places": plain(self.places)} if self.places else {}
 
     def keys(self) -> tuple[str, ...]:
         """The columns' names, made different where a query gave two the same."""

@@ -1,4 +1,4 @@
-"""lab list, run, check, draw, figures, all. No warehouse and no Spark."""
+"""lab list, run, check, draw, figures, contention, all. No warehouse and no Spark."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rollview import lab
 from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text, write_text
 from rollview.cli.invocation import Invocation, command
+from rollview.core.references import resolve
 from rollview.errors import UsageError
 from rollview.results import FilesWritten
 
@@ -93,6 +94,19 @@ def figures(
     Example: rollview lab figures --into lab
     """
     run.output.show(lab.write_figures(into, measure=measure))
+
+
+@command(app, "contention")
+def contention(
+    run: Invocation,
+    postgres: Annotated[str, typer.Argument(help="A database in which a schema may be made: env:NAME or a URL.")],
+    seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="For each of four ways.")] = 10.0,
+) -> None:
+    """Measure writers on PostgreSQL beside those who keep a view: nobody, REFRESH, Propagate, rolling.
+
+    Example: rollview lab contention env:LAB_URL --seconds 5
+    """
+    run.output.show(lab.run_contention(resolve(postgres, Path.cwd(), "the argument"), seconds))
 
 
 @command(app, "all")

@@ -64,7 +64,8 @@ class JsonOutput:
         for index, row in enumerate(answer.rows):
             write(",\n" if index else "\n")
             write(_dump(dict(zip(names, plain(row), strict=True))))
-        write(f'\n], "more": {json.dumps(answer.more)}}}\n')
+        label = "".join(f", {_dump(name)}: {_dump(value)}" for name, value in answer.label().items())
+        write(f'\n], "more": {json.dumps(answer.more)}{label}}}\n')
 
 
 def make_output(form: Form) -> CommandOutput:

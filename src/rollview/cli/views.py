@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -167,7 +168,8 @@ def read(
     point = None if as_of is None else run.point(as_of).at
     with run.warehouse() as warehouse:
         with run.working(f"Reading {name}"):
-            rows = fetch(warehouse.read(name, as_of=point), run.limit(limit))
+            read = warehouse.read_labelled(name, as_of=point)
+            rows = replace(fetch(read.frame, run.limit(limit)), places=read.places)
         run.output.show(rows)
 
 
@@ -257,17 +259,31 @@ def check_history(
     through: Annotated[
         str | None, typer.Option("--through", help="A csn or time; the view's newest by default.")
     ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Judge the versions that readers got, and not all that can be read.")
+    ] = False,
+    ask_sources: Annotated[
+        bool, typer.Option("--ask-sources", help="Read tables that are not copied once, whole, at their sources.")
+    ] = False,
 ) -> None:
     """Judge a view's history: its rows at every csn against its definition over the tables at that csn.
 
-    Complete: readers can see every state that the tables passed through, and each is right. Fails with 1 when any
-    version is wrong. Each csn is recomputed, so give an interval where there are many.
+    Complete: readers can see every state that the tables passed through, and each is right. With --published: they got
+    every one, in order; strong, if some were skipped. Fails with 1 when any version is wrong. Each csn is recomputed:
+    give an interval where there are many.
 
     Example: rollview view check-history revenue_by_state --after 790
     """
     begin, end = (None if text is None else run.point(text).at for text in (after, through))
     with run.warehouse() as warehouse, run.working(f"Recomputing {name}") as working:
-        verdict = warehouse.check_history(name, begin, end, lambda csn: working.now(f"Recomputing {name} at {csn}"))
+        verdict = warehouse.check_history(
+            name,
+            begin,
+            end,
+            lambda csn: working.now(f"Recomputing {name} at {csn}"),
+            published=published,
+            ask_sources=ask_sources,
+        )
     run.output.show(verdict)
     if not all(version.reflects for version in verdict.versions):
         raise typer.Exit(ExitCode.FAILED)

@@ -22,6 +22,8 @@ from rollview.compensate.timed import Part, PropagationQuery
 from rollview.core.interval import Interval
 
 Execute = Callable[[PropagationQuery], int]
+NO_CHANGES = 0
+"""The csn that a query saw one of whose changes are none: whatever compensates for it is empty too."""
 
 
 def all_combinations(tables: int, interval: Interval) -> list[PropagationQuery]:
@@ -109,11 +111,12 @@ class Rolling:
     tables: int
     execute: Execute
     printed: bool = False
+    begin: int = 0
     forward: list[int] = field(default_factory=list)
     queries: list[list[ForwardQuery]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.forward = [0] * self.tables
+        self.forward = [self.begin] * self.tables
         self.queries = [[] for _ in range(self.tables)]
 
     @property
@@ -122,6 +125,11 @@ class Rolling:
         done = min(self.forward)
         begins = [one.after for own in self.queries for one in own if one.seen > done]
         return int(min([done, *begins]))
+
+    @property
+    def latest(self) -> int:
+        """The last csn that a query saw which is not compensated."""
+        return int(max((one.seen for own in self.queries for one in own), default=self.mark))
 
     @property
     def next_table(self) -> int:

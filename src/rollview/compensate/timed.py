@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rollview.consistency.bags import Bag, Row, counted
-from rollview.consistency.join_view import NOTHING_YET, JoinView, Partial, join
+from rollview.consistency.join_view import NOTHING_YET, JoinView, Occurrence, Partial, join
 from rollview.core.interval import Interval
 
 _CSN = "csn of"
@@ -74,7 +74,7 @@ class TimedTables:
                 whole = join(whole, self.view.partial(one.name, self._state(one.table, seen[place])))
             else:
                 whole = join(whole, self._changes(place, part.after, part.through))
-        return self._timed(whole, query.sign, min)
+        return timed_result(self.view, whole, query.sign)
 
     def evaluate_copied(self, place: int, interval: Interval, at: Sequence[int]) -> TimedDelta:
         """Changes of one table joined with the others as they were; copies keep the csn of every row."""
@@ -82,25 +82,32 @@ class TimedTables:
         for other in range(len(at)):
             if other != place:
                 whole = join(whole, self._changes(other, -1, at[other]))
-        return self._timed(whole, 1, max)
+        return timed_result(self.view, whole, 1, max)
 
     def _changes(self, place: int, after: int, through: int) -> Partial:
-        one = self.view.occurrences[place]
-        rows = counted(((*row.row, row.csn), row.count) for row in self._of(place) if after < row.csn <= through)
-        return Partial(frozenset((one.name,)), (*one.columns, f"{_CSN} {one.name}"), rows)
-
-    def _timed(self, whole: Partial, sign: int, choose: Callable[[Iterable[int]], int]) -> TimedDelta:
-        times = tuple(name for name in whole.columns if name.startswith(_CSN))
-        timed = JoinView(self.view.occurrences, (*self.view.shown, *times), self.view.where)
-        width = len(self.view.shown)
-        found = ((choose(row[width:]), row[:width], count) for row, count in timed.finish(whole).items())
-        return {(csn, row): count for (csn, row), count in counted(((c, r), n * sign) for c, r, n in found).items()}
+        some = ((row.row, row.csn, row.count) for row in self._of(place) if after < row.csn <= through)
+        return timed_partial(self.view.occurrences[place], some)
 
     def _of(self, place: int) -> Sequence[TimedChange]:
         return self._by_table[self.view.occurrences[place].table]
 
     def _state(self, table: str, csn: int) -> Bag:
         return counted((one.row, one.count) for one in self._by_table[table] if one.csn <= csn)
+
+
+def timed_partial(one: Occurrence, changes: Iterable[tuple[Row, int, int]]) -> Partial:
+    """Rows of a table with their csns and counts, as they join."""
+    rows = counted(((*row, csn), count) for row, csn, count in changes)
+    return Partial(frozenset((one.name,)), (*one.columns, f"{_CSN} {one.name}"), rows)
+
+
+def timed_result(view: JoinView, whole: Partial, sign: int, choose: Callable[[Iterable[int]], int] = min) -> TimedDelta:
+    """What all tables have been joined to, as the view shows it, at the csns that ``choose`` makes of the rows'."""
+    times = tuple(name for name in whole.columns if name.startswith(_CSN))
+    timed = JoinView(view.occurrences, (*view.shown, *times), view.where)
+    width = len(view.shown)
+    found = ((choose(row[width:]), row[:width], count) for row, count in timed.finish(whole).items())
+    return {(csn, row): count for (csn, row), count in counted(((c, r), n * sign) for c, r, n in found).items()}
 
 
 def rolled(rows: Bag, delta: TimedDelta, through: int) -> Bag:

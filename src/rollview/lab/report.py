@@ -12,6 +12,8 @@ from pathlib import Path
 from rollview.compensate.algorithms import ALGORITHMS
 from rollview.consistency.levels import Level
 from rollview.lab.catalogue import experiments
+from rollview.lab.contention import RECORDED as CONTENTION
+from rollview.lab.contention import contention_rows
 from rollview.lab.curves import Cost, draw_costs, measure_costs
 from rollview.lab.differences import differences_page
 from rollview.lab.figures import QueryCount, SkewedCount, count_queries, count_skewed
@@ -131,9 +133,18 @@ def _page(
             ("n", "Propagate", "needed", "rolling", "needed"),
             ((c.tables, c.propagate, c.propagate_needed, c.rolling, c.rolling_needed) for c in skewed),
         ),
+        "## Writers beside those who keep a view\n",
+        "On PostgreSQL: two tables of 200,000 rows, four writers that pause for two milliseconds after each commit.\n"
+        "Measured once, by `rollview lab contention`. Snapshot: the age of the oldest.\n",
+        _table(*_split(contention_rows(CONTENTION))),
         differences_page(),
     ]
     return "\n".join(parts)
+
+
+def _split(rows: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    headings, *rest = rows
+    return headings, rest
 
 
 def _map(cells: list[Cell]) -> str:

@@ -20,7 +20,7 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
 from rollview.engine.binding import run_query
 from rollview.engine.meter import Meter
-from rollview.engine.session import for_small_work
+from rollview.engine.session import for_few_rows
 from rollview.errors import Retryable
 from rollview.propagate.create import LABEL, ViewToCreate, computed_parts
 from rollview.propagate.derive import OLD_GROUPS, OLD_ROWS, AdaptMode, Derivation, derivation_of
@@ -133,8 +133,8 @@ def _log_parts(
 
 def _by_size(reader: Reader, old: Relation, derivation: Derivation) -> Reader:
     """Work on few rows Spark does faster with fewer preparations."""
-    is_few = derivation.mode is AdaptMode.STORED and _expected(old, derivation) <= BOUND
-    return reader.by(for_small_work(reader.spark)) if is_few else reader
+    is_few = derivation.mode is AdaptMode.STORED and _expected(old, derivation) <= BOUND // 2
+    return reader.by(for_few_rows(reader.spark)) if is_few else reader
 
 
 def _expected(old: Relation, derivation: Derivation) -> int:

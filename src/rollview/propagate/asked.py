@@ -26,7 +26,7 @@ from rollview.core.states import Policy
 from rollview.errors import Retryable, UsageError
 from rollview.propagate.create import ViewToCreate
 from rollview.propagate.plan import PropagateStep
-from rollview.relations.algorithm import SWEEP, KeptView, algorithm_of, join_of, publish_within
+from rollview.relations.algorithm import SWEEP, KeptView, algorithm_of, join_of, max_rows, publish_within
 from rollview.relations.maintenance import asks_for
 from rollview.relations.plans import recomputes
 from rollview.relations.reader import Reader, StandIn
@@ -201,6 +201,7 @@ def check_asked(snapshot: Snapshot, view: ViewToKeep, tables: frozenset[str], so
 def _join(snapshot: Snapshot, view: ViewToKeep) -> NaturalJoin | None:
     """What an algorithm of its own needs of a view; None for sweep."""
     publish_within(view.properties)
+    max_rows(view.properties)
     if algorithm_of(view.properties) == SWEEP:
         return None
     return join_of(snapshot, KeptView(view.name, view.plan, view.properties))

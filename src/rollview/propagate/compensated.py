@@ -244,10 +244,12 @@ def _told(
         coarse += [Interval(between[0] - 1, csn)] if len(between) > 1 else []
         after = csn
     through = interval.through if talk.is_done else after
-    return ToldDelta(_typed(schema, changes), through, tuple(coarse), None if problem is None else problem.message)
+    return ToldDelta(
+        typed_changes(schema, changes), through, tuple(coarse), None if problem is None else problem.message
+    )
 
 
-def _typed(schema: Schema, changes: list[tuple[Any, ...]]) -> pa.Table:
+def typed_changes(schema: Schema, changes: list[tuple[Any, ...]]) -> pa.Table:
     whole = Schema((*schema.columns, *SIGNED))
     names, types = [*schema.names, COUNT, CSN], arrow_schema(whole).types
     columns = list(zip(*changes, strict=True)) or [()] * len(names)

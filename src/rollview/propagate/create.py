@@ -205,7 +205,8 @@ def _authors(spark: SparkSession, declared: Declared, made: Outline, tables: Map
     resolved = made.resolved
     query = prepare_author(authors_query(resolved))
     with spark_analysis(f"the query of view '{declared.name}'", hint=_HINT if made.settled.notes else None):
-        found = replace(query, outputs=None).run(spark, tables)
+        # The tables have no other columns than those that it may see.
+        found = replace(query, columns={}, outputs=None).run(spark, tables)
         names = tuple(field.name for field in found.schema.fields)
     if len(names) != len(resolved.outputs):
         raise SqlError(f"View '{declared.name}' has {len(names)} columns for Spark, {len(resolved.outputs)} here.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -118,7 +119,9 @@ def _of_groups(old: tuple[ViewPlan, Schema], new: tuple[ViewPlan, Schema], keeps
     return Derivation(mode, found.why, groups=found.query, inputs=found.inputs)
 
 
+@lru_cache(maxsize=16)
 def _text(plan: ViewPlan) -> str:
+    """Asked for when a definition is given and when its rows are computed, each time of the same old plan."""
     return render(plan.first_groups().query)
 
 

@@ -76,7 +76,11 @@ def find_bulk_update(snapshot: Snapshot, catalog: Catalog, root: Path, table: Re
     if found is None:
         return None
     csn, left = found
-    files = delta_files(stored_as(root, table), Interval(csn - 1, csn))
+    held = stored_as(root, table)
+    # A table that is read where its source has it stays there.
+    if table.source is not None and any(file.linked for file in held.files(Part.STATE)):
+        return None
+    files = delta_files(held, Interval(csn - 1, csn))
     return BulkUpdate(csn, left, files) if all(csns_of(file) == (csn, csn) for file in files) else None
 
 

@@ -12,12 +12,13 @@ from rollview.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rollview.query.definitions import view_log
     from rollview.query.explain import explain_view
-    from rollview.query.history import check_history
+    from rollview.query.history import HistoryWish, check_history
     from rollview.query.reading import delta, layouts_over, read, verify_view
     from rollview.query.schemas import schema_at, schema_log
     from rollview.query.status import held, quarantine, readings, sources, warehouse_status
 
 __all__ = [
+    "HistoryWish",
     "check_history",
     "delta",
     "explain_view",
@@ -36,7 +37,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "check_history": "rollview.query.history",
+        **dict.fromkeys(("HistoryWish", "check_history"), "rollview.query.history"),
         "explain_view": "rollview.query.explain",
         "view_log": "rollview.query.definitions",
         **dict.fromkeys(("delta", "layouts_over", "read", "verify_view"), "rollview.query.reading"),

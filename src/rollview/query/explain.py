@@ -14,15 +14,18 @@ from rollview.algebra.text import render
 from rollview.algebra.view import SETTLED, Mode, ViewPlan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot, SourceRecord, Step
 from rollview.compensate.courier import Courier
+from rollview.compensate.pacing import PropagationQueries
 from rollview.compensate.sweep import SweepMaintainer
 from rollview.consistency.join_view import JoinView
 from rollview.costs.steps import costs_of
 from rollview.errors import OutOfReach, UsageError
 from rollview.publish.workplace import Workplace
 from rollview.query.places import table_places
-from rollview.relations.algorithm import KeptView, algorithm_of, is_compensated, join_of, machine_of
+from rollview.relations.algorithm import KeptView, algorithm_of, is_by_queries, is_compensated, join_of, machine_of
+from rollview.relations.cadence import WEAK
 from rollview.relations.maintenance import asks_for
 from rollview.relations.plans import high_water_mark, plan_of
+from rollview.relations.weak import is_weak
 from rollview.sources.kinds import ask_statement
 from rollview.sources.protocol import SourceTable
 
@@ -44,18 +47,24 @@ def explain_view(place: Workplace, name: str) -> results.Explanation:
         ways=tuple(_ways(place, snapshot, relation)),
         places=table_places(snapshot, relation),
     )
+    if is_weak(relation):
+        told = replace(told, promises=WEAK)
     asks = tuple(_asks(snapshot, relation, plan, place.catalog.sources()))
     if not asks:
         return told
     algorithm, maintainer = algorithm_of(relation.definition.properties), _maintainer(snapshot, relation, plan)
     needs = tuple(sorted(need.value for need in maintainer.needs))
-    return replace(told, asks=asks, algorithm=algorithm, promises=str(maintainer.promises), needs=needs)
+    return replace(
+        told, asks=asks, algorithm=algorithm, promises=told.promises or str(maintainer.promises), needs=needs
+    )
 
 
-def _maintainer(snapshot: Snapshot, view: Relation, plan: ViewPlan) -> SweepMaintainer | Courier:
+def _maintainer(snapshot: Snapshot, view: Relation, plan: ViewPlan) -> SweepMaintainer | Courier | PropagationQueries:
     assert view.definition is not None
     if not is_compensated(view):
         return SweepMaintainer(JoinView((), ()))
+    if is_by_queries(view):
+        return PropagationQueries()
     join = join_of(snapshot, KeptView(view.name, plan, view.definition.properties))
     return machine_of(view.definition.properties, join)
 

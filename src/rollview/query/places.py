@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rollview.catalog import Relation, Snapshot
 from rollview.core.lazy import lazy_module
 from rollview.core.states import ViewState
-from rollview.relations.cadence import PROPAGATE
+from rollview.relations.cadence import CONSISTENCY, PROPAGATE
 from rollview.results import TablePlace
 
 if TYPE_CHECKING:
@@ -29,3 +29,9 @@ def table_places(snapshot: Snapshot, view: Relation) -> tuple[TablePlace, ...]:
         TablePlace(table, csn, said.get(table.lower(), "when it is refreshed"))
         for table, csn in rolling.places_of(snapshot, view).items()
     )
+
+
+def published_as(view: Relation) -> str | None:
+    """``weak``, where readers of a view get each table at its own csn."""
+    properties = view.definition.properties if view.definition is not None else {}
+    return properties.get(CONSISTENCY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rollview.capture.asking import SourceLookup
@@ -10,24 +11,45 @@ from rollview.catalog import Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.errors import UsageError
 from rollview.publish.workplace import Workplace
-from rollview.query.verify import verify
+from rollview.query.places import table_places
+from rollview.query.verify import verify, verify_vector
 from rollview.relations.former import sees_former_names
 from rollview.relations.former_rows import rows_at, snapshot_at
 from rollview.relations.plans import check_reachable, high_water_mark
 from rollview.relations.points import Point, published, resolve
 from rollview.relations.reader import Reader
-from rollview.results import Verification
+from rollview.relations.vector import rows_at_vector
+from rollview.relations.weak import is_weak, refuse_csn, vector_of
+from rollview.results import TablePlace, Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def read(place: Workplace, name: str, as_of: Point | None) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class RowsRead:
+    """``places``: how far each table is in them, of a view that is weakly consistent; nothing where all are at one
+    csn."""
+
+    frame: DataFrame
+    places: tuple[TablePlace, ...] = ()
+
+
+def read(place: Workplace, name: str, as_of: Point | None) -> RowsRead:
     reader = place.reader()
     if as_of is not None:
-        return rows_at(place.catalog, reader, name, resolve(place.catalog, as_of, *_now(reader.snapshot, name)))
+        return RowsRead(_rows_as_of(place, reader, name, as_of))
     relation = reader.snapshot.get(name)
-    return reader.rows(relation.name, published(reader.snapshot, relation))
+    if is_weak(relation):
+        return RowsRead(rows_at_vector(reader, relation), table_places(reader.snapshot, relation))
+    return RowsRead(reader.rows(relation.name, published(reader.snapshot, relation)))
+
+
+def _rows_as_of(place: Workplace, reader: Reader, name: str, as_of: Point) -> DataFrame:
+    now = _now(reader.snapshot, name)
+    for one in now:
+        refuse_csn(reader.snapshot.get(one), "be read as of a csn")
+    return rows_at(place.catalog, reader, name, resolve(place.catalog, as_of, *now))
 
 
 def _now(snapshot: Snapshot, name: str) -> tuple[str, ...]:
@@ -52,6 +74,7 @@ def delta(place: Workplace, name: str, after: Point, through: Point | None) -> D
         then = snapshot_at(place.catalog, reader.snapshot, resolve(place.catalog, through, *named))
         reader = Reader(reader.spark, reader.root, then, reader.meter)
     relation = reader.snapshot.get(name)
+    refuse_csn(relation, "tell changes by csns")
     begin = resolve(place.catalog, after, *named)
     end = high_water_mark(reader.snapshot, relation) if through is None else resolve(place.catalog, through, *named)
     _check_order(begin, end)
@@ -69,18 +92,22 @@ def verify_view(place: Workplace, name: str, at: Point | None, *, ask_sources: b
     """``ask_sources``: tables that are not here are read once, whole, at their sources."""
     reader = place.reader()
     view = reader.snapshot.view(name)
+    if at is not None:
+        refuse_csn(view, "be compared at a csn")
     csn = published(reader.snapshot, view) if at is None else resolve(place.catalog, at, view.name)
+    vector = vector_of(reader.snapshot, view) if is_weak(view) else {}
     with closing(SourceLookup(place.catalog, place.data)) as sources:
         if ask_sources:
-            _check_names(reader.snapshot, view)
+            check_source_names(reader.snapshot, view)
             below = map(reader.snapshot.get, reader.snapshot.tables_below(view))
-            missing = [table for table in below if not table.is_kept or table.readable_from > csn]
-            reader.stand_ins = {table.name: sources.stream(table, csn) for table in missing}
+            places = {table: vector.get(table.name, csn) for table in below}
+            missing = [table for table, at in places.items() if not table.is_kept or table.readable_from > at]
+            reader.stand_ins = {table.name: sources.stream(table, places[table]) for table in missing}
             sources.release()
-        return verify(reader, view.name, csn)
+        return verify_vector(reader, view.name) if vector else verify(reader, view.name, csn)
 
 
-def _check_names(snapshot: Snapshot, view: Relation) -> None:
+def check_source_names(snapshot: Snapshot, view: Relation) -> None:
     """Rows that a source gives have the names that its columns have now."""
     if sees_former_names(snapshot, view):
         raise UsageError(

@@ -23,7 +23,7 @@ from rollview.core.durations import duration
 from rollview.core.interval import Interval
 from rollview.core.states import Policy, ViewState
 from rollview.query.pace import LATELY, pace
-from rollview.query.places import table_places
+from rollview.query.places import published_as, table_places
 from rollview.relations.policies import Policies
 from rollview.relations.validity import Validity
 from rollview.results import (
@@ -180,6 +180,7 @@ def _view(
         commits_per_second_done=how_fast.done if how_fast else None,
         catches_up_in_seconds=how_fast.catches_up_in if how_fast else None,
         places=table_places(snapshot, view),
+        consistency=published_as(view),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sf
@@ -16,7 +17,10 @@ from rollview.core.interval import Csn
 from rollview.core.names import COUNT
 from rollview.core.schema import Schema
 from rollview.engine.failures import spark_failures
+from rollview.query.places import table_places
+from rollview.relations.marks import high_water_mark
 from rollview.relations.reader import Reader
+from rollview.relations.vector import recomputed_at_vector, rows_at_vector
 from rollview.results import Verification
 from rollview.store.multiset import net, signed
 from rollview.store.writing import as_stored
@@ -30,15 +34,26 @@ _TOLERANCE = 1e-9
 
 
 def verify(reader: Reader, name: str, at: Csn) -> Verification:
-    relation = reader.snapshot.get(name)
-    schema = relation.at(at).schema
-    stored, expected = reader.rows(name, at), as_stored(reader.recompute(name, at), schema)
-    with spark_failures(f"recompute '{relation.name}' at csn {at}"):
+    schema = reader.snapshot.get(name).at(at).schema
+    return _compare(reader.snapshot.get(name).name, at, schema, reader.rows(name, at), reader.recompute(name, at))
+
+
+def verify_vector(reader: Reader, name: str) -> Verification:
+    """The same of a view that is weakly consistent, with each table at its own csn."""
+    view = reader.snapshot.view(name)
+    rows, at = rows_at_vector(reader, view), high_water_mark(reader.snapshot, view)
+    found = _compare(view.name, at, view.schema, rows, recomputed_at_vector(reader, view))
+    return replace(found, places=table_places(reader.snapshot, view))
+
+
+def _compare(name: str, at: Csn, schema: Schema, stored: DataFrame, recomputed: DataFrame) -> Verification:
+    expected = as_stored(recomputed, schema)
+    with spark_failures(f"recompute '{name}' at csn {at}"):
         rows = stored.count()
         difference = net(signed(expected).unionAll(signed(stored).withColumn(COUNT, -sf.col(COUNT))), schema)
         missing, surplus = _split(difference, schema)
     return Verification(
-        relation.name,
+        name,
         at,
         equal=not missing and not surplus,
         rows=rows,

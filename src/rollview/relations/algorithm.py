@@ -20,14 +20,19 @@ from rollview.compensate.c_strobe import CStrobe
 from rollview.compensate.courier import Courier
 from rollview.compensate.deadline import Deadline
 from rollview.compensate.maintainer import Requirement
+from rollview.compensate.pacing import MOST_ROWS, PropagationQueries
 from rollview.core.durations import duration
 from rollview.errors import UsageError
 
 ALGORITHM, AUTO, SWEEP = "rollview.algorithm", "auto", "sweep"
 PUBLISH_WITHIN = "rollview.publish_within"
+PROPAGATE_ALL, ROLLING = "propagate", "rolling"
+MAX_ROWS = "rollview.max_rows"
 QUIET = ("eca", "strobe", "t-strobe", "g-strobe")
 """They publish when nothing is unanswered, and what lies between is one change."""
-NAMES = (AUTO, SWEEP, *QUIET, "c-strobe", "c-tstrobe")
+BY_QUERIES = (PROPAGATE_ALL, ROLLING)
+"""They run propagation queries on tables as they are, and compensate for what those saw too much."""
+NAMES = (AUTO, SWEEP, *QUIET, "c-strobe", "c-tstrobe", *BY_QUERIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +64,31 @@ def publish_within(properties: Mapping[str, str]) -> timedelta | None:
     return duration(text)
 
 
+def max_rows(properties: Mapping[str, str]) -> int:
+    """Of one propagation query."""
+    text = properties.get(MAX_ROWS)
+    if text is None:
+        return MOST_ROWS
+    if algorithm_of(properties) not in BY_QUERIES:
+        raise UsageError(
+            f"'{MAX_ROWS}' is for views that are kept by propagation queries: {', '.join(BY_QUERIES)}.",
+            hint="Leave it out: other views are asked for within the limits of their sources.",
+        )
+    if not text.isdigit() or int(text) < 1:
+        raise UsageError(f"'{MAX_ROWS}' is a number of rows, and not '{text}'.")
+    return int(text)
+
+
+def is_by_queries(view: Relation) -> bool:
+    return view.definition is not None and algorithm_of(view.definition.properties) in BY_QUERIES
+
+
 def waits_for_quiet(view: Relation) -> bool:
     return view.definition is not None and algorithm_of(view.definition.properties) in QUIET
 
 
 def is_compensated(view: Relation) -> bool:
-    """Whether a machine of ``compensate`` keeps the view, where it has to ask."""
+    """Whether an algorithm of ``compensate`` keeps the view, where it has to ask."""
     return view.definition is not None and algorithm_of(view.definition.properties) != SWEEP
 
 
@@ -97,7 +121,7 @@ def _sources(snapshot: Snapshot, plan: ViewPlan) -> Mapping[str, str]:
 
 
 def _check_needs(algorithm: str, join: NaturalJoin, *, needs_keys: bool) -> None:
-    needs = ALGORITHMS[algorithm](join.view).needs
+    needs = PropagationQueries().needs if algorithm in BY_QUERIES else ALGORITHMS[algorithm](join.view).needs
     if Requirement.ONE_SOURCE in needs and len(join.view.sources) > 1:
         raise NotAskableError(f"its tables are at several sources ({', '.join(join.view.sources)}), and it takes one")
     if Requirement.KEYS not in needs and not needs_keys:

@@ -43,8 +43,8 @@ class RawAnswer:
 class Telling(Protocol):
     """Sources that nobody captures meanwhile."""
 
-    def hold(self, relations: Iterable[Relation]) -> None:
-        """Before the first question, those of all these tables."""
+    def hold(self, relations: Iterable[Relation]) -> Csn:
+        """Before the first question, those of all these tables; the newest csn that is captured of all."""
 
     def captured(self, relation: Relation, after: Csn) -> pa.Table:
         """All changes of a table since a csn that have csns."""

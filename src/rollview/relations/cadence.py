@@ -20,6 +20,7 @@ from rollview.errors import UsageError
 DEFAULT = "default"
 PROPERTY = "rollview.schedule"
 PROPAGATE = "rollview.propagate"
+CONSISTENCY, WEAK = "rollview.consistency", "weak"
 """The property that says when a view is propagated by itself, and not only when it is refreshed."""
 
 _SPAN = re.compile(r"(every|within)\s+(\d+(?:\.\d+)?)\s*(second|minute|hour|day|s|m|h|d)s?", re.IGNORECASE)

@@ -57,11 +57,12 @@ def stored_as(root: Path, relation: Relation, hidden: Schema | None = None) -> S
 @dataclass(frozen=True, slots=True)
 class StandIn:
     """What was asked for in place of a table's state at one csn: rows with ``_count``, and once each those in the files
-    of a folder."""
+    of a folder. ``moves``: it is the whole table, and is taken to other csns by what is captured."""
 
     at: Csn
     rows: pa.Table
     place: Path | None = None
+    moves: bool = False
 
     def signed(self, spark: SparkSession, schema: Schema) -> DataFrame:
         few = frame(spark, self.rows, Schema((*schema.columns, SIGNED[0])))
@@ -157,10 +158,10 @@ class Reader:
 
     def rows(self, name: str, at: Csn) -> DataFrame:
         """The plain rows at a csn, in the columns of that csn."""
-        asked = self._asked(name, at)
+        asked = self._asked_rows(name, at)
         if asked is not None:
             schema = self.snapshot.get(name).schema
-            return expand(net(asked.signed(self.spark, schema), schema, apart=True), schema)
+            return expand(net(asked, schema, apart=True), schema)
         check_reachable(self.snapshot, self._relation(name), at)
         return self.as_of(at)._rows(name, at)
 
@@ -243,9 +244,9 @@ class Reader:
 
     def signed(self, name: str, at: Csn) -> DataFrame:
         """The state as rows with ``_count`` +1 or -1."""
-        asked = self._asked(name, at)
+        asked = self._asked_rows(name, at)
         if asked is not None:
-            return asked.signed(self.spark, self.snapshot.get(name).schema)
+            return asked
         relation = self._relation(name)
         if relation.kind is RelationKind.TABLE:
             return timed.signed_state(self.spark, stored_as(self.root, relation), at)
@@ -284,6 +285,17 @@ class Reader:
             return frame(self.spark, few, self.stored(name).folder("delta").schema)
         old = self.signed(name, interval.after).withColumn(CSN, sf.lit(0).cast("bigint"))
         return old.unionAll(self.unit_changes(name, interval))
+
+    def _asked_rows(self, name: str, at: Csn) -> DataFrame | None:
+        """Signed rows of what was asked for."""
+        found, schema = self.stand_ins.get(name), self.snapshot.get(name).schema
+        if found is not None and found.moves and found.at != at:
+            between = Interval(min(at, found.at), max(at, found.at))
+            sign = sf.lit(1 if at > found.at else -1)
+            moved = self.changes(name, between).withColumn(COUNT, sign * sf.col(COUNT)).drop(CSN)
+            return found.signed(self.spark, schema).unionByName(moved)
+        asked = self._asked(name, at)
+        return None if asked is None else asked.signed(self.spark, schema)
 
     def _asked(self, name: str, at: Csn) -> StandIn | None:
         found = self.stand_ins.get(name)

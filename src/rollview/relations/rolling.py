@@ -29,7 +29,7 @@ def turns_of(view: Relation) -> Mapping[str, Cadence] | None:
     """When changes of each table have their turn, by folded name; None where all have it together, or where nobody
     understands what is said. A table that is called otherwise by now may be said by the name in the view's text."""
     try:
-        turns = None if view.definition is None else _turns_in(view.definition.properties)
+        turns = None if view.definition is None else turns_in(view.definition.properties)
     except UsageError:
         return None
     if turns is None or view.definition is None:
@@ -38,7 +38,7 @@ def turns_of(view: Relation) -> Mapping[str, Cadence] | None:
     return {called.get(name, name): cadence for name, cadence in turns.items()}
 
 
-def _turns_in(properties: Mapping[str, str]) -> Mapping[str, Cadence] | None:
+def turns_in(properties: Mapping[str, str]) -> Mapping[str, Cadence] | None:
     return parse_turns(properties[PROPAGATE]) if PROPAGATE in properties else None
 
 
@@ -81,7 +81,7 @@ def check_turns(
     policy: Policy,
 ) -> None:
     """Refuse a view that cannot be propagated table by table, if its property wants it."""
-    turns = _turns_in(properties)
+    turns = turns_in(properties)
     if turns is None:
         return
     reason = next(_reasons(snapshot, plan, properties, policy), None) or _misnamed(plan, turns)

@@ -40,7 +40,7 @@ class ViewStatus(Result):
     ``state``: ok, stopped (``problem`` says why), schema_changed, or degraded where something is in quarantine.
     Of a view that is behind: how many commits came per second in the last minute, how many its last steps did per
     second of work, and when it will have caught up if both go on; None where nobody can say. ``places``: of a view
-    that is propagated table by table.
+    that is propagated table by table. ``consistency``: weak, where it is published with each table at its own csn.
     """
 
     name: str
@@ -59,6 +59,7 @@ class ViewStatus(Result):
     catches_up_in_seconds: float | None = None
     valid: ValidTime | None = None
     places: tuple[TablePlace, ...] = ()
+    consistency: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,8 @@ class Explanation(Result):
 
 @dataclass(frozen=True, slots=True)
 class Verification(Result):
-    """The extent beside recomputation at the same csn; ``missing`` and ``surplus`` show the first differing rows."""
+    """The extent beside recomputation at the same csn; ``missing`` and ``surplus`` show the first differing rows.
+    ``places``: of a view that is weakly consistent, compared with each table at its own csn."""
 
     name: str
     csn: Csn
@@ -237,3 +238,4 @@ class Verification(Result):
     surplus: tuple[dict[str, Any], ...] = ()
     missing_count: int = 0
     surplus_count: int = 0
+    places: tuple[TablePlace, ...] = ()

@@ -23,6 +23,7 @@ from rollview.relations.cadence import Words
 from rollview.relations.plans import plan_of
 from rollview.relations.points import Point, recorded_by, resolve
 from rollview.relations.rolling import check_even
+from rollview.relations.weak import refuse_csn
 from rollview.results import Delivered, Maintained, Progress, Refreshed, Rolled
 from rollview.schedule.crew import Crew, DueTables, OwnPropagation, run_rounds
 from rollview.schedule.daemon import Event, work
@@ -74,6 +75,8 @@ def roll_views(place: Workplace, names: Sequence[str], to: Point, on_progress: O
         raise UsageError("No view is named that is to be rolled.")
     snapshot = place.snapshot()
     views = select_views(snapshot, names)
+    for name in views:
+        refuse_csn(snapshot.get(name), "be rolled to a csn")
     views = _rolled(place, snapshot, views, asked=True)
     latest = min(snapshot.get(name).pins[Part.DELTA].through for name in views)
     target = latest if to == "latest" else resolve(place.catalog, to, *views)

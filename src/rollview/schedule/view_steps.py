@@ -33,12 +33,13 @@ from rollview.propagate.adapt import AdaptStep, adapted, plan_adapt, run_adapt
 from rollview.propagate.asked import stand_ins
 from rollview.propagate.boxes import came_anew, plan_box
 from rollview.propagate.compensated import told_delta
+from rollview.propagate.queries import queried_delta
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.propagate.run import Computed, Propagated, compute_propagate, publish_propagate
 from rollview.publish.following import as_published
 from rollview.publish.step import LoggedVersion, OpenStep, Shown
 from rollview.relations.ahead import Ahead
-from rollview.relations.algorithm import is_compensated, publish_within
+from rollview.relations.algorithm import is_by_queries, is_compensated, publish_within
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import plan_of
 from rollview.relations.policies import Policies
@@ -305,7 +306,10 @@ class _ViewSteps:
         reader = self.work.reader(snapshot, self.meter)
         with closing(RawLookup(self.work.catalog, self.work.root)) as lookup:
             try:
-                told = told_delta(reader, step, lookup, due=self._is_due(step, snapshot))
+                if is_by_queries(snapshot.get(self.name)):
+                    told = queried_delta(reader, step, lookup)
+                else:
+                    told = told_delta(reader, step, lookup, due=self._is_due(step, snapshot))
             except (Retryable, SourceStopped, EnvironmentFault) as error:
                 self.work.lagging[self.name] = error.message
                 lookup.release(error.message)

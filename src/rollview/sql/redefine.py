@@ -29,6 +29,7 @@ from rollview.relations.policies import check_reads
 from rollview.relations.rolling import check_turns
 from rollview.relations.shared import SHARES
 from rollview.relations.versions import GOES_ON_FROM, columns_going_on
+from rollview.relations.weak import check_reads_no_weak, check_weak
 from rollview.results import ReplacementPlan, ViewCreated
 
 
@@ -43,6 +44,8 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         policy = place.policies.of_new(snapshot, old.name, declared.properties, new.depends_on)
         check_reads(snapshot, place.policies, old.name, policy, new.depends_on)
         check_turns(snapshot, old.name, new.plan, declared.properties, policy)
+        check_weak(snapshot, old.name, declared.properties, subscribed=is_subscribed(place, old.name))
+        check_reads_no_weak(snapshot, old.name, new.depends_on)
         definition = definition_of(new, old)
         told = (*notes, *new.notes)
         derivation = derivation_of(snapshot, old, (new.plan, new.schema))
@@ -61,6 +64,10 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         return None
     extent = place.snapshot().get(old.name).pins[Part.EXTENT]
     return ViewCreated(old.name, csn, extent.rows, new.plan.mode.shown, True, told)
+
+
+def is_subscribed(place: Workplace, view: str) -> bool:
+    return any(one.view.lower() == view.lower() for one in place.catalog.subscribers())
 
 
 def explain_redefinition(place: Workplace, declared: Declared) -> ReplacementPlan:

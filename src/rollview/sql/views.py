@@ -30,8 +30,9 @@ from rollview.relations.maintenance import RowsFrom, maintenance_of
 from rollview.relations.plans import REFRESH_MODE, plan_of
 from rollview.relations.policies import check_legal, check_reads
 from rollview.relations.rolling import check_even, check_turns
+from rollview.relations.weak import check_reads_no_weak, check_weak
 from rollview.results import ReplacementPlan, ViewCreated, ViewSet
-from rollview.sql.redefine import check_unread, explain_redefinition, redefine
+from rollview.sql.redefine import check_unread, explain_redefinition, is_subscribed, redefine
 
 
 def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
@@ -56,6 +57,8 @@ def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
         about = (declared.name, declared.properties, view.depends_on)
         policy = place.policies.of_new(reader.snapshot, *about)
         check_reads(reader.snapshot, place.policies, declared.name, policy, view.depends_on)
+        check_weak(reader.snapshot, declared.name, declared.properties, subscribed=is_subscribed(place, declared.name))
+        check_reads_no_weak(reader.snapshot, declared.name, view.depends_on)
         with closing(SourceLookup(place.catalog, place.data)) as lookup:
             kept = ViewToKeep(declared.name, view.plan, declared.properties, policy)
             check_asked(reader.snapshot, kept, asked_tables(place.catalog), lookup)
@@ -137,6 +140,7 @@ def _check_asked_with(
     with closing(SourceLookup(place.catalog, place.data)) as sources:
         check_asked(snapshot, kept, asked_tables(place.catalog), sources)
     check_turns(snapshot, view.name, kept.plan, kept.properties, policy)
+    check_weak(snapshot, view.name, kept.properties, subscribed=is_subscribed(place, view.name))
     if policy.in_commits:
         check_even(snapshot, view, "propagated in commits")
 

@@ -14,6 +14,7 @@ from rollview.core.names import same
 from rollview.errors import OutOfReach, UsageError
 from rollview.publish.workplace import Workplace
 from rollview.relations.plans import check_reachable, covered, high_water_mark
+from rollview.relations.weak import refuse_csn
 from rollview.results import SubscriberState, SubscriberStatus
 from rollview.subscribers.batch import ADDED
 from rollview.subscribers.history import check_history, told_since
@@ -34,6 +35,7 @@ def add(place: Workplace, name: str, view: str, from_: From = "start", sink: str
         snapshot = writer.snapshot()
         relation = snapshot.view(view)
         _check_columns(relation)
+        refuse_csn(relation, "be sent to a subscriber")
         at = _begin(snapshot, relation, from_)
         warehouse = writer.identity().warehouse
         writer.subscribers.add(name, relation, warehouse, at, full=from_ == "start", sink=sink)

@@ -67,3 +67,30 @@ def test_a_wrong_row_is_found(spark: SparkSession, tmp_path: Path) -> None:
     assert told.level in ("convergent", "not convergent")
     assert "it is not what its definition gives" in str(told.reason)
     assert told.missing or told.surplus
+
+
+def test_versions_that_readers_got_are_judged_in_their_order(spark: SparkSession, tmp_path: Path) -> None:
+    shop = fresh(spark, tmp_path)
+    shop.sql("CREATE TABLE orders (id BIGINT, amount BIGINT)")
+    shop.create_view(LARGE)
+    first = shop.snapshot().moment.csn
+    shop.sql("INSERT INTO orders VALUES (1, 5)")
+    shop.refresh()
+    shop.sql("INSERT INTO orders VALUES (2, 1)")
+    shop.sql("INSERT INTO orders VALUES (3, 6)")
+    shop.refresh()
+    # The commit between changes nothing that the view shows.
+    told = shop.check_history("large", published=True)
+    assert (told.level, told.reason) == ("complete", None)
+    assert [one.version - first for one in told.versions] == [0, 1, 3]
+    shop.sql("INSERT INTO orders VALUES (4, 7)")
+    shop.sql("INSERT INTO orders VALUES (5, 8)")
+    shop.refresh()
+    told = shop.check_history("large", published=True)
+    assert (told.level, told.reason) == ("strong", f"csn {first + 4} was passed, and not published")
+    shop.roll(["large"], first + 3)
+    shop.roll(["large"], "latest")
+    told = shop.check_history("large", published=True)
+    assert (told.level, told.breaks) == ("weak", "strong")
+    assert told.reason == f"csn {first + 3} was published after csn {first + 5}"
+    assert shop.check_history("large").level == "complete", "every one of them can be read"

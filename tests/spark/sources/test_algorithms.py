@@ -80,7 +80,7 @@ def check(warehouse: Warehouse, truth: Truth, name: str) -> list[int]:
 
 
 def test_a_view_is_published_when_its_sources_are_quiet_or_it_is_due(shop: Database, warehouse: Warehouse) -> None:
-    chance, views = Random(3), ("strobe", "c-tstrobe", "eca")
+    chance, views = Random(3), ("strobe", "c-tstrobe", "eca", "rolling")
     for _ in range(20):
         transaction(shop, chance)
     warehouse.add_source("s", shop.settings(frozenset(READ)), declared=[declared(name) for name in views])
@@ -93,9 +93,18 @@ def test_a_view_is_published_when_its_sources_are_quiet_or_it_is_due(shop: Datab
     assert warehouse.refresh().lagging == ()
     (coarse, *_) = check(warehouse, truth, "strobe")
     assert check(warehouse, truth, "c_tstrobe") == []
+    assert check(warehouse, truth, "rolling") == []
     assert check(warehouse, truth, "eca") == check(warehouse, truth, "strobe")
     with pytest.raises(OutOfReach, match="stored as one"):
         warehouse.read("strobe", coarse)
+    with pytest.raises(UsageError, match="are not here"):
+        warehouse.check_history("strobe")
+    judged = {name: warehouse.check_history(name, ask_sources=True) for name in ("strobe", "c_tstrobe")}
+    assert {name: (one.level, one.breaks) for name, one in judged.items()} == {
+        "strobe": ("strong", "complete"),
+        "c_tstrobe": ("complete", None),
+    }
+    assert len(judged["c_tstrobe"].versions) > len(judged["strobe"].versions)
 
     # Answers show what is not captured yet.
     for _ in range(4):
@@ -116,7 +125,7 @@ def test_a_view_is_published_when_its_sources_are_quiet_or_it_is_due(shop: Datab
     assert {csn for csn in check(warehouse, truth, "strobe") if csn > mark} == set()
     truth.capture()
     assert warehouse.refresh().lagging == ()
-    for name in ("strobe", "c_tstrobe", "eca"):
+    for name in ("strobe", "c_tstrobe", "eca", "rolling"):
         check(warehouse, truth, name)
 
 
@@ -131,6 +140,7 @@ def test_what_an_algorithm_needs_is_checked_and_told(shop: Database, warehouse: 
         ("conventional", f"o.id, c.id AS cid {PAIR}"): "no algorithm 'conventional'",
         ("strobe", f"o.id {PAIR}"): "does not show the key of 'c'",
         ("c-strobe", "c.id, v.page FROM customers c JOIN visits v ON v.customer = c.id"): "'visits' has no key",
+        ("rolling", f"c.name, SUM(o.amount) AS total {PAIR} GROUP BY c.name"): "more than SELECT",
         ("t-strobe", f"c.name, SUM(o.amount) AS total {PAIR} GROUP BY c.name"): "more than SELECT",
     }
     for (algorithm, query), reason in refused.items():

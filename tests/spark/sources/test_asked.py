@@ -130,6 +130,11 @@ def test_a_view_that_asks_keeps_no_rows_and_waits_for_its_source(
         away.rename(path)
         assert warehouse.refresh().lagging == ()
         assert truth.check("joined") == 1
+        with pytest.raises(UsageError, match="are not here"):
+            warehouse.check_history("joined")
+        told = warehouse.check_history("joined", ask_sources=True)
+        assert (told.level, told.so_far, len(told.versions)) == ("complete", False, 2)
+        assert any(one.rows != "0 rows" for one in told.versions)
 
 
 @pytest.mark.postgres

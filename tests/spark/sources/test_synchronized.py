@@ -92,8 +92,9 @@ def test_views_go_on_from_the_csn_at_which_a_column_went(
         _drop_owner(bank, warehouse)
         warehouse.refresh()
         _check_waiting(warehouse, before)
+        _check_decided(warehouse, before)
         followed = ["without", "above", *(["named"] if declared else [])]
-        assert {view.name for view in warehouse.status().views if view.state == "ok"} == set(followed)
+        assert {view.name for view in warehouse.status().views if view.state == "ok"} == {*followed, "asking"}
         for name in followed:
             assert warehouse.verify(name).equal
         for name in set(followed) - {"above"}:
@@ -109,6 +110,14 @@ def _check_waiting(warehouse: Warehouse, before: int) -> None:
     assert asking.state == "schema_changed"
     assert asking.pins[Part.DELTA].through == before
     assert warehouse.view_changes("asking").proposals
+
+
+def _check_decided(warehouse: Warehouse, before: int) -> None:
+    """However late, a decision counts from the csn of the change on."""
+    assert warehouse.decide_view("asking", 1).csn == before + 1
+    warehouse.refresh()
+    _check_followed(warehouse, "asking", before)
+    assert warehouse.verify("asking").equal
 
 
 def _check_followed(warehouse: Warehouse, name: str, before: int) -> None:

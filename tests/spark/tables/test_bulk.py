@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,8 +109,8 @@ def test_every_csn_and_every_change_is_as_it_was_made(spark: SparkSession, tmp_p
             history.append(rows)
             if random_.random() < 0.4:
                 warehouse.refresh()
-            if random_.random() < 0.2:
-                warehouse.maintain()
+            if random_.random() < 0.4:
+                warehouse.maintain(prune_before=first + random_.randint(0, number), grace=timedelta(0))
         warehouse.refresh()
         _check(warehouse, tmp_path / "w", history, first)
 

@@ -105,5 +105,6 @@ def test_a_known_property_is_taken() -> None:
 def test_every_property_that_is_read_is_known() -> None:
     read = (settings.RETENTION, settings.DETAIL, plans.REFRESH_MODE, cadence.PROPERTY, crew.GROUP, TIES)
     read += (policies.POLICY, cadence.PROPAGATE, ON_SCHEMA_CHANGE, maintenance.MAINTENANCE, algorithm.ALGORITHM)
-    read += (algorithm.PUBLISH_WITHIN, dispensable.DISPENSABLE, dispensable.EXTENT)
+    read += (algorithm.PUBLISH_WITHIN, algorithm.MAX_ROWS, cadence.CONSISTENCY)
+    read += (dispensable.DISPENSABLE, dispensable.EXTENT)
     assert sorted(read) == sorted(f"rollview.{name}" for name in PROPERTIES)

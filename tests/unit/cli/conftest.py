@@ -154,6 +154,9 @@ class FakeWarehouse:
         rows = [(i, None if i % 2 else f"row {i}") for i in range(250)]
         return self.told("read", name, as_of) or Frame({"id": "bigint", "x": "string"}, rows)
 
+    def read_labelled(self, name: str, as_of: Any = None) -> SimpleNamespace:
+        return SimpleNamespace(frame=self.read(name, as_of), places=self.answers.get("places", ()))
+
     def delta(self, name: str, after: int, through: int) -> Frame:
         return self.told("delta", name, after, through) or Frame({"id": "bigint", "_count": "bigint"}, [(1, -1)])
 

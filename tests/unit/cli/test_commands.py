@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rollview.core.interval import Interval
-from rollview.results import StatementResult, Verification
+from rollview.results import StatementResult, TablePlace, Verification
 
 
 def test_several_statements_are_one_call(cli: Any, warehouse: Any) -> None:
@@ -110,6 +110,15 @@ def test_a_limit_holds_in_json_too(cli: Any, warehouse: Any) -> None:
     answer = cli("view", "read", "sales", "-o", "json", "--limit", "3").json
     assert len(answer["rows"]) == 3
     assert answer["more"] is True
+
+
+def test_rows_of_a_weakly_consistent_view_say_so(cli: Any, warehouse: Any) -> None:
+    warehouse.answers["places"] = (TablePlace("orders", 9, "continuous"), TablePlace("shops", 4, "manual"))
+    said = " ".join(cli("view", "read", "sales").err.split())
+    assert "Weakly consistent: orders at csn 9 (continuous), shops at csn 4 (manual)." in said
+    told = cli("view", "read", "sales", "-o", "json").json
+    assert told["consistency"] == "weak"
+    assert [(one["table"], one["csn"]) for one in told["places"]] == [("orders", 9), ("shops", 4)]
 
 
 def test_read_as_of_passes_the_csn(cli: Any, warehouse: Any) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from random import Random
 
 import pytest
 
+from rollview.compensate.pacing import IntervalWidth, TooManyRowsError, propagate_to, roll_to
 from rollview.compensate.rolling import CopiedRolling, Rolling, all_combinations, compute_delta, one_for_each
 from rollview.compensate.timed import PropagationQuery, TimedChange, TimedTables, rolled
+from rollview.consistency.bags import Row
 from rollview.core.interval import Interval
 from rollview.lab.figures import count_queries, count_skewed, run_timestamps
 from rollview.lab.propagation import Propagating, random_tables, run_copied, run_failing, run_propagate, run_rolling
@@ -148,3 +151,77 @@ def test_rolling_takes_fewer_queries_than_propagate_where_tables_change_at_diffe
     # From three tables on, as long as boxes are not merged, only if empty intervals count too.
     assert three.rolling < three.propagate
     assert three.rolling_needed > three.propagate_needed
+
+
+@dataclass
+class Paced(Propagating):
+    """Queries that may have so many rows; what an interval gave counts once it is kept."""
+
+    sizes: list[int] = field(default_factory=list)
+    _before: dict[tuple[int, Row], int] = field(default_factory=dict)
+    _most: int | None = None
+    _first: int = 0
+
+    def begin(self, most: int | None) -> None:
+        self._most, self._first, self._before = most, len(self.executed), dict(self.delta)
+
+    def execute(self, query: PropagationQuery) -> int:
+        seen = super().execute(query)
+        if self._most is not None and self.executed[-1].rows > self._most:
+            self.delta = self._before
+            raise TooManyRowsError
+        return seen
+
+    def keep(self) -> int:
+        self.sizes += [one.rows for one in self.executed[self._first :]]
+        return max((one.rows for one in self.executed[self._first :]), default=0)
+
+
+@pytest.mark.parametrize("tables", [2, 3])
+@pytest.mark.parametrize("rolls", [False, True])
+def test_up_to_a_csn_in_intervals_that_halve_and_double(tables: int, rolls: bool) -> None:
+    """Tables move on between queries, so that they see csns beyond the goal."""
+    widest = 0
+    histories, goal = {2: (20, 12), 3: (4, 6)}[tables]
+    for seed in range(histories):
+        random = Random(seed)
+        run = Paced(random_tables(random, tables, 30), goal, random)
+        widths = [IntervalWidth(6, csns=1) for _ in range(tables)]
+        if rolls:
+            rolling = Rolling(tables, run.execute, begin=0)
+            roll_to(run, rolling, goal, widths)
+            assert rolling.mark >= goal
+        else:
+            propagate_to(run, tables, Interval(0, goal), widths[0])
+        assert run.wrong_csns(goal) == []
+        widest = max(widest, *(one.csns for one in widths))
+    assert widest > 1, "they never doubled"
+
+
+def test_an_interval_whose_queries_are_too_large_is_halved_unless_it_is_one_csn() -> None:
+    class Counting:
+        def __init__(self) -> None:
+            self.most: list[int | None] = []
+
+        def begin(self, most: int | None) -> None:
+            self.most.append(most)
+
+        def execute(self, query: PropagationQuery) -> int:
+            raise AssertionError
+
+        def keep(self) -> int:
+            return 5
+
+    ends: list[int] = []
+
+    def step(end: int) -> None:
+        ends.append(end)
+        if end > 3 and queries.most[-1] is not None:
+            raise TooManyRowsError
+
+    queries, width = Counting(), IntervalWidth(8, csns=16)
+    assert width.attempt(queries, 2, 30, step) == 3
+    assert ends == [18, 10, 6, 4, 3]
+    assert queries.most == [8, 8, 8, 8, None]
+    assert width.csns == 1, "5 rows are more than half of 8: it does not grow"
+    assert width.attempt(queries, 3, 30, step) == 4, "one csn is done whatever it has"

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rollview.errors import UsageError
-from rollview.relations.algorithm import algorithm_of, publish_within
+from rollview.relations.algorithm import algorithm_of, max_rows, publish_within
 
 
 def test_auto_is_sweep() -> None:
@@ -30,3 +30,14 @@ def test_only_who_waits_for_quiet_sources_can_wait_too_long() -> None:
         publish_within({"rollview.algorithm": "c-strobe", **told})
     with pytest.raises(UsageError, match="not a duration"):
         publish_within({"rollview.algorithm": "strobe", "rollview.publish_within": "soon"})
+
+
+def test_only_propagation_queries_have_a_number_of_rows() -> None:
+    told = {"rollview.max_rows": "500"}
+    assert max_rows({"rollview.algorithm": "rolling", **told}) == 500
+    assert max_rows({"rollview.algorithm": "propagate"}) == 100_000
+    with pytest.raises(UsageError, match="kept by propagation queries"):
+        max_rows(told)
+    for wrong in ("0", "many", "-5"):
+        with pytest.raises(UsageError, match="is a number of rows"):
+            max_rows({"rollview.algorithm": "rolling", "rollview.max_rows": wrong})

@@ -7,7 +7,7 @@ from typing import Any
 from rollview import results
 from rollview.cli import answers
 from rollview.cli.render.dispatch import render, renders
-from rollview.cli.render.words import time_of
+from rollview.cli.render.words import places_in_words, time_of
 from rollview.cli.statements import headline
 from rollview.cli.text import TextOutput
 
@@ -15,6 +15,8 @@ from rollview.cli.text import TextOutput
 @renders(answers.RowSet)
 def _(answer: answers.RowSet, to: TextOutput) -> None:
     to.rows(answer.columns, answer.rows)
+    if answer.places:
+        to.note(f"Weakly consistent: {places_in_words(answer.places)}.")
     if answer.more:
         to.note("There are more rows. Show them with --limit N, or all with --limit 0.")
 

@@ -33,7 +33,8 @@ def _(answer: results.Status, to: TextOutput) -> None:
     to.table(headings, [_view_status(view) for view in answer.views], ("csn", "high-water mark", "rows"))
     for view in answer.views:
         if view.places:
-            to.say(f"{view.name}, table by table: {places_in_words(view.places)}.")
+            how = "table by table" if view.consistency is None else "weakly consistent, table by table"
+            to.say(f"{view.name}, {how}: {places_in_words(view.places)}.")
 
 
 def _view_status(view: results.ViewStatus) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from rollview import results
 from rollview.cli import answers
 from rollview.cli.render.dispatch import render, renders
-from rollview.cli.render.words import rows_of, size_of, time_of, values
+from rollview.cli.render.words import places_in_words, rows_of, size_of, time_of, values
 from rollview.cli.text import TextOutput
 from rollview.core.states import ViewMode
 
@@ -92,6 +92,8 @@ def _(answer: results.Explanation, to: TextOutput) -> None:
             to.say(f"\n{text}")
     if answer.places:
         to.say("\nChanges of its tables are propagated one by one; the high-water mark is the lowest place.\n")
+        if answer.promises == "weak":
+            to.say("It is published weakly consistent: readers get each table at its place.\n")
         to.table(("table", "place (csn)", "has its turn"), values(answer.places, "table", "csn", "cadence"))
     if answer.ways:
         to.say("")
@@ -131,11 +133,12 @@ def _(answer: answers.Verified, to: TextOutput) -> None:
 
 @renders(results.Verification)
 def _(answer: results.Verification, to: TextOutput) -> None:
+    at = f"with {places_in_words(answer.places)}" if answer.places else f"at csn {answer.csn}"
     if answer.equal:
-        to.say(f"View '{answer.name}' at csn {answer.csn}: equal to recomputation, {rows_of(answer.rows)}.")
+        to.say(f"View '{answer.name}' {at}: equal to recomputation, {rows_of(answer.rows)}.")
         return
     counts = f"{rows_of(answer.missing_count)} missing, {rows_of(answer.surplus_count)} too many"
-    to.say(f"View '{answer.name}' at csn {answer.csn} differs from recomputation: {counts}.", style="red")
+    to.say(f"View '{answer.name}' {at} differs from recomputation: {counts}.", style="red")
     for title, sample in (("missing", answer.missing), ("too many", answer.surplus)):
         if sample:
             to.say(f"\n{title}:")

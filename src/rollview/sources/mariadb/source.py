@@ -27,7 +27,7 @@ from rollview.sources.binlog.layout import BinlogLayout
 from rollview.sources.binlog.server import filter_findings, log_findings, setting, version_of
 from rollview.sources.binlog.source import BinlogSource
 from rollview.sources.mariadb.asking import TOO_LONG, GtidSeen, check_compared, condition, order_of, spelled
-from rollview.sources.protocol import Capability, Finding, LayoutChange, Row, SourceTable
+from rollview.sources.protocol import Capability, Finding, LayoutChange, Opening, Row, SourceTable
 from rollview.sources.quarantine import Sieve
 
 _NOWHERE = "0-0-0"
@@ -39,6 +39,10 @@ class MariadbSource(BinlogSource):
     kind: ClassVar[str] = "mariadb"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
     begins: ClassVar[type] = MariadbGtidEvent
+
+    def __init__(self, opening: Opening) -> None:
+        super().__init__(opening)
+        self._asking: Any = None
 
     def server_findings(self, connection: Any, facts: Mapping[str, str]) -> list[Finding]:
         if "mariadb" not in facts["version"].lower():
@@ -85,11 +89,32 @@ class MariadbSource(BinlogSource):
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
         for one in asks:
             asked_table(self._opening.known, self._opening.settings, one)
-        with self._server.translated(), self._snapshot() as (reading, seen):
-            with reading.cursor() as cursor:
-                cursor.execute("SET max_statement_time = %s", (self._opening.settings.asking.seconds,))
+        with self._server.translated(), self._kept() as reading:
+            seen = GtidSeen(self.snapshot(reading))
             rows = tuple(only_asked(self._answered(reading, one), one) for one in asks)
         return SourceAnswer(rows, seen)
+
+    def close(self) -> None:
+        if self._asking is not None:
+            self._asking.close()
+        super().close()
+
+    @contextmanager
+    def _kept(self) -> Iterator[Any]:
+        """The connection by which this source is asked, one for all questions. One on which something failed is not
+        used again."""
+        reading, self._asking = self._asking, None
+        if reading is None:
+            reading = self._server.connect()
+            with reading.cursor() as cursor:
+                cursor.execute("SET max_statement_time = %s", (self._opening.settings.asking.seconds,))
+        try:
+            yield reading
+            reading.rollback()
+        except BaseException:
+            reading.close()
+            raise
+        self._asking = reading
 
     @staticmethod
     def statement(table: SourceTable, equal: Sequence[str]) -> str:
@@ -100,7 +125,9 @@ class MariadbSource(BinlogSource):
     @contextmanager
     def stream(self) -> Iterator[SourceStream]:
         sieve = Sieve(self._opening)
-        with self._server.translated(), self._snapshot() as (reading, seen):
+        # A connection of its own, in one transaction that can write nothing.
+        with self._server.translated(), closing(self._server.connect()) as reading:
+            seen = GtidSeen(self.snapshot(reading))
 
             def rows(remote: str) -> Iterator[Sequence[Row]]:
                 return self._selected(reading, self._same(reading, remote), self._opening.known[remote], "TRUE", sieve)
@@ -111,12 +138,6 @@ class MariadbSource(BinlogSource):
     def moment(self) -> Iterator[None]:
         """Each transaction is a unit of its own."""
         yield
-
-    @contextmanager
-    def _snapshot(self) -> Iterator[tuple[Any, GtidSeen]]:
-        """A connection of its own, in one transaction that can write nothing."""
-        with closing(self._server.connect()) as reading:
-            yield reading, GtidSeen(self.snapshot(reading))
 
     def _answered(self, reading: Any, ask: Ask) -> Iterator[Row]:
         own = asked_table(self._opening.known, self._opening.settings, ask)

@@ -52,6 +52,11 @@ class SnapshotSeen:
         ahead = (short - self.end) % _ROUND
         return ahead >= _AHEAD and self.end + ahead - _ROUND not in self.running
 
+    def saw_the_same(self, later: SnapshotSeen) -> bool:
+        """Whether nothing became visible in between: then the log need not be read further for the later one. What was
+        written since is no commit: the server removes dead rows while others read, and need not flush that."""
+        return (self.end, self.running) == (later.end, later.running)
+
     def missed(self, position: str, transaction: str) -> bool:
         """A commit is logged a moment before it can be seen, and longer where a standby has to confirm it."""
         return not self._is_seen(int(transaction))

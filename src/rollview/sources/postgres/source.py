@@ -20,7 +20,15 @@ from rollview.errors import RollviewError, SchemaChanged, SourceDown, SourceStop
 from rollview.sources.asking import Ask, SourceAnswer, SourceStream, asked_table, only_asked
 from rollview.sources.postgres import slot
 from rollview.sources.postgres.altered import TableComparison, check_logged, numbers_of
-from rollview.sources.postgres.asking import array_of, asked_rows, flushed, read_seen, snapshot, statement
+from rollview.sources.postgres.asking import (
+    SnapshotSeen,
+    array_of,
+    asked_rows,
+    flushed,
+    read_seen,
+    snapshot,
+    statement,
+)
 from rollview.sources.postgres.identity import facts, present_layout
 from rollview.sources.postgres.layout import PgTable, called_now, described, findings, read_table, split
 from rollview.sources.postgres.messages import lsn_text, parse_lsn
@@ -84,6 +92,7 @@ class PostgresSource:
         self._prepared: Mapping[int, int | None] = {}
         self._open = ExitStack()
         self._used: Connection | None = None
+        self._flushed: SnapshotSeen | None = None
 
     def check(self) -> tuple[Finding, ...]:
         with self._server.translated():
@@ -209,8 +218,10 @@ class PostgresSource:
         with self._server.translated(), snapshot(self._connection, limits.seconds):
             seen = read_seen(self._connection, sorted({one.table for one in asks}))
             rows = tuple(only_asked(self._answered(one, sieve), one) for one in asks)
-        with self._server.translated():
-            return SourceAnswer(rows, flushed(self._connection, seen))
+        if self._flushed is None or not self._flushed.saw_the_same(seen):
+            with self._server.translated():
+                self._flushed = flushed(self._connection, seen)
+        return SourceAnswer(rows, self._flushed)
 
     @staticmethod
     def statement(table: SourceTable, equal: Sequence[str]) -> str:
