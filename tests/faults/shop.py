@@ -213,12 +213,14 @@ def folders(root: Path) -> set[str]:
     return {str(place.relative_to(root / "data")) for place in (*homes, *staged)}
 
 
-def pinned_folders(root: Path, snapshot: Snapshot) -> set[str]:
+def pinned_folders(root: Path, snapshot: Snapshot, back: int = 0) -> set[str]:
+    """Folders of the files that pinned versions name, or versions so many before them."""
     found = set()
     for relation in snapshot.relations.values():
         found.add(relation.folder)
         for which, pin in relation.pins.items():
-            files = DeltaTable(root / "data" / relation.folder / which, version=pin.version).file_uris()
+            version = max(pin.version - back, 0)
+            files = DeltaTable(root / "data" / relation.folder / which, version=version).file_uris()
             found |= {f"{relation.folder}/{which}/{place}" for file in files for place in STAGED.findall(file)}
     return found
 

@@ -214,6 +214,9 @@ def go_on(shop: Shop, kill: Kill) -> set[str]:
         elif kill.operation in COMMITS and kill.step.partition(":")[0] not in PUBLISHED:
             shop.commit(warehouse, shop.count)
         pinned = pinned_folders(shop.place.root, warehouse.snapshot())
+        if kill == Kill("bulk update", "fold.published"):
+            # what its own commit wrote, until maintenance
+            pinned |= pinned_folders(shop.place.root, warehouse.snapshot(), back=1)
         warehouse.refresh()
         check_stored(shop, warehouse.snapshot())
         check_ledger(shop, warehouse)

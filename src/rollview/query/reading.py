@@ -100,9 +100,9 @@ def verify_view(place: Workplace, name: str, at: Point | None, *, ask_sources: b
         if ask_sources:
             check_source_names(reader.snapshot, view)
             below = map(reader.snapshot.get, reader.snapshot.tables_below(view))
-            places = {table: vector.get(table.name, csn) for table in below}
-            missing = [table for table, at in places.items() if not table.is_kept or table.readable_from > at]
-            reader.stand_ins = {table.name: sources.stream(table, places[table]) for table in missing}
+            places = [(table, vector.get(table.name, csn)) for table in below]
+            missing = [(table, at) for table, at in places if not table.is_kept or table.readable_from > at]
+            reader.stand_ins = {table.name: sources.stream(table, at) for table, at in missing}
             sources.release()
         return verify_vector(reader, view.name) if vector else verify(reader, view.name, csn)
 
