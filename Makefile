@@ -13,7 +13,7 @@ help: ## show this list
 demo: .venv/.installed ## see rollview work, in the terminal, in under two minutes
 	@$(PYTHON) -m demo.story
 
-test: .venv/.installed ## run all tests, with a summary at the end: three quarters of an hour
+test: .venv/.installed ## run all tests, with a summary at the end: half an hour
 	@$(PYTHON) -m tests.run
 
 check: .venv/.installed ## format, lint, types, import layers and the quick unit tests: about a minute
