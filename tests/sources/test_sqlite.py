@@ -17,7 +17,7 @@ import pytest
 from rollview.capture.recorded_source import open_recorded
 from rollview.errors import BadValue, NotFound, UsageError
 from rollview.sources import SourceSettings, TableSettings
-from rollview.sources.protocol import LayoutChange, Opening, SourceTable
+from rollview.sources.protocol import LayoutChange, Opening, SourceTable, TableChanged
 from rollview.sources.sqlite.source import SqliteSource
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Bag, Write, account, capture, stored
@@ -408,3 +408,58 @@ def test_a_type_that_a_table_made_anew_gives_a_column(empty_warehouse: Warehouse
     assert (now["balance"].type, now["balance"].id) == ("decimal(14,3)", entries["balance"].id)
     assert (now["owner"].type, now["owner"].id == entries["owner"].id) == ("binary", False)
     assert {row[2] for row in stored(empty_warehouse, "account")} == {b"ann", b"bob", None}
+
+
+_UNIQUE = "CREATE UNIQUE INDEX one_each ON account (owner)"
+
+
+@pytest.mark.parametrize("also", ["", "ALTER TABLE account ADD COLUMN n INT", "ALTER TABLE account RENAME owner TO o"])
+def test_what_became_unique_is_copied_because_replace_goes_by_it(
+    empty_warehouse: Warehouse, bank: SqliteHarness, also: str
+) -> None:
+    """Triggers that do not know the index do not see the row that REPLACE takes away by it."""
+    empty_warehouse.add_source("bank", bank.settings())
+    bank.connection.executescript(f"{_UNIQUE}; REPLACE INTO account VALUES (8, 'ann', 1); {also}")
+    assert 1 not in {row[0] for row in bank.rows("account")}
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "account") == bank.rows("account")
+    bank.connection.execute("UPDATE OR REPLACE account SET balance = 5 WHERE id = 8")
+    bank.connection.execute("REPLACE INTO account SELECT * FROM account WHERE id = 2")
+    bank.connection.execute(f"UPDATE OR REPLACE account SET {'o' if 'RENAME' in also else 'owner'} = 'ann'")
+    csn = empty_warehouse.snapshot().moment.csn
+    assert capture(empty_warehouse).units == 1
+    assert stored(empty_warehouse, "account") == bank.rows("account")
+    assert len(bank.rows("account")) == 1
+    capture(empty_warehouse)
+    assert empty_warehouse.snapshot().moment.csn == csn + 1
+
+
+def test_an_index_that_replace_would_use_unseen_stops_and_then_copies(
+    empty_warehouse: Warehouse, bank: SqliteHarness
+) -> None:
+    empty_warehouse.add_source("bank", bank.settings())
+    before, there = bank.rows("account"), bank.leftovers()
+    bank.connection.execute(f"{_UNIQUE} WHERE owner = 'ann'")
+    bank.connection.execute("REPLACE INTO account VALUES (8, 'ann', 1)")
+    for _ in range(2):
+        (done,) = empty_warehouse.capture().sources
+        assert "UNIQUE index 'one_each'" in str(done.problem)
+    assert (stored(empty_warehouse, "account"), bank.leftovers()) == (before, there)
+    bank.connection.execute("DROP INDEX one_each")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "account") == bank.rows("account") != before
+
+
+def test_what_is_unique_no_more_takes_no_row_away(tmp_path: Path) -> None:
+    """A table that has no numbers for its rows cannot be asked for one that was put aside."""
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, u INTEGER) WITHOUT ROWID")
+        db.execute("CREATE UNIQUE INDEX one_each ON t (u)")
+        db.execute("INSERT INTO t VALUES (1, 1)")
+        with opened(tmp_path / "s.db", "t") as source:
+            position, _ = copied(source, "t")
+            db.execute("DROP INDEX one_each")
+            db.execute("INSERT INTO t VALUES (2, 1)")
+            with pytest.raises(TableChanged, match="unique") as raised:
+                source.read(position, 1)
+            assert raised.value.change.copy

@@ -236,7 +236,11 @@ class SqliteSource:
         self._opening.fence()
         with self._writing():
             for names, remote in zip(self._named(self._opening.attempt), self._remotes, strict=True):
-                for statement in triggers.create(names, self._layout(remote)):
+                layout = self._layout(remote)
+                if layout.unseen:
+                    what = f"REPLACE could use its partial or computed UNIQUE index '{layout.unseen[0]}' unseen"
+                    raise SchemaChanged(self._opening.name, remote, what)
+                for statement in triggers.create(names, layout):
                     self._connection.execute(statement)
 
     def _left(self) -> dict[str, str]:
@@ -326,6 +330,8 @@ class SqliteSource:
         if lacking:
             self._opening.fence()
             with self._writing():
+                # Triggers that are made anew know what is unique by now, and tell no more what they did not know.
+                self._check_kept()
                 for names, table in lacking:
                     give_slots(self._connection, names, table)
 
@@ -343,6 +349,19 @@ class SqliteSource:
                 raise LostPosition(
                     self._opening.name, f"'{missing[0]}', which keeps the changes of '{remote}', is gone"
                 )
+            self._check_unique(names, remote)
+
+    def _check_unique(self, names: Names, remote: str) -> None:
+        """Whether the triggers know all that REPLACE goes by."""
+        known = triggers.known_unique(self._connection, names)
+        layout = None if known is None else read_layout(self._connection, known[0])
+        if known is None or layout is None:
+            return
+        now = frozenset(layout.unique)
+        # With a number, a row is looked for before it is told to be gone.
+        if layout.unseen or now - known[1] or (layout.rowid is None and now != known[1]):
+            what = "other columns are unique than when its capture began, so REPLACE may have taken rows away unseen"
+            raise LayoutChange(self._opening.name, remote, what, copy=True).raised()
 
     def _check_layouts(self, *, rows_follow: bool) -> None:
         """Whether tables are as they are known. ``rows_follow``: rows that were changed with a change of them may

@@ -12,6 +12,7 @@ that went on otherwise after a backup was restored.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ from rollview.core.names import double_quoted
 from rollview.sources.sqlite.layout import SqliteLayout, Unique
 
 TIMES = ("bi", "ai", "bu", "au", "ad")
+
+_QUOTED = r'"((?:[^"]|"")*)"'
+_PAIR = rf"t\.{_QUOTED} = NEW\.{_QUOTED} COLLATE {_QUOTED}"
+_TERM = re.compile(rf"\({_PAIR}(?: AND {_PAIR})*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,22 @@ def _shared(unique: Unique) -> str:
     return " AND ".join(
         f"t.{double_quoted(name)} = NEW.{double_quoted(name)} COLLATE {double_quoted(coll)}" for name, coll in pairs
     )
+
+
+def known_unique(connection: sqlite3.Connection, names: Names) -> tuple[str, frozenset[Unique]] | None:
+    """The table that is kept, and what was unique in it when its triggers were made, in present names: SQLite rewrites
+    the triggers when a column is called otherwise. None if they are not there."""
+    query = "SELECT tbl_name, sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?"
+    found = connection.execute(query, (names.triggers[0],)).fetchone()
+    if found is None:
+        return None
+    pairs = (re.findall(_PAIR, term[0]) for term in _TERM.finditer(found[1]))
+    return found[0], frozenset(Unique(*_unquoted([(own, coll) for own, _, coll in term])) for term in pairs)
+
+
+def _unquoted(pairs: list[tuple[str, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    columns, collations = zip(*pairs, strict=True)
+    return tuple(one.replace('""', '"') for one in columns), tuple(one.replace('""', '"') for one in collations)
 
 
 def _is_old(layout: SqliteLayout) -> str:
