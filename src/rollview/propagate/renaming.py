@@ -1,8 +1,9 @@
 """A definition that differs from the present one only in the names or the order of its columns.
 
 Law: what Spark told of the present definition (types, and that it reads the text as rollview does) holds for such a one
-too, so Spark need not be asked again. It is one only if both texts are the same once the names of the outputs are left
-out, and if no other part of the text has one of the names that differ: then no name in it can mean something else.
+too, so Spark need not be asked again. It is one only if both texts are the same once the outputs are left out, if
+these are the same values, and if no other part of the text names one of them, by a name or by a place, that is another
+one in the other text: then nothing in it can mean something else.
 """
 
 from __future__ import annotations
@@ -63,9 +64,13 @@ def _order(old: Definition, query: str) -> list[int] | None:
     values = [item.unalias() for item in before.expressions]
     if any(values.count(item.unalias()) != 1 for item in after.expressions):
         return None
-    if _without_outputs(before) != _without_outputs(after) or _is_named_elsewhere(before, after):
+    if _without_outputs(before) != _without_outputs(after):
         return None
-    return [values.index(item.unalias()) for item in after.expressions]
+    order = [values.index(item.unalias()) for item in after.expressions]
+    places = list(range(len(values)))
+    if sorted(order) != places or _is_named_elsewhere(before, after, order == places):
+        return None
+    return order
 
 
 def _without_outputs(query: exp.Select) -> exp.Expr:
@@ -74,15 +79,25 @@ def _without_outputs(query: exp.Select) -> exp.Expr:
     return bare
 
 
-def _is_named_elsewhere(before: exp.Select, after: exp.Select) -> bool:
-    """Whether a name that is given to an output in one of the texts only is anything else in either."""
-    names = [_given(query) for query in (before, after)]
-    differing = names[0] ^ names[1]
-    return bool(differing & (_others(before) | _others(after)))
+def _is_named_elsewhere(before: exp.Select, after: exp.Select, in_order: bool) -> bool:
+    """Whether a name that only one of the texts gives to an output, or both give to others, is anything else in either;
+    or one of an output that has another place, before which it may mean something else."""
+    if not in_order and (_has_places(before) or _has_places(after)):
+        return True
+    old, new = _given(before), _given(after)
+    names = {name for name in old.keys() | new.keys() if not in_order or old.get(name) != new.get(name)}
+    return bool(names & (_others(before) | _others(after)))
 
 
-def _given(query: exp.Select) -> set[str]:
-    return {item.alias.lower() for item in query.expressions if isinstance(item, exp.Alias)}
+def _has_places(query: exp.Select) -> bool:
+    """Whether it may name outputs by their places."""
+    clauses = (query.args.get("group"), query.args.get("order"))
+    items = (item for clause in clauses if clause is not None for item in clause.expressions)
+    return any((item.this if isinstance(item, exp.Ordered) else item).is_number for item in items)
+
+
+def _given(query: exp.Select) -> dict[str, exp.Expr]:
+    return {item.alias.lower(): item.unalias() for item in query.expressions if isinstance(item, exp.Alias)}
 
 
 def _others(query: exp.Select) -> set[str]:
