@@ -76,6 +76,9 @@ def find_bulk_update(snapshot: Snapshot, catalog: Catalog, root: Path, table: Re
     if found is None:
         return None
     csn, left = found
+    # What changed there is added up with other csns.
+    if any(csn in stretch for stretch in table.coarse):
+        return None
     held = stored_as(root, table)
     # A table that is read where its source has it stays there.
     if table.source is not None and any(file.linked for file in held.files(Part.STATE)):

@@ -84,6 +84,27 @@ def test_a_table_whose_columns_have_other_names_in_files_is_not_linked(spark: Sp
         assert bag(warehouse.read("t").collect()) == {(id, 1): 1 for id in range(40)}
 
 
+def test_a_commit_that_was_added_up_with_others_is_no_state(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All rows changed there, and its delta tells no change: the commit before had done the opposite."""
+    with fresh(spark, tmp_path / "w") as warehouse:
+        monkeypatch.setattr(bulk, "LEAST", 1000)
+        warehouse.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+        warehouse.sql("INSERT INTO t SELECT INT(id), 0 FROM range(40)")
+        warehouse.maintain(prune_before=warehouse.catalog.snapshot().moment.csn, grace=timedelta(0))
+        warehouse.sql("UPDATE t SET v = 1")
+        warehouse.sql("UPDATE t SET v = 0")
+        warehouse.sql("UPDATE t SET v = 5 WHERE id < 10")
+        warehouse.maintain(compress_before=warehouse.catalog.snapshot().moment.csn, grace=timedelta(0))
+        assert warehouse.catalog.snapshot().get("t").coarse
+        monkeypatch.setattr(bulk, "LEAST", 10)
+        warehouse.sql("UPDATE t SET v = 7 WHERE id = 3")
+        assert bag(warehouse.read("t").collect()) == {
+            (id, 7 if id == 3 else 5 if id < 10 else 0): 1 for id in range(40)
+        }
+
+
 VIEWS = {
     "few": "SELECT id, v FROM t WHERE v % 2 = 0",
     "summed": "SELECT v % 3 AS k, COUNT(*) AS n, SUM(v) AS s FROM t GROUP BY v % 3",
