@@ -204,6 +204,24 @@ def test_truncate_cascade(empty_warehouse: Warehouse, bank: PostgresHarness) -> 
     assert stored(empty_warehouse, "c") == stored(empty_warehouse, "p") == Counter()
 
 
+def test_tables_that_take_each_others_names_keep_their_own_rows_until_they_are_copied(
+    empty_warehouse: Warehouse, bank: PostgresHarness
+) -> None:
+    bank.connection.execute(
+        "CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE q (id int PRIMARY KEY); INSERT INTO p VALUES (1);"
+        "ALTER TABLE p REPLICA IDENTITY FULL; ALTER TABLE q REPLICA IDENTITY FULL; INSERT INTO q VALUES (10)"
+    )
+    empty_warehouse.add_source("s", settings(bank, "p", "q"))
+    first = empty_warehouse.snapshot().moment.csn
+    bank.connection.execute("ALTER TABLE p RENAME TO r; ALTER TABLE q RENAME TO p; ALTER TABLE r RENAME TO q")
+    bank.connection.execute("DELETE FROM q WHERE id = 1; INSERT INTO q VALUES (2)")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "p", first + 1) == Counter({(2,): 1})
+    assert stored(empty_warehouse, "q", first + 1) == Counter({(10,): 1})
+    assert stored(empty_warehouse, "p") == Counter({(10,): 1})
+    assert stored(empty_warehouse, "q") == Counter({(2,): 1})
+
+
 def test_keys_shift_over_many_rows(warehouse: Warehouse, bank: PostgresHarness) -> None:
     """Without its primary key nobody can say which rows were updated, but every row is right."""
     bank.connection.execute("INSERT INTO account SELECT i, 'x', i FROM generate_series(10, 3009) i")

@@ -245,9 +245,10 @@ class PostgresStream:
     def _announce(self, message: RelationMessage) -> None:
         self._passed.pop(message.oid, None)
         before = self._layouts.get(message.oid)
-        # A table that has another name now is still the same table, and what follows is read by what is said of it now.
-        renamed = self._by_oid.get(message.oid) if before is None else before.remote
-        remote = self._remotes.get((message.schema, message.name), renamed)
+        # A table that has another name now, perhaps one of ours, is still the same table, and what follows is read by
+        # what is said of it now.
+        named = self._remotes.get((message.schema, message.name))
+        remote = self._by_oid.get(message.oid, named) if before is None else before.remote
         if remote is None:
             self._others.add(message.oid)
         if remote is None or (before is not None and before.message == message):
