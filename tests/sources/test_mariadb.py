@@ -131,6 +131,19 @@ def test_unrelated_work_moves_the_position_only(warehouse: Warehouse, bank: Mari
     assert warehouse.snapshot().moment.csn == 1
 
 
+@pytest.mark.parametrize("remark", ["/* ApplicationName=x */ ", "-- at night\n", "# at night\n"])
+def test_a_remark_before_a_statement_hides_nothing(warehouse: Warehouse, bank: MariadbHarness, remark: str) -> None:
+    bank.execute(f"{remark}TRUNCATE TABLE note", "INSERT INTO note VALUES ('a')")
+    capture(warehouse)
+    assert stored(warehouse, "note") == bank.rows("note") == Counter({("a",): 1})
+    bank.execute(f"{remark}RENAME TABLES note TO notes", "INSERT INTO notes VALUES ('b')")
+    if bank.kind == "mariadb":
+        bank.execute(f"{remark}SET STATEMENT lock_wait_timeout = 9 FOR TRUNCATE TABLE account")
+    capture(warehouse)
+    assert stored(warehouse, "note") == bank.rows("notes")
+    assert stored(warehouse, "account") == bank.rows("account")
+
+
 def test_rolled_back_work_is_not_seen(warehouse: Warehouse, bank: MariadbHarness) -> None:
     bank.execute("BEGIN", "INSERT INTO note VALUES ('never')", "ROLLBACK")
     bank.execute("BEGIN", "INSERT INTO note VALUES ('a')", "SAVEPOINT s", "INSERT INTO note VALUES ('b')")

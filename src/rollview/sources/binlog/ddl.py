@@ -21,10 +21,14 @@ _TOKEN = re.compile(
 _NAME = r"(`(?:[^`]|``)+`|[\w$]+)"
 _NAME_ONLY = r"(?:`(?:[^`]|``)+`|[\w$]+)"
 _TABLE = rf"(?:{_NAME}\s*\.\s*)?{_NAME}"
+_REMARKS = r"(?:\s|/\*(?!M?!).*?\*/|--[^\n]*|\#[^\n]*)*"
+_SETTINGS = r"""SET\s+STATEMENT\b(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?!\bFOR\b).)*\bFOR\b"""
+_BEFORE = re.compile(rf"{_REMARKS}(?:{_SETTINGS}{_REMARKS})?", re.I | re.S)
 _FIRST = re.compile(r"(?:\s|/\*.*?\*/)*(?:ALTER|DROP|RENAME|CREATE)\b", re.I | re.S)
-_ALTER = re.compile(rf"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?{_TABLE}\s*", re.I)
-_WHOLE = re.compile(r"(?:DROP|RENAME|CREATE\s+OR\s+REPLACE|CREATE)\s+TABLE\s+(?!IF\s+NOT\b)(?:IF\s+EXISTS\s+)?", re.I)
-_RENAMED_TABLE = re.compile(rf"{_TABLE}\s+TO\s+{_TABLE}$", re.I)
+_ALTER_ANY = re.compile(r"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?", re.I)
+_ALTER = re.compile(rf"{_ALTER_ANY.pattern}{_TABLE}\s*", re.I)
+_WHOLE = re.compile(r"(?:DROP|RENAME|CREATE\s+OR\s+REPLACE|CREATE)\s+TABLES?\s+(?!IF\s+NOT\b)(?:IF\s+EXISTS\s+)?", re.I)
+_RENAMED_TABLE = re.compile(rf"{_TABLE}\s+(?:WAIT\s+\d+\s+|NOWAIT\s+)?TO\s+{_TABLE}$", re.I)
 _RENAME_TO = re.compile(rf"RENAME\s+(?:(?:TO|AS|=)\s+)?(?!COLUMN\b|INDEX\b|KEY\b|TO\b|AS\b){_TABLE}$", re.I)
 _DATABASE = re.compile(rf"DROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?{_NAME}", re.I)
 _EXCHANGE = re.compile(rf"\bEXCHANGE\s+PARTITION\s+{_NAME_ONLY}\s+WITH\s+TABLE\s+{_TABLE}", re.I)
@@ -96,8 +100,15 @@ Spelled = Mapping[str, str]
 """Types of columns as the server spells them."""
 
 
+def statement_itself(text: str) -> str:
+    """From its first word on: without comments and settings for it alone. A comment that the server runs is none."""
+    found = _BEFORE.match(text)
+    return text if found is None else text[found.end() :]
+
+
 def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> Altered | None:
     """What the statement does to one of the tables of the database; None if it is about none of them."""
+    text = statement_itself(text)
     if _FIRST.match(text) is None:
         return None
     if "/*!" in text and any(name.lower() in text.lower() for name in tables):
@@ -105,6 +116,7 @@ def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]
     text = " ".join(_words(text))
     found = _ALTER.match(text)
     if found is None:
+        _refuse_other_quotes(text, tables)
         _refuse_whole(text, schema, database, tables)
         return None
     owner, name = (_plain(found[1]) if found[1] else schema), _plain(found[2])
@@ -118,6 +130,12 @@ def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]
     for clause in clauses:
         whole = whole.joined(_altered(name, clause, tables[name]))
     return whole
+
+
+def _refuse_other_quotes(text: str, tables: Mapping[str, Spelled]) -> None:
+    """By the mode ANSI_QUOTES a name may be what else is a text."""
+    if _ALTER_ANY.match(text) and any(f'"{name}"' in text for name in tables):
+        raise UnclearError(NOT_UNDERSTOOD)
 
 
 def _refuse_exchange(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> None:

@@ -32,7 +32,7 @@ from rollview.core.bad_row import BadRow
 from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, Unreadable
 from rollview.sources.binlog.charsets import find_unreadable
-from rollview.sources.binlog.ddl import RenamedError, ReplacedError, UnclearError, altered
+from rollview.sources.binlog.ddl import RenamedError, ReplacedError, UnclearError, altered, statement_itself
 from rollview.sources.binlog.events import reason_to_stop
 from rollview.sources.binlog.followed import layout_change, renamed_table
 from rollview.sources.binlog.values import Decode, decoder
@@ -164,7 +164,7 @@ class BinlogStream:
 
     def _query(self, event: Any) -> bool:
         """Whether the statement ends its transaction."""
-        text = _text(event.query)
+        text = statement_itself(_text(event.query))
         if _INSIDE.match(text) or _BEGINS_TOO.search(text):
             return False
         if _UNDONE.match(text):
