@@ -55,13 +55,60 @@ def change(spark: SparkSession, path: str) -> Any:
     return history(spark, path)
 
 
+def create_mapped(spark: SparkSession, path: str) -> Any:
+    """Field ids, and a feed of changes."""
+    mapped = "'delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true'"
+    made = "(id INT, name STRING, amount INT, part INT) USING delta PARTITIONED BY (part)"
+    spark.sql(f"CREATE TABLE delta.`{path}` {made} TBLPROPERTIES ({mapped}, 'delta.enableChangeDataFeed' = 'true')")
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT id, concat('n', id), id * 10, id % 2 FROM range(6)")
+    return history(spark, path)
+
+
+def change_mapped(spark: SparkSession, path: str) -> Any:
+    """Every version as it is then: the names of its columns, and its rows."""
+    table = f"delta.`{path}`"
+    for statement in (
+        f"ALTER TABLE {table} RENAME COLUMN name TO title",
+        f"ALTER TABLE {table} RENAME COLUMN amount TO name",
+        f"UPDATE {table} SET title = 'new' WHERE id = 1",
+        f"ALTER TABLE {table} RENAME COLUMN part TO half",
+        f"DELETE FROM {table} WHERE half = 1 AND id = 3",
+        f"ALTER TABLE {table} DROP COLUMN title",
+        f"ALTER TABLE {table} ADD COLUMN title INT",
+        f"INSERT INTO {table} VALUES (7, 70, 1, 700)",
+        f"ALTER TABLE {table} ALTER COLUMN id TYPE BIGINT",
+        f"INSERT INTO {table} VALUES (10000000000, 80, 0, NULL)",
+        f"DELETE FROM {table} WHERE id = 2",
+        f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')",
+    ):
+        spark.sql(statement)
+    over = spark.sql("SELECT CAST(id AS BIGINT) AS id, concat('w', id) AS name, 0 AS half FROM range(3)")
+    over.write.format("delta").mode("overwrite").option("overwriteSchema", "true").partitionBy("half").save(path)
+    spark.sql(f"INSERT INTO {table} VALUES (9, 'last', 1)")
+    return {version: [columns(spark, path, version), read(spark, path, version)] for version in history(spark, path)}
+
+
+def columns(spark: SparkSession, path: str, version: str) -> list[str]:
+    return list(spark.read.format("delta").option("versionAsOf", version).load(path).columns)
+
+
+_TASKS = {
+    "read": read,
+    "history": history,
+    "create": create,
+    "change": change,
+    "create_mapped": create_mapped,
+    "change_mapped": change_mapped,
+}
+
+
 def main() -> None:
     jars, *tasks = sys.argv[1:]
     spark = session(jars)
     answers = []
     for task in tasks:
         name, *arguments = json.loads(task)
-        answers.append({"read": read, "history": history, "create": create, "change": change}[name](spark, *arguments))
+        answers.append(_TASKS[name](spark, *arguments))
     spark.stop()
     print(json.dumps(answers))
 

@@ -19,6 +19,7 @@ from rollview import Warehouse
 from rollview.catalog import Part
 from rollview.engine import java
 from rollview.sources import SourceSettings, TableSettings
+from tests.sources.harness import capture, stored_at_each
 
 JARS = os.environ.get("ROLLVIEW_DELTA_JARS", "")
 PYTHON = os.environ.get("ROLLVIEW_DELTA_PYTHON", "")
@@ -95,3 +96,27 @@ def test_the_jvm_library_reads_what_rollview_writes_and_rollview_captures_what_i
             assert rows
             assert pin.version in seen
         wh.spark.stop()
+
+
+def test_columns_that_the_jvm_library_maps_are_followed_by_their_ids(jvm: Jvm, tmp_path: Path) -> None:
+    """At every csn that belongs to a version, a table has the columns and rows that it had there."""
+    lake = str(tmp_path / "lake" / "t")
+    jvm.ask(("create_mapped", lake))
+    with Warehouse.create(tmp_path / "w") as wh:
+        wh.add_source("lake", SourceSettings("delta", str(tmp_path / "lake"), (TableSettings("t", "t"),)))
+        born = {one.column: one.id for one in wh.schema_at("t", 1).columns}
+        (theirs,) = jvm.ask(("change_mapped", lake))
+        capture(wh)
+        relation, entries = wh.snapshot().get("t"), wh.catalog.ledger()
+        csns = [entry.csn for entry in entries]
+        for entry, rows in zip(entries, stored_at_each(wh, "t", csns), strict=True):
+            names, told = theirs[entry.position]
+            then = {c.stored: names.index(c.name) for c in relation.schema_at(entry.csn)}
+            assert sorted(then.values()) == list(range(len(names)))
+            kept = [(here, then[c.stored]) for here, c in enumerate(relation.schema) if c.stored in then]
+            assert spelled([row[here] for here, _ in kept] for row in rows.elements()) == spelled(
+                [row[there] for _, there in kept] for row in told
+            )
+        assert [entry.position for entry in entries][-1] == max(theirs, key=int)
+        last = {one.column: one.id for one in wh.schema_at("t", 5).columns}
+        assert (last["title"], last["name"], last["half"]) == (born["name"], born["amount"], born["part"])

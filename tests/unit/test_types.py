@@ -5,7 +5,7 @@ import pytest
 
 from rollview.core.schema import Column, Schema
 from rollview.errors import Unsupported
-from rollview.types.arrow import arrow_schema, arrow_type, holds_map, spark_schema, spark_type
+from rollview.types.arrow import arrow_schema, arrow_type, holds_map, spark_schema, spark_type, table_of
 
 SAME = [
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp_ltz",
@@ -55,3 +55,10 @@ def test_files_have_physical_names() -> None:
 )
 def test_maps_are_found_inside_other_types(text: str, found: bool) -> None:
     assert holds_map(arrow_type(text, "c")) is found
+
+
+def test_rows_are_columns_of_their_types_and_none_of_them_too() -> None:
+    schema = Schema((Column("a", "int"), Column("b", "string", place="c")))
+    empty, one = table_of((), schema), table_of([(1, "x")], schema)
+    assert empty.schema == one.schema == pa.schema([("a", pa.int32()), ("b", pa.string())])
+    assert (empty.num_rows, one.to_pylist()) == (0, [{"a": 1, "b": "x"}])

@@ -133,7 +133,7 @@ class HeldSource:
         lease = held.enter_context(catalog.lease(lease_name(name), wait=_PATIENCE))
         record = catalog.source(name)
         _check_ready(record)
-        self._catalog, self._root, self._record = catalog, root, record
+        self._catalog, self._root, self._record, self._lease = catalog, root, record, lease
         self._snapshot = catalog.snapshot()
         self._space = files.enter_context(spool_space(catalog, root, record))
         self._settings = SourceSettings.from_json(record.settings)

@@ -24,6 +24,7 @@ from rollview.capture.sequencer import CaptureProgress, Sequencer
 from rollview.capture.spooling import spool_space
 from rollview.catalog import Catalog, Lease, Relation, SourceRecord
 from rollview.core.faults import reach
+from rollview.core.interval import Csn
 from rollview.core.states import SourceState
 from rollview.errors import NotFound, RollviewError
 from rollview.evolve.plan import change_from
@@ -91,6 +92,8 @@ def copy_again(
         reach("widen.opened")
         catalog.verify(lease)
         followed = _follow_copy(catalog, root, record, copy)
+        # What is said of columns may be said under other names now.
+        record = replace(record, settings=catalog.source(record.name).settings)
         notes = _widen_copy(catalog, root, record, copy) if widen else ()
         reach("widen.declared")
         done = _replace(catalog, root, source, record, copy, space, lease)
@@ -101,12 +104,18 @@ def copy_again(
         if readings:
             with catalog.write() as writer:
                 writer.sources.set_health(record.name, {**record.health, READINGS: dict(readings)})
-        if followed and not done.units:
+        if not done.units and (followed or _loses(catalog, record, done.csn)):
             commit_layouts(catalog, catalog.source(record.name))
         elif notes and not done.units:
             with catalog.write() as writer:
                 activate_layouts(writer, done.csn)
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
+
+
+def _loses(catalog: Catalog, record: SourceRecord, csn: Csn) -> bool:
+    """Whether a table has less than at the csn by a layout that waits for the next one."""
+    relations = [catalog.snapshot().get(table.relation) for table in record.tables]
+    return any(not set(one.schema_at(csn)) <= set(one.schema) for one in relations)
 
 
 def _replace(
@@ -155,7 +164,8 @@ def _follow_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: First
             change = change_from(record, relations[table.name], table)
         elif not (change.keeps_all or change.gone or change.unsure):
             continue
-        if change is not None and run_change(catalog, root, record, change) is None:
+        # Each may change what the source's settings say.
+        if change is not None and run_change(catalog, root, catalog.source(record.name), change) is None:
             raise change.refused()
         followed = followed or (change is not None and change.keeps_all)
     return followed

@@ -78,8 +78,8 @@ def _moved(
 
 def is_widened(relation: Relation) -> bool:
     """Whether it has gained columns here: those are NULL in what came before, and may not be in the source's files."""
-    names = [set(layout.schema.names) for layout in relation.layouts]
-    return any(later - earlier for earlier, later in pairwise(names))
+    columns = [{column.stored for column in layout.schema} for layout in relation.layouts]
+    return any(later - earlier for earlier, later in pairwise(columns))
 
 
 def forward(catalog: Catalog, root: Path, source: Source, record: SourceRecord) -> Mapping[str, Reading]:

@@ -6,12 +6,13 @@ beyond. An answer is the rows of one snapshot, with which of these units it saw;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
 
 from rollview.capture.asking import AskAgainError, HeldSource, SourceLookup
+from rollview.capture.taking import UnitsRead, take
 from rollview.catalog import Relation
 from rollview.core.interval import Csn, Interval
 from rollview.errors import AskTooLarge
@@ -31,6 +32,13 @@ class RawLookup(SourceLookup):
 
     def beyond(self, relation: Relation, number: int) -> Iterator[pa.Table]:
         return self._raw(relation).beyond(relation, number)
+
+    def take(self, units: Mapping[str, int]) -> Csn:
+        for name, number in units.items():
+            found = self._sources[name]
+            assert isinstance(found, _RawSource)
+            found.take(number)
+        return self._catalog.snapshot().moment.csn
 
     def _raw(self, relation: Relation) -> _RawSource:
         found = self._of(relation)
@@ -84,6 +92,13 @@ class _RawSource(HeldSource):
             if saw is None:
                 raise AskAgainError
             yield saw
+
+    def take(self, number: int) -> None:
+        """The first so many units beyond the ledger get csns; nothing is asked afterwards."""
+        if number:
+            arrived = [one for one, _ in self._beyond[:number]]
+            units = UnitsRead(self._stream.source, self._record, self._snapshot, arrived)
+            take(self._catalog, self._root, self._lease, units)
 
     def beyond(self, relation: Relation, number: int) -> Iterator[pa.Table]:
         own = self._snapshot.get(relation.name)

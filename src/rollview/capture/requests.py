@@ -31,6 +31,9 @@ from rollview.sources.kinds import new_memory, open_new
 from rollview.sources.protocol import SAID, Alterable, Finding
 from rollview.sources.settings import NEW_COLUMNS, NewColumns, SourceSettings
 
+_NAMED = {"files": NewColumns.STOP, "delta": NewColumns.TAKE, "debezium": NewColumns.IGNORE}
+"""Kinds that may know columns by their names alone, and what becomes of new ones where no option says it."""
+
 
 def check(name: str, settings: SourceSettings) -> tuple[Finding, ...]:
     """What is missing for a source that is not there yet. Changes nothing."""
@@ -151,14 +154,14 @@ def say_rename(catalog: Catalog, table: str, old: str, new: str) -> None:
 def _check_said(
     record: SourceRecord, settings: SourceSettings, remote: str, schema: Schema, old: str, new: str
 ) -> None:
-    if record.kind != "files":
+    if record.kind not in _NAMED:
         raise UsageError(
             f"Of a source of kind '{record.kind}' only what it proves itself is a new name.",
-            hint="A rename can be said of tables of files.",
+            hint="A rename can be said of tables of files, of Delta tables and of Debezium's events.",
         )
-    if settings.options.get(NEW_COLUMNS, NewColumns.STOP) == NewColumns.STOP:
+    if settings.options.get(NEW_COLUMNS, _NAMED[record.kind]) == NewColumns.STOP:
         raise UsageError(
-            f"Source '{record.name}' stops at a file whose columns are not those of its table.",
+            f"Source '{record.name}' stops where columns are not those of its table.",
             hint=f"Give it the option {NEW_COLUMNS}: take or ignore first.",
         )
     if old not in schema.names:

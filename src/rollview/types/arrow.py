@@ -6,7 +6,9 @@ hold, or whose equality is not the bytes' equality (collations), is refused with
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -133,3 +135,10 @@ def _named(name: str | None) -> str:
     if name is None:
         raise ValueError("a field without a name")
     return name
+
+
+def table_of(rows: Iterable[tuple[Any, ...]], schema: Schema) -> pa.Table:
+    """Rows as columns of these types; where there are none, it has the columns all the same."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema.names)
+    arrays = [pa.array(list(some), type_) for some, type_ in zip(columns, arrow_schema(schema).types, strict=True)]
+    return pa.Table.from_arrays(arrays, names=list(schema.names))

@@ -49,6 +49,12 @@ class Event:
     time: datetime
     schemas: Mapping[str, Mapping[str, Any]]
 
+    @property
+    def layout(self) -> Mapping[str, Mapping[str, Any]]:
+        """The columns of the table, where the record tells all of them: those that its rows have, and no others."""
+        images = (image for image in (self.before, self.after) if image is not None)
+        return self.schemas if all(image.keys() == self.schemas.keys() for image in images) else {}
+
 
 @dataclass(frozen=True, slots=True)
 class TransactionEnd:
@@ -64,7 +70,7 @@ class Heartbeat:
 
 
 Record = Event | TransactionEnd | Heartbeat | None
-"""None: a tombstone, the begin of a transaction, or a message."""
+"""None: a tombstone, the begin of a transaction, a message, or a statement that changes tables."""
 
 
 def parse(data: bytes | None) -> Record:
@@ -92,6 +98,9 @@ def _payload(payload: Any, schema: Mapping[str, Any]) -> Record:
         return _event(payload, schema)
     if set(payload) <= {"ts_ms", "ts_us", "ts_ns"} and "ts_ms" in payload:
         return Heartbeat(_moment(payload["ts_ms"], "ts_ms"))
+    if "tableChanges" in payload and "source" in payload:
+        # A change of columns is told in order by the rows that have them.
+        return None
     raise UnknownRecordError("it is neither a change nor the end of a transaction")
 
 

@@ -7,19 +7,20 @@ transaction is a unit of work. Rows that go are told whole, or the source stops.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 from rollview.core.references import resolve
-from rollview.core.schema import Column, Constraints, Schema
+from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable
 from rollview.sources.debezium.assembly import Assembly, Placed, Places, Whole
+from rollview.sources.debezium.columns import Block, BlockColumns, block_of, lacks, table_after
 from rollview.sources.debezium.records import Event, Heartbeat, Operation, TransactionEnd, UnknownRecordError, parse
+from rollview.sources.debezium.replayed import ReplayedRows
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
 from rollview.sources.debezium.values import OPTIONS, UNAVAILABLE, decode, is_known
 from rollview.sources.inside import Inside
@@ -30,6 +31,7 @@ from rollview.sources.protocol import (
     Finding,
     FirstCopy,
     Health,
+    LayoutChange,
     LeavesNothing,
     Opening,
     Row,
@@ -37,8 +39,7 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
 )
-from rollview.sources.settings import OPEN_ALARM, TableSettings
-from rollview.sources.values import as_rows
+from rollview.sources.settings import NEW_COLUMNS, OPEN_ALARM, NewColumns, TableSettings
 
 _KAFKA = "kafka."
 _FILES = "files"
@@ -65,6 +66,8 @@ class DebeziumSource(LeavesNothing):
         self._streams = _open_streams(opening)
         self._known: Mapping[str, Sequence[str]] | None = opening.memory.get(_FILES)
         self._health = Health()
+        new = NewColumns(self._options.get(NEW_COLUMNS, NewColumns.IGNORE))
+        self._columns = BlockColumns(opening.name, opening.memory, new)
 
     def check(self) -> tuple[Finding, ...]:
         found = [finding for table in self._opening.settings.tables for finding in _table_findings(table)]
@@ -79,40 +82,93 @@ class DebeziumSource(LeavesNothing):
         return tuple(found)
 
     def tables(self) -> tuple[SourceTable, ...]:
-        return tuple(map(_described, self._opening.settings.tables))
+        return self._described(self._opening.known, {})
+
+    def _described(
+        self, known: Mapping[str, SourceTable], copied: Mapping[str, Collection[str]]
+    ) -> tuple[SourceTable, ...]:
+        chosen = self._opening.settings.tables
+        return tuple(self._columns.described(one, known.get(one.remote), copied.get(one.remote, ())) for one in chosen)
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
-        tables = {table.name: table for table in self.tables()}
         places = dict(self._streams.start())
         self._streams.check(places, None)
+        newest, copied = self._newest_events(places) if self._opening.known else ({}, {})
+        changes = self._copied_changes(newest, copied)
+        known = {remote: table_after(table, changes.get(remote)) for remote, table in self._opening.known.items()}
+        tables = {table.name: table for table in self._described(known, copied)}
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
-        state = _State(self._opening.name, tables)
+        state = ReplayedRows(self._opening.name, tables)
         moment = self._replay(assembly, state)
 
         def rows(remote: str) -> Iterator[Rows]:
             yield list(state.rows[remote].elements())
 
-        memory = {**self._opening.memory, _FILES: self._files()}
-        yield FirstCopy(_text(assembly.places), moment, tuple(tables.values()), rows, memory)
+        if not self._opening.known:
+            self._columns = self._columns.begun()
+        about = (_text(assembly.places), moment, tuple(tables.values()), rows, self._memory())
+        yield FirstCopy(*about, changes=changes)
+
+    def _copied_changes(
+        self, newest: Mapping[str, Event], copied: Mapping[str, Collection[str]]
+    ) -> dict[str, LayoutChange]:
+        """What is another in tables that were captured before, by the newest event of each."""
+        columns = self._columns
+        if columns.new is NewColumns.STOP:
+            # A copy takes the source as it is.
+            columns = replace(columns, new=NewColumns.IGNORE)
+        changes: dict[str, LayoutChange] = {}
+        for remote, event in newest.items():
+            about = (self._opening.settings.table(remote), self._opening.known[remote].schema, event)
+            change = columns.change(*about, copied[remote])
+            if change is not None and change.memory is not None:
+                columns = replace(columns, memory=change.memory)
+                changes[remote] = change
+        self._columns = replace(columns, new=self._columns.new)
+        return changes
+
+    def _newest_events(self, places: Mapping[str, Place]) -> tuple[dict[str, Event], dict[str, set[str]]]:
+        """By tables: the newest event, and its columns if all events have just these from the newest copy on."""
+        newest: dict[str, Event] = {}
+        blocks: dict[str, list[Block]] = {}
+        for remote, event in self._captured_events(places):
+            if event.snapshot == "first":
+                blocks.clear()
+            newest[remote] = event
+            blocks.setdefault(remote, []).append(block_of(event.layout))
+        same = {remote for remote, told in blocks.items() if len({tuple(one.items()) for one in told}) == 1}
+        return newest, {remote: set(event.layout) if remote in same else set() for remote, event in newest.items()}
+
+    def _captured_events(self, places: Mapping[str, Place]) -> Iterator[tuple[str, Event]]:
+        """Events of captured tables that tell their columns, as their streams have them."""
+        for stream, place in places.items():
+            for found in self._streams.records(stream, place):
+                placed = self._placed(found, [])
+                if placed is None or placed.remote is None or not isinstance(placed.record, Event):
+                    continue
+                if placed.record.layout:
+                    yield placed.remote, placed.record
 
     def read(self, after: str, limit: int) -> Batch:
         places = {**self._streams.start(), **json.loads(after)}
         self._streams.check(places, self._known)
-        memory = {**self._opening.memory, _FILES: self._files()}
         if self._brings_files():
             # Files are known before a record of them is published, so one that is not known was never read.
             self._known = self._files()
-            return Batch((), after, complete=False, memory=memory)
+            return Batch((), after, complete=False, memory=self._memory())
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
         known = self._opening.known
         units: list[UnitOfWork] = []
         beats: list[datetime] = []
         complete, stopped = self._fill(assembly, limit, beats)
         try:
-            units.extend(self._unit(whole, known) for whole in assembly.whole())
+            for whole in assembly.whole():
+                self._follow(whole)
+                units.append(self._unit(whole, known))
         except SourceStopped as error:
             stopped = error
+        memory = self._memory()
         # What was whole before it is taken first.
         if stopped is not None and not units:
             raise stopped
@@ -120,12 +176,40 @@ class DebeziumSource(LeavesNothing):
             return Batch(tuple(units), units[-1].position, complete=False, memory=memory)
         position = units[-1].position if units else after
         # However much follows a transaction without its end, it is what the source waits for.
-        self._health = _health(assembly) if complete or not units else Health()
+        self._health = replace(_health(assembly) if complete or not units else Health(), alarm=self._alarm())
         times = [unit.time for unit in units] + ([] if assembly.waits else beats)
         return Batch(tuple(units), position, complete, memory, max(times, default=None) if complete else None)
 
     def health(self) -> Health:
         return self._health
+
+    def _alarm(self) -> str | None:
+        """What was to be taken and could not be."""
+        if self._columns.new is not NewColumns.TAKE:
+            return None
+        known = self._opening.known
+        left = [(table, ", ".join(self._columns.left_out(table, known[table].schema))) for table in known]
+        told = [f"of table '{table}' left out: {names}" for table, names in left if names]
+        what = "nobody tells what older rows have there; have the connector copy its tables again, then run"
+        return f"{'; '.join(told)}; {what}: rollview source resnapshot {self._opening.name}" if told else None
+
+    def _follow(self, whole: Whole) -> None:
+        """TableChanged if the columns of a table are not what they were; the newest of its events tells."""
+        events = ((placed.remote, placed.record) for placed in whole.events)
+        newest = {remote: event for remote, event in events if isinstance(event, Event) and event.layout}
+        for remote, event in newest.items():
+            assert remote is not None
+            settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
+            change = self._columns.change(settings, known, event)
+            if change is not None:
+                memory = None if change.memory is None else {**change.memory, _FILES: self._files()}
+                raise replace(change, memory=memory).raised()
+        for remote, event in newest.items():
+            self._columns = self._columns.noted(remote or "", event)
+
+    def _memory(self) -> dict[str, Any]:
+        """What has to be known at the position that was read to."""
+        return {**self._columns.memory, _FILES: self._files()}
 
     def _files(self) -> dict[str, list[str]]:
         return {stream: list(names) for stream, names in self._streams.listed().items()}
@@ -165,7 +249,7 @@ class DebeziumSource(LeavesNothing):
             assembly.add(placed)
         return True
 
-    def _replay(self, assembly: Assembly, state: _State) -> datetime:
+    def _replay(self, assembly: Assembly, state: ReplayedRows) -> datetime:
         """Everything from the newest snapshot on. The time of the last of it."""
         moment = datetime.fromtimestamp(0, UTC)
         copying = False
@@ -184,18 +268,33 @@ class DebeziumSource(LeavesNothing):
         if copying:
             raise SourceDown(self._opening.name, "the connector has not finished its own snapshot yet")
         for whole in assembly.whole():
+            self._reset(whole, state)
             unit = self._unit(whole, state.tables)
             moment = max(moment, unit.time)
             state.apply(unit)
         return moment
 
-    def _read_row(self, placed: Placed, state: _State) -> bool:
+    def _reset(self, whole: Whole, state: ReplayedRows) -> None:
+        for placed in whole.events:
+            assert isinstance(placed.record, Event)
+            self._seen(state, placed.remote or "", placed.record)
+
+    def _seen(self, state: ReplayedRows, remote: str, event: Event) -> Event:
+        """The event under present names; its columns are the newest that a copy has seen."""
+        self._columns = self._columns.noted(remote, event)
+        event = self._columns.present(remote, event)
+        if remote in self._opening.known:
+            state.reset(remote, event)
+        return event
+
+    def _read_row(self, placed: Placed, state: ReplayedRows) -> bool:
         """Whether more rows of the snapshot are to come."""
         event, remote = placed.record, placed.remote
         assert isinstance(event, Event)
         assert remote is not None
         if event.snapshot == "first":
             state.clear()
+        event = self._seen(state, remote, event)
         table = state.tables[remote]
         state.rows[remote][self._row(table, event, event.after, None)] += 1
         return event.snapshot not in ("last", "false", "incremental")
@@ -226,7 +325,8 @@ class DebeziumSource(LeavesNothing):
         for placed in whole.events:
             assert isinstance(placed.record, Event)
             assert placed.remote is not None
-            self._collect(collected, tables[placed.remote], placed.record)
+            event = self._columns.present(placed.remote, placed.record)
+            self._collect(collected, tables[placed.remote], event)
         times = [placed.record.time for placed in whole.events if isinstance(placed.record, Event)]
         moment = max(times, default=datetime.fromtimestamp(0, UTC))
         changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in collected.items()}
@@ -243,7 +343,7 @@ class DebeziumSource(LeavesNothing):
             one.after.append(self._row(table, event, event.after, event.before))
 
     def _before(self, table: SourceTable, event: Event) -> Mapping[str, Any]:
-        old, names = event.before, table.schema.names
+        old, names = event.before, [c.name for c in table.schema if not self._is_filled(table, c, event)]
         others = [name for name in names if name not in table.constraints.primary_key]
         if old is None or any(name not in old for name in names):
             raise LostPosition(self._opening.name, f"an old row of table '{table.name}' is not whole ({_REPAIR})")
@@ -258,6 +358,9 @@ class DebeziumSource(LeavesNothing):
     ) -> Row:
         values: list[Any] = []
         for column in table.schema:
+            if image is not None and self._is_filled(table, column, event):
+                values.append(None)
+                continue
             if image is None or column.name not in image:
                 raise SchemaChanged(self._opening.name, table.name, f"a row has no column '{column.name}'")
             value = image[column.name]
@@ -265,6 +368,10 @@ class DebeziumSource(LeavesNothing):
                 value = (old or {}).get(column.name, UNAVAILABLE)
             values.append(self._value(table, column, event, value))
         return tuple(values)
+
+    def _is_filled(self, table: SourceTable, column: Column, event: Event) -> bool:
+        """Whether the event is older than a column, or newer, and rows have NULL there."""
+        return table.name in self._opening.known and lacks(event, column)
 
     def _value(self, table: SourceTable, column: Column, event: Event, value: Any) -> Any:
         if value == UNAVAILABLE:
@@ -287,32 +394,6 @@ def _health(assembly: Assembly) -> Health:
     return Health(oldest_open=f"transaction {transaction}", open_since=since)
 
 
-class _State:
-    """Rows as a bag, while events are replayed."""
-
-    def __init__(self, source: str, tables: Mapping[str, SourceTable]) -> None:
-        self.tables = tables
-        self._source = source
-        self.rows: dict[str, Counter[Row]] = {remote: Counter() for remote in tables}
-
-    def clear(self) -> None:
-        for bag in self.rows.values():
-            bag.clear()
-
-    def apply(self, unit: UnitOfWork) -> None:
-        for remote, changes in unit.changes.items():
-            bag = self.rows[remote]
-            if changes.replaces:
-                bag.clear()
-            bag.update(as_rows(changes.after))
-            bag.subtract(as_rows(changes.before))
-            if any(count < 0 for count in bag.values()):
-                what = f"a row of table '{remote}' goes that never came: the events do not begin with a snapshot"
-                raise LostPosition(self._source, what)
-            for row in [row for row, count in bag.items() if not count]:
-                del bag[row]
-
-
 def _open_streams(opening: Opening) -> Streams:
     if not opening.address.startswith("kafka://"):
         return FolderStreams(Inside.of(opening), opening.settings.options.get("file_order"))
@@ -333,12 +414,6 @@ def _table_findings(table: TableSettings) -> Iterator[Finding]:
     for column, type_ in table.types.items():
         if not is_known(type_):
             yield Finding(f"column '{column}' of '{table.remote}' is declared as '{type_}', which is not read here")
-
-
-def _described(table: TableSettings) -> SourceTable:
-    columns = tuple(Column(name, type_.lower()) for name, type_ in table.types.items())
-    key = tuple(table.key)
-    return SourceTable(table.remote, Schema(columns), Constraints(key, (), key))
 
 
 def _place_told(found: Found) -> str:

@@ -33,6 +33,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "before_images": ("whole",),
     "file_order": ("name", "natural"),
     "allow_outside": ("true", "false"),
+    "new_columns": ("take", "ignore", "stop"),
 }
 
 

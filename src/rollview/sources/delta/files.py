@@ -1,15 +1,15 @@
 """The files of a Delta table's version, and their rows.
 
 Law: a column that a file does not have is NULL in its rows, and a partition's column has the value that the log says.
-Tables whose rows are more than their files' rows (deletion vectors) or whose columns have other names there (column
-mapping) are not read. A log may name any path: files are read inside the source's folder only, unless its settings say
-otherwise.
+A mapped column is looked for by the name or the id that it has in files. Tables whose rows are fewer than their files'
+rows (deletion vectors) are not read. A log may name any path: files are read inside the source's folder only, unless
+its settings say otherwise.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -23,14 +23,15 @@ from deltalake import DeltaTable
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.core.schema import Column, Schema
 from rollview.errors import SourceDown
-from rollview.sources.files.formats import spelled
+from rollview.sources.delta.columns import DeltaColumn, Located, columns_of, mapping_mode
 from rollview.sources.inside import Inside
 from rollview.sources.protocol import SourceTable
 from rollview.sources.values import UnfitError
 from rollview.types.arrow import arrow_type
 
-_UNREAD = ("deletionVectors", "columnMapping", "variantType", "variantType-preview", "typeWidening")
+_UNREAD = ("deletionVectors", "variantType", "variantType-preview")
 _PARTITION = "partition."
+_FIELD_ID = b"PARQUET:field_id"
 LOG = "_delta_log"
 
 File = Mapping[str, Any]
@@ -45,15 +46,11 @@ class BadLogError(Exception):
 
 
 def unread_features(table: DeltaTable) -> tuple[str, ...]:
-    features = set(table.protocol().reader_features or ())
-    mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
-    return tuple(sorted(features.intersection(_UNREAD) | ({"columnMapping"} if mapped else set())))
+    return tuple(sorted(set(table.protocol().reader_features or ()).intersection(_UNREAD)))
 
 
 def described(remote: str, table: DeltaTable) -> SourceTable:
-    fields = pa.schema(table.schema().to_arrow())
-    columns = tuple(Column(field.name, spelled(field)) for field in fields)
-    return SourceTable(remote, Schema(columns))
+    return SourceTable(remote, Schema(tuple(Column(one.name, one.type) for one in columns_of(table))))
 
 
 def added_files(table: DeltaTable) -> dict[str, File]:
@@ -71,6 +68,8 @@ def place_of(table: DeltaTable, path: str, inside: Inside) -> Path:
 
 def lent_files(table: DeltaTable, inside: Inside) -> tuple[Lent, ...]:
     """All files of the version, to be read where they are."""
+    if mapping_mode(table) != "none":
+        raise UnlinkableError("its columns may have other names in its files")
     try:
         places = {path: _there(place_of(table, path, inside), inside) for path in added_files(table)}
         return tuple(Lent(places[path], _constants(file)) for path, file in added_files(table).items())
@@ -78,18 +77,22 @@ def lent_files(table: DeltaTable, inside: Inside) -> tuple[Lent, ...]:
         raise UnlinkableError(str(error)) from None
 
 
-def hides(table: DeltaTable, names: Collection[str], inside: Inside) -> bool:
-    """Whether a file of the version has a column of one of the names, whatever the table shows."""
-    for path in added_files(table):
-        place = place_of(table, path, inside)
-        with inside.open(_there(place, inside)) as file, inside.reading():
-            if any(name.lower() in names for name in pq.read_schema(file).names):
-                return True
+def hides(table: DeltaTable, files: Iterable[File], columns: Sequence[DeltaColumn], inside: Inside) -> bool:
+    """Whether a file of the version has values of one of the columns, whatever the table has shown of it."""
+    for file in files:
+        place = place_of(table, file["path"], inside)
+        with inside.open(_there(place, inside)) as opened, inside.reading():
+            schema = pq.read_schema(opened)
+        if any(
+            file.get(f"{_PARTITION}{one.name}") is not None or _place_in(schema, one) is not None for one in columns
+        ):
+            return True
     return False
 
 
-def read_rows(table: DeltaTable, file: File, schema: Schema, inside: Inside) -> pa.Table:
-    return in_columns(load_file(place_of(table, file["path"], inside), inside), file, schema)
+def read_rows(table: DeltaTable, file: File, columns: Located, inside: Inside) -> pa.Table:
+    """The captured columns of a file of the version."""
+    return in_columns(load_file(place_of(table, file["path"], inside), inside), file, columns)
 
 
 def check_log(folder: Path, inside: Inside) -> None:
@@ -106,9 +109,9 @@ def check_log(folder: Path, inside: Inside) -> None:
             inside.facts(log / name)
 
 
-def in_columns(rows: pa.Table, file: File, schema: Schema) -> pa.Table:
-    arrays = [_column(rows, file, column) for column in schema]
-    return pa.Table.from_arrays(arrays, names=list(schema.names))
+def in_columns(rows: pa.Table, file: File, columns: Located) -> pa.Table:
+    arrays = [_column(rows, file, column, own) for column, own in columns]
+    return pa.Table.from_arrays(arrays, names=[column.name for column, _ in columns])
 
 
 def load_file(place: Path, inside: Inside) -> pa.Table:
@@ -132,15 +135,26 @@ def _there(place: Path, inside: Inside) -> Path:
     return place
 
 
-def _column(rows: pa.Table, file: File, column: Column) -> pa.ChunkedArray | pa.Array:
+def _column(rows: pa.Table, file: File, column: Column, own: DeltaColumn | None) -> pa.ChunkedArray | pa.Array:
     type_ = arrow_type(column.type, column.name)
-    if column.name not in rows.column_names:
-        value = file.get(f"{_PARTITION}{column.name}")
+    place = None if own is None else _place_in(rows.schema, own)
+    if place is None:
+        value = None if own is None else file.get(f"{_PARTITION}{own.name}")
         return pa.array([value] * rows.num_rows, type_)
     try:
-        return rows[column.name].cast(type_, safe=True)
+        return rows.column(place).cast(type_, safe=True)
     except pa.ArrowException as error:
         raise UnfitError(column.name, str(error).splitlines()[0]) from None
+
+
+def _place_in(schema: pa.Schema, column: DeltaColumn) -> int | None:
+    """Which column of a file it is."""
+    if not column.by_id:
+        return next((place for place, name in enumerate(schema.names) if name == column.physical), None)
+    numbers = [(field.metadata or {}).get(_FIELD_ID) for field in schema]
+    if not any(numbers):
+        raise BadLogError("a file of it has no field ids, which its columns are known by")
+    return next((place for place, number in enumerate(numbers) if number == str(column.id).encode()), None)
 
 
 def _constants(file: File) -> dict[str, str | None]:

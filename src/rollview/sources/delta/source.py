@@ -8,8 +8,9 @@ transaction over tables.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
@@ -21,6 +22,7 @@ from deltalake.exceptions import DeltaError
 from rollview.core.lent import Lent, UnlinkableError
 from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable, UsageError
 from rollview.sources.delta.changes import changed_rows, version_of
+from rollview.sources.delta.columns import DeltaColumn, Remembered, columns_of, noted, renamed_memory
 from rollview.sources.delta.files import (
     BadLogError,
     DataLostError,
@@ -48,11 +50,10 @@ from rollview.sources.protocol import (
     SourceTable,
     UnitOfWork,
     projected,
-    words_of,
 )
+from rollview.sources.renamed import renamed_table
 from rollview.sources.spool import Collected, changes_and_bad_rows
 from rollview.sources.values import UnfitError
-from rollview.types.spelling import widens
 
 
 class DeltaSource(LeavesNothing):
@@ -93,16 +94,42 @@ class DeltaSource(LeavesNothing):
     def first_copy(self) -> Iterator[FirstCopy]:
         opened = {remote: self._at(remote, None) for remote in self._opening.settings.remotes}
         tables = {remote: self._described(remote, table) for remote, table in opened.items()}
+        columns = {remote: columns_of(table) for remote, table in opened.items()}
 
         def rows(remote: str) -> Iterator[Rows]:
+            own = {one.name: one for one in columns[remote]}
+            located = tuple((column, own[column.name]) for column in tables[remote].schema)
             for file in added_files(opened[remote]).values():
                 with self._telling(remote):
-                    yield read_rows(opened[remote], file, tables[remote].schema, self._inside)
+                    yield read_rows(opened[remote], file, located, self._inside)
 
         position = _position([table.version() for table in opened.values()])
         ids = {remote: str(table.metadata().id) for remote, table in opened.items()}
+        changes = self._changes(columns)
         memory = {**self._opening.memory, "ids": ids}
-        yield FirstCopy(position, datetime.now(UTC), tuple(tables.values()), rows, memory, at_once=4)
+        for remote, found in columns.items():
+            said = [old for old, _ in changes[remote].renamed] if remote in changes else []
+            memory = noted(memory, remote, found, said)
+        about = (position, datetime.now(UTC), tuple(tables.values()), rows, memory)
+        yield FirstCopy(*about, at_once=4, changes=changes)
+
+    def _changes(self, columns: Mapping[str, Sequence[DeltaColumn]]) -> dict[str, LayoutChange]:
+        """Of all tables that were captured before. They are followed before the copy is whole: if it fails, capture
+        goes on from the old position, and has to know columns by their new names."""
+        memory, changes = self._opening.memory, dict[str, LayoutChange]()
+        for remote in columns.keys() & self._opening.known:
+            change = self._since(remote, columns[remote])
+            if change.renamed:
+                memory = renamed_memory(memory, remote, dict(change.renamed))
+                change = replace(change, memory=memory)
+            changes[remote] = change
+        return changes
+
+    def _since(self, remote: str, columns: Sequence[DeltaColumn]) -> LayoutChange:
+        """What is another now in a table that was captured before; new columns are taken by their names."""
+        found = self._remembered(remote).change(columns, columns)
+        nothing = LayoutChange(self._opening.name, remote, "")
+        return nothing if found is None else replace(found, added=(), copy=False, memory=None)
 
     def lent(self, remote: str, position: str) -> tuple[Lent, ...]:
         if self._opening.settings.copies:
@@ -176,35 +203,36 @@ class DeltaSource(LeavesNothing):
             raise SchemaChanged(self._opening.name, remote, f"it uses {feature} now, which is not read here")
         return newest
 
-    def _changed(self, remote: str, old: DeltaTable, new: DeltaTable) -> LayoutChange | None:
-        """What a version does to the columns. A column is its name here: files of one that is gone are gone as well."""
-        known, now = self._opening.known[remote].schema, self._described(remote, new).schema
-        found = {column.name: now.find(column.name) for column in known}
-        kept = {name: one for name, one in found.items() if one is not None and one.name == name}
-        other = {c.name: kept[c.name].type for c in known if c.name in kept and kept[c.name].type != c.type}
-        widened = {c.name: other[c.name] for c in known if c.name in other and widens(c.type, other[c.name])}
-        lost = tuple(c.name for c in known if not now.has(c) and c.name not in widened)
-        takes = self._opening.settings.table(remote).takes_new and new.schema() != old.schema()
-        before = self._described(remote, old).schema if takes else now
-        added = tuple(column for column in now if before.find(column.name) is None and known.find(column.name) is None)
-        if not (lost or widened or added):
-            return None
-        about = (self._opening.name, remote, words_of(lost, {}, widened, added))
-        # A file may have had values all along that the table did not show.
-        if added and hides(old, {column.name.lower() for column in added}, self._inside):
-            return LayoutChange(*about, copy=True)
-        return LayoutChange(*about, lost, widened=tuple(widened.items()), added=added, with_rows=True)
+    def _changed(self, remote: str, old: DeltaTable, new: DeltaTable, position: str) -> LayoutChange | None:
+        """What a version does to the columns. ``position``: after it."""
+        before, now = columns_of(old), columns_of(new)
+        # What a user has said of names is found where they change.
+        change = None if before == now else self._remembered(remote).change(before, now)
+        if change is None or change.copy:
+            return change
+        # A file that stays may have had values all along that the table did not show.
+        fresh = [one for one in now if any(one.name == column.name for column in change.added)]
+        had, has = added_files(old), added_files(new)
+        stay = [file for path, file in has.items() if path in had]
+        if fresh and hides(new, stay, fresh, self._inside):
+            return replace(change, copy=True, added=())
+        return change if had.keys() != has.keys() else replace(change, with_rows=False, position=position)
+
+    def _remembered(self, remote: str) -> Remembered:
+        opening = self._opening
+        about = (opening.known[remote].schema, opening.settings.table(remote), opening.memory)
+        return Remembered(opening.name, remote, *about)
 
     def _unit(self, remote: str, version: int, position: str) -> UnitOfWork:
         old, new = self._last.get((remote, version - 1)) or self._at(remote, version - 1), self._at(remote, version)
         self._last = {(remote, version): new}
-        schema = self._opening.known[remote].schema
-        change = self._changed(remote, old, new)
-        if change is not None:
-            raise change.raised()
         collected, time = Collected(self._opening, self._opening.known[remote]), _time(new)
         with self._telling(remote, version):
-            for rows, sign in changed_rows(version_of(old, new, self._place(remote), self._inside), schema):
+            change = self._changed(remote, old, new, position)
+            if change is not None:
+                raise change.raised()
+            found = version_of(old, new, self._remembered(remote), self._place(remote), self._inside)
+            for rows, sign in changed_rows(found):
                 collected.add(_as_rows(rows), sign, rows.nbytes)
         self._alarm = late(remote, new, time) or self._alarm
         changes, bad = changes_and_bad_rows({remote: collected})
@@ -212,7 +240,10 @@ class DeltaSource(LeavesNothing):
 
     def _described(self, remote: str, table: DeltaTable) -> SourceTable:
         with self._telling(remote):
-            return projected(described(remote, table), self._opening.settings.table(remote))
+            settings, found = self._opening.settings.table(remote), described(remote, table)
+            if remote in self._opening.known:
+                settings = renamed_table(settings, dict(self._since(remote, columns_of(table)).renamed))
+            return projected(found, settings)
 
     @contextmanager
     def _telling(self, remote: str, version: int | None = None) -> Iterator[None]:
