@@ -55,7 +55,7 @@ _PINS = sa.select(t.pin)
 _LAYOUTS = sa.select(t.layout).order_by(t.layout.c.id)
 _OWN_PLACE = (t.place.c.relation_id == t.dependency.c.relation_id) & (t.place.c.reads_id == t.dependency.c.reads_id)
 _DEPENDENCIES = (
-    sa.select(t.dependency, t.place.c.csn, t.place.c.moved)
+    sa.select(t.dependency, t.place.c.csn, t.place.c.moved, t.place.c.queries)
     .outerjoin(t.place, _OWN_PLACE)
     .order_by(t.dependency.c.relation_id, t.dependency.c.place)
 )
@@ -240,7 +240,7 @@ def _reads(
     for row in connection.execute(_DEPENDENCIES):
         reads[row.relation_id].append(row.reads_id)
         if row.csn is not None:
-            places[row.relation_id][names[row.reads_id]] = PlaceInDelta(row.csn, row.moved)
+            places[row.relation_id][names[row.reads_id]] = PlaceInDelta(row.csn, row.moved, row.queries)
     return reads, places
 
 

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 
 PREFIX = "rollview_"
 VERSION_TABLE = f"{PREFIX}version"
-HEAD = "0013"
+HEAD = "0014"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -164,6 +164,7 @@ place = sa.Table(
     sa.Column("reads_id", sa.Integer, sa.ForeignKey(f"{PREFIX}relation.id"), primary_key=True),
     sa.Column("csn", sa.BigInteger, nullable=False),
     sa.Column("moved", Instant, nullable=False),
+    sa.Column("queries", sa.JSON(none_as_null=True)),
 )
 
 ledger = sa.Table(

@@ -6,7 +6,7 @@ Law: a ``Snapshot`` is one moment of the whole catalog; two things read from it 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -77,12 +77,17 @@ class Pin:
         return self.version != NOT_KEPT
 
 
+OpenQueries = Mapping[str, Sequence[Sequence[Csn]]]
+
+
 @dataclass(frozen=True, slots=True)
 class PlaceInDelta:
-    """How far a table's changes are in a view's delta, and when they came there."""
+    """How far a table's changes are in a view's delta, and when they came there. ``queries``: by where the view's text
+    names it, the (after, through, seen) that may have to be compensated; None where no such queries were run."""
 
     csn: Csn
     moved: datetime
+    queries: OpenQueries | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from rollview.catalog.values import (
     Identity,
     Moment,
     NewUnit,
+    OpenQueries,
     Part,
     Pin,
     Relation,
@@ -308,16 +309,23 @@ class CatalogWriter:
         row = self._connection.execute(found).first()
         return row is not None and tuple(row) == (folder, csn)
 
-    def set_places(self, name: str, places: Mapping[str, Csn]) -> None:
-        """How far tables are in the delta of a view now; of others nothing changes. One that stays keeps its time."""
+    def set_places(
+        self, name: str, places: Mapping[str, Csn], queries: Mapping[str, OpenQueries] | None = None
+    ) -> None:
+        """How far tables are in the delta of a view now; of others nothing changes. One that stays keeps its time.
+        ``queries``: that brought them there and may have to be compensated."""
         view, now = self.snapshot().view(name), self._now()
         for table, csn in places.items():
-            if table in view.places and view.places[table].csn == csn:
-                continue
+            before = view.places.get(table)
+            values = {
+                "csn": csn,
+                "moved": before.moved if before is not None and before.csn == csn else now,
+                "queries": None if queries is None else queries.get(table),
+            }
             key = {"relation_id": view.id, "reads_id": self._id(table)}
             update = t.place.update().where(*(t.place.c[column] == value for column, value in key.items()))
-            if self._connection.execute(update.values(csn=csn, moved=now)).rowcount == 0:
-                self._connection.execute(t.place.insert().values(**key, csn=csn, moved=now))
+            if self._connection.execute(update.values(**values)).rowcount == 0:
+                self._connection.execute(t.place.insert().values(**key, **values))
 
     def begin_step(
         self, relation: str, kind: StepKind, interval: Interval, owner: str, folders: Sequence[str] = ()

@@ -91,7 +91,7 @@ class CStrobe:
 
     def _begin(self, state: CStrobeState, said: list[Said]) -> CStrobeState:
         update = state.queue[0].update
-        if update.count < 0:
+        if update.is_delete:
             rows = self.view.key_delete(state.rows, update.table, update.row)
             return self._done(replace(state, rows=rows), said)
         state = replace(state, delta=Partial(frozenset(self.view.named), self._columns, {}))
@@ -118,7 +118,7 @@ class CStrobe:
 
     def _compensations(self, state: CStrobeState, spawned: Spawned) -> Iterable[Spawned]:
         """Q⟨U⟩ for the deletes received since the update that the query is for."""
-        since = [(i, one.update) for i, one in enumerate(state.queue) if i > spawned.since and one.update.count < 0]
+        since = [(i, one.update) for i, one in enumerate(state.queue) if i > spawned.since and one.update.is_delete]
         if self.grouped:
             tables = dict.fromkeys(update.table for _, update in since)
             groups = [(0, table, [one.row for _, one in since if one.table == table]) for table in tables]
@@ -139,7 +139,7 @@ class CStrobe:
         assert delta is not None
         for one in state.queue[1:]:
             update = one.update
-            if update.count < 0:
+            if update.is_delete:
                 deleted.add(replace(update, count=1))
             elif update not in deleted:
                 delta = self.view.row_delete(delta, update.table, update.row)

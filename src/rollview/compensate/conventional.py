@@ -47,7 +47,7 @@ class Conventional:
         return state, tuple(said)
 
     def _update(self, state: ConventionalState, update: Update, said: list[Said]) -> ConventionalState:
-        if update.count < 0 and self.view.is_keyed:
+        if update.is_delete and self.view.is_keyed:
             rows = self.view.key_delete(state.rows, update.table, update.row)
             said.append(Publish(rows, None))
             return replace(state, rows=rows)

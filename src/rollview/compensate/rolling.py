@@ -7,7 +7,7 @@ returns the csn that it saw.
 Figure 10 as printed is wrong from three tables on (``Rolling(printed=True)``): compensating for an earlier query of a
 lower table, it lets the others be seen now, and what they gained since that query vanishes. Here, after the query of
 table i over (x, y] at e, for every set of lower tables and every choice of one query of each, or of its future
-(t_fwd, ∞] at ∞: each table j of the choice and i ranges over (x_j, min(y_j, the others' e)], the tables outside are
+(t_fwd, ∞] at ∞: each table j of the choice and i ranges over (x_j, min(y_j, the smallest e)], the tables outside are
 seen at the smallest e, and the result counts with the sign (−1)^(tables + 1).
 """
 
@@ -106,7 +106,8 @@ class ForwardQuery:
 
 @dataclass
 class Rolling:
-    """One process of rolling propagation. ``step`` makes the next query of a table; ``mark`` is what is complete."""
+    """One process of rolling propagation. ``step`` makes the next query of a table; ``mark`` is what is complete.
+    ``forward`` and ``queries`` are all that has to be known to go on later."""
 
     tables: int
     execute: Execute
@@ -116,14 +117,14 @@ class Rolling:
     queries: list[list[ForwardQuery]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.forward = [self.begin] * self.tables
-        self.queries = [[] for _ in range(self.tables)]
+        self.forward = self.forward or [self.begin] * self.tables
+        self.queries = self.queries or [[] for _ in range(self.tables)]
 
     @property
     def mark(self) -> int:
         """Queries are kept until all that overlaps them is compensated: those seen behind the smallest t_fwd."""
         done = min(self.forward)
-        begins = [one.after for own in self.queries for one in own if one.seen > done]
+        begins = [one.after for own in self.queries for one in own]
         return int(min([done, *begins]))
 
     @property
@@ -136,9 +137,9 @@ class Rolling:
         return min(range(self.tables), key=lambda place: self.forward[place])
 
     def step(self, place: int, through: int) -> None:
-        """Propagate the table's changes up to ``through``; it must be one of those that are furthest behind."""
+        """Propagate the table's changes up to ``through``. Whichever it is, queries must see at least the csns that
+        tables have come to."""
         begin = self.forward[place]
-        self._prune(begin)
         parts = _put((None,) * self.tables, place, Interval(begin, through))
         seen = self.execute(PropagationQuery(1, parts))
         own = ForwardQuery(begin, through, seen)
@@ -149,19 +150,23 @@ class Rolling:
         if place < self.tables - 1:
             self.queries[place].append(own)
         self.forward[place] = through
+        self.prune()
 
-    def _prune(self, done: int) -> None:
+    def prune(self) -> None:
+        """Forget queries that nothing overlaps any more."""
+        done = min(self.forward)
         self.queries = [[one for one in own if one.seen > done] for own in self.queries]
 
     def _compensate(self, place: int, own: ForwardQuery) -> None:
         for chosen in self._choices(place):
             every = {**chosen, place: own}
-            ranges = {one: _range(one, every) for one in every}
+            seen = min(query.seen for query in every.values())
+            ranges = {one: _counted_by(query, seen) for one, query in every.items()}
             if any(part is None for part in ranges.values()):
                 continue
             parts = tuple(ranges.get(one) for one in range(self.tables))
             sign = 1 if len(every) % 2 else -1
-            execute_at(self.execute, PropagationQuery(sign, parts), int(min(one.seen for one in every.values())))
+            execute_at(self.execute, PropagationQuery(sign, parts), int(seen))
 
     def _choices(self, place: int) -> Iterator[dict[int, ForwardQuery]]:
         """Non-empty sets of lower tables, with one query of each."""
@@ -176,7 +181,7 @@ class Rolling:
     def _compensate_as_printed(self, place: int, own: ForwardQuery) -> None:
         """Figure 10, with the sign that it loses and the t_fwd that it does not advance."""
         at, through, seen = int(own.after), int(own.through), int(own.seen)
-        while place and at < through:
+        while at < through:
             later = [one.seen for lower in self.queries[:place] for one in lower if one.seen > at]
             end = int(min([through, *later]))
             old = [self._begin_as_printed(one, at) for one in range(place)] + [seen] * (self.tables - place)
@@ -189,11 +194,10 @@ class Rolling:
         return int(min(later, key=lambda one: one.seen).after) if later else self.forward[place]
 
 
-def _range(one: int, every: dict[int, ForwardQuery]) -> Interval | None:
-    """The part of a query that the others of the choice have counted too; nothing if there is none."""
-    others = [query.seen for place, query in every.items() if place != one]
-    end = min([every[one].through, *others])
-    return Interval(int(every[one].after), int(end)) if every[one].after < end else None
+def _counted_by(query: ForwardQuery, seen: float) -> Interval | None:
+    """The part of a query's changes that one executed at ``seen`` has counted too; nothing if there is none."""
+    end = min(query.through, seen)
+    return Interval(int(query.after), int(end)) if query.after < end else None
 
 
 def _put(parts: tuple[Part, ...], place: int, part: Part) -> tuple[Part, ...]:

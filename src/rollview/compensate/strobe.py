@@ -29,7 +29,7 @@ class Strobe:
         said: list[Said] = []
         if isinstance(event, Reported):
             for place, update in enumerate(event.updates, start=1):
-                if update.count < 0:
+                if update.is_delete:
                     state = strobing.delete(state, update)
                 else:
                     state = strobing.insert(self.view, state, (update,), said)

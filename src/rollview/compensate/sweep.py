@@ -90,10 +90,9 @@ class SweepMaintainer:
         return replace(state, rows=rows, through=through, csn=state.csn + 1, left=None)
 
     def _terms(self, unit: tuple[Reported, ...]) -> tuple[Hop, ...]:
-        deltas = [_delta(unit, one.table) for one in self.view.occurrences]
-        return tuple(
-            Hop(i, self.view.partial(one.name, deltas[i])) for i, one in enumerate(self.view.occurrences) if deltas[i]
-        )
+        """Of each occurrence; those that did not change ask nothing."""
+        changed = (self.view.partial(one.name, _delta(unit, one.table)) for one in self.view.occurrences)
+        return tuple(Hop(i, partial) for i, partial in enumerate(changed))
 
     def _ask(self, state: SweepState, hop: Hop, said: list[Said]) -> SweepState:
         """Ask the next table by the keys of what is joined so far, or add the term to what was found."""
@@ -110,11 +109,12 @@ class SweepMaintainer:
     def _answered(self, state: SweepState, hop: Hop, event: Answered) -> SweepState:
         asked = hop.asks
         assert asked is not None
+        assert state.left is not None
         # Tables before the changed one are read before the unit, those behind it after.
-        at = state.csn + (self.view.occurrences.index(asked) > hop.of)
+        at = state.csn + (asked in self.view.occurrences[hop.of :])
         rows = self._at(state, asked, event, at)
         joined = replace(hop, partial=join(hop.partial, self.view.partial(asked.name, rows)), asks=None)
-        return replace(state, hop=None, left=(joined, *(state.left or ())))
+        return replace(state, hop=None, left=(joined, *state.left))
 
     def _at(self, state: SweepState, asked: Occurrence, event: Answered, at: int) -> Bag:
         """The law."""

@@ -43,9 +43,9 @@ class TStrobe:
 def process_unit(view: JoinView, state: StrobeState, updates: Iterable[Update], said: list[Said]) -> StrobeState:
     left = without_pairs(view, updates)
     for update in left:
-        if update.count < 0:
+        if update.is_delete:
             state = strobing.delete(state, update)
-    return strobing.insert(view, state, [update for update in left if update.count > 0], said)
+    return strobing.insert(view, state, [update for update in left if not update.is_delete], said)
 
 
 def without_pairs(view: JoinView, updates: Iterable[Update]) -> list[Update]:
@@ -54,11 +54,11 @@ def without_pairs(view: JoinView, updates: Iterable[Update]) -> list[Update]:
     inserts: dict[tuple[str, Row], list[int]] = {}
     for place, update in enumerate(updates):
         same = inserts.setdefault(_key(view, update), [])
-        if update.count < 0 and same:
+        if update.is_delete and same:
             del left[same.pop()]
             continue
         left[place] = update
-        if update.count > 0:
+        if not update.is_delete:
             same.append(place)
     return list(left.values())
 

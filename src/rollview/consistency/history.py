@@ -18,8 +18,12 @@ class Update:
     row: Row
     count: int
 
+    @property
+    def is_delete(self) -> bool:
+        return self.count < 0
+
     def __str__(self) -> str:
-        return f"{'insert' if self.count > 0 else 'delete'}({self.table}, [{','.join(map(str, self.row))}])"
+        return f"{'delete' if self.is_delete else 'insert'}({self.table}, [{','.join(map(str, self.row))}])"
 
 
 @dataclass(frozen=True, slots=True)

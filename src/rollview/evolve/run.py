@@ -17,6 +17,7 @@ from rollview.evolve.plan import LayoutPlan, plan_change, plan_widening, relatio
 from rollview.publish.own_copy import own_copy
 from rollview.relations.folders import delta_folder, state_folder
 from rollview.sources.protocol import LayoutChange, SourceTable
+from rollview.sources.renamed import renamed_settings
 from rollview.sources.settings import SourceSettings
 
 
@@ -42,9 +43,8 @@ def _followed(
         writer.sources.set_memory(record.name, change.memory)
     if change.position is not None:
         writer.sources.advance(record.name, record.position, change.position)
+    _follow_settings(writer, record, change, plan)
     if change.called is not None:
-        settings = SourceSettings.from_json(record.settings).called(change.table, change.called)
-        writer.sources.set_settings(record.name, settings.to_json())
         writer.sources.call_table(record.name, change.table, change.called)
     if change.copy:
         writer.sources.set_state(record.name, SourceState.WIDENING)
@@ -53,6 +53,17 @@ def _followed(
     for view in plan.stopped:
         writer.set_state(view, ViewState.SCHEMA_CHANGED, f"{change.refused().message} This view reads what is gone.")
     return plan
+
+
+def _follow_settings(writer: CatalogWriter, record: SourceRecord, change: LayoutChange, plan: LayoutPlan) -> None:
+    """What the settings say of columns and tables, they say of them under their new names."""
+    before = SourceSettings.from_json(record.settings)
+    called = {old: new for old, new in change.renamed if old not in plan.lost}
+    after = renamed_settings(before, change.table, called)
+    if change.called is not None:
+        after = after.called(change.table, change.called)
+    if after != before:
+        writer.sources.set_settings(record.name, after.to_json())
 
 
 def _declare(root: Path, writer: CatalogWriter, plan: LayoutPlan) -> None:

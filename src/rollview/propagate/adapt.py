@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from rollview.algebra.definition import Declared
@@ -21,7 +22,7 @@ from rollview.core.phases import phase
 from rollview.engine.binding import run_query
 from rollview.engine.meter import Meter
 from rollview.engine.session import for_few_rows
-from rollview.errors import Retryable
+from rollview.errors import StaleStep
 from rollview.propagate.create import LABEL, ViewToCreate, computed_parts
 from rollview.propagate.derive import OLD_GROUPS, OLD_ROWS, AdaptMode, Derivation, derivation_of
 from rollview.propagate.few_parts import few_changes, few_parts, stage_changes
@@ -31,6 +32,7 @@ from rollview.relations.plans import plan_of
 from rollview.relations.reader import Reader
 from rollview.relations.versions import carried
 from rollview.store.datafile import DataFile
+from rollview.store.folder import frame
 from rollview.store.multiset import net, signed
 from rollview.store.timed import Stored
 from rollview.store.writing import BOUND, named_failures, stage
@@ -117,10 +119,11 @@ def _log_parts(
     running: RunningStep,
 ) -> tuple[LoggedVersion, ...]:
     old, new = old_and_new
-    told = _told(_by_size(reader, old, derivation), old, new, derivation)
+    before = reader.few_rows(old.name, view.at - 1, BOUND) if _is_few(old, derivation) else None
+    told = _told(_by_size(reader, old, derivation), old, new, derivation, before)
     few = None if told is None else few_parts(view, told, _expected(old, derivation), meter)
     parts = few.staged(stored, meter) if few else computed_parts(reader.seen_by(new), view, stored, meter, told)
-    changes = None if few is None else few_changes(reader, new, few.extent, view.at)
+    changes = None if few is None or before is None else few_changes(before, new, few.extent, view.at)
     parts[Part.BRIDGE] = (
         _bridge(reader, new, stored, parts[Part.EXTENT], meter)
         if changes is None
@@ -133,8 +136,12 @@ def _log_parts(
 
 def _by_size(reader: Reader, old: Relation, derivation: Derivation) -> Reader:
     """Work on few rows Spark does faster with fewer preparations."""
-    is_few = derivation.mode is AdaptMode.STORED and _expected(old, derivation) <= BOUND // 2
-    return reader.by(for_few_rows(reader.spark)) if is_few else reader
+    is_stored = derivation.mode is AdaptMode.STORED
+    return reader.by(for_few_rows(reader.spark)) if is_stored and _is_few(old, derivation) else reader
+
+
+def _is_few(old: Relation, derivation: Derivation) -> bool:
+    return derivation.mode is not AdaptMode.RECOMPUTED and _expected(old, derivation) <= BOUND // 2
 
 
 def _expected(old: Relation, derivation: Derivation) -> int:
@@ -159,17 +166,20 @@ def _changes_at(snapshot: Snapshot, name: str, csn: Csn) -> bool:
     return any(version.csn == csn and version.anew for one in below for version in one.versions)
 
 
-def _told(reader: Reader, old: Relation, new: Relation, derivation: Derivation) -> DataFrame | None:
-    """What is stored is read at the csn before, and what it lacks at the definition's own."""
+def _told(
+    reader: Reader, old: Relation, new: Relation, derivation: Derivation, before: pa.Table | None
+) -> DataFrame | None:
+    """What is stored is read at the csn before, and what it lacks at the definition's own. ``before``: the old rows,
+    where they are in this process."""
     query = derivation.groups or derivation.rows
     if query is None:
         return None
-    before = new.created - 1
-    stored = (
-        {OLD_ROWS: reader.rows(old.name, before)}
-        if derivation.groups is None
-        else {OLD_GROUPS: reader.as_of(before).groups(old.name, before)}
-    )
+    at = new.created - 1
+    if derivation.groups is not None:
+        stored = {OLD_GROUPS: reader.as_of(at).groups(old.name, at)}
+    else:
+        rows = reader.rows(old.name, at) if before is None else frame(reader.spark, before, old.schema)
+        stored = {OLD_ROWS: rows}
     beside = reader.seen_by(new).plain_inputs(derivation.inputs, new.created)
     return run_query(reader.spark, query, {**stored, **beside})
 
@@ -193,4 +203,4 @@ def _difference(now: DataFrame, before: DataFrame, view: Relation, at: Csn) -> D
 
 def _check_still_wanted(writer: CatalogWriter, step: AdaptStep) -> None:
     if writer.snapshot().get(step.view).pending != step.version:
-        raise Retryable(f"View '{step.view}' got another definition meanwhile.", hint="Run it again.", view=step.view)
+        raise StaleStep(step.view)

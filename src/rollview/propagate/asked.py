@@ -28,12 +28,14 @@ from rollview.propagate.create import ViewToCreate
 from rollview.propagate.plan import PropagateStep
 from rollview.relations.algorithm import SWEEP, KeptView, algorithm_of, join_of, max_rows, publish_within
 from rollview.relations.maintenance import asks_for
+from rollview.relations.open_queries import find_join
 from rollview.relations.plans import recomputes
 from rollview.relations.reader import Reader, StandIn
+from rollview.relations.rolling import turns_in
 from rollview.store import timed
 from rollview.store.folder import frame
 from rollview.store.multiset import col
-from rollview.types.arrow import arrow_schema
+from rollview.types.arrow import arrow_schema, table_of
 from rollview.types.keys import Key, has_keys, keys_in
 
 _WIDE = dict.fromkeys(("int", "smallint", "tinyint"), "bigint")
@@ -144,10 +146,7 @@ def _copied(reader: Reader, hop: KeyHop, keys: Keys, wanted: tuple[str, ...], at
     columns = reader.snapshot.get(hop.relation).schema.only(hop.equal)
     # A key may be too large for the column.
     own = Schema(tuple(Column(f"_rv_key_{n}", _WIDE.get(c.type, c.type)) for n, c in enumerate(columns)))
-    values = list(zip(*keys, strict=True)) or [()] * len(columns)
-    types = arrow_schema(own).types
-    table = pa.Table.from_arrays([pa.array(v, t) for v, t in zip(values, types, strict=True)], names=list(own.names))
-    rows, there = reader.signed(hop.relation, at), frame(reader.spark, table, own)
+    rows, there = reader.signed(hop.relation, at), frame(reader.spark, table_of(keys, own), own)
     same = [col(ours) == col(theirs) for ours, theirs in zip(columns.names, own.names, strict=True)]
     return _collected(rows.join(there, same, "left_semi"), wanted)
 
@@ -194,7 +193,11 @@ def check_asked(snapshot: Snapshot, view: ViewToKeep, tables: frozenset[str], so
             hint="Let those tables be copied (copy: needed), or write the view as an inner join by equal keys.",
             view=view.name,
         ) from None
-    for table, equal in asked_columns(found, wanted) if join is None else join.asks():
+    asks = [*asked_columns(found, wanted)] if join is None else [*join.asks()]
+    if join is None and turns_in(view.properties) is not None and len(wanted) == len(below):
+        rolled = find_join(snapshot, view.plan)
+        asks += [] if rolled is None else rolled.asks()
+    for table, equal in dict.fromkeys(asks):
         sources.check(snapshot.get(table), equal)
 
 

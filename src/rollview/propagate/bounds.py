@@ -5,7 +5,8 @@ is done survives whatever happens next. A step ends at a commit, takes at least 
 steps end.
 
 The number of commits follows the view's own history: what its last steps took is told apart into what every step takes
-and what each commit adds; what a step takes anyway is at most half of it. Steps that never ended are halved.
+and what each commit adds; what a step takes anyway is at most half of it. A step that never ended is a quarter as long
+next time: a process that is killed again and again still gets on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 from statistics import linear_regression
 
-from rollview.algebra.operator import Upkeep
 from rollview.algebra.view import ViewPlan
 from rollview.catalog import ChangeCount, Step
 from rollview.core.interval import Csn, Interval
@@ -25,12 +25,14 @@ TARGET_SECONDS = 5.0
 """A step that takes longer was too long."""
 MOST_ROWS = 2_000_000
 FIRST_COMMITS = 20_000
-FIRST_COMMITS_KEYED = 2_000
+FIRST_COMMITS_AGAIN = 2_000
+"""Of a view that looks at all rows of a touched group at each commit."""
 FEWEST_COMMITS = 50
 TOOK = "took"
 """In the profile of a step: the seconds in which it was computed, without waiting for those before it."""
 _TOLD_BY = 6
 """So many of the last steps tell what a step takes, so that one that met a busy machine does not decide alone."""
+_SHORTER = 4
 _WIDER = 4
 
 ChangesIn = Callable[[Interval], Sequence[ChangeCount]]
@@ -53,11 +55,11 @@ class StepBound:
 
 def step_limit(plan: ViewPlan, past: Sequence[Step]) -> StepLimit:
     """``past``: the view's last propagation steps, newest first, whatever became of them."""
-    first = FIRST_COMMITS_KEYED if any(note.how == Upkeep.KEYED for note in plan.operators) else FIRST_COMMITS
+    first = FIRST_COMMITS_AGAIN if plan.aggregates_again else FIRST_COMMITS
     lost = _lost([*takewhile(lambda step: step.status != "done", past)])
     counted = [step for step in past if step.status == "done" and step.profile.get("commits")]
     seen = [(int(step.profile["commits"]), _seconds(step)) for step in counted]
-    return StepLimit(max(FEWEST_COMMITS, (_allowed(seen, first) if seen else first) >> lost))
+    return StepLimit(max(FEWEST_COMMITS, (_allowed(seen, first) if seen else first) // _SHORTER**lost))
 
 
 def _lost(unfinished: Sequence[Step]) -> int:
@@ -79,6 +81,9 @@ def _allowed(seen: Sequence[tuple[int, float]], first: int) -> int:
         was_slow = any(more > commits and took > TARGET_SECONDS for more, took in seen)
         return 2 * commits if was_slow else max(first, 2 * commits)
     last = seen[:_TOLD_BY]
+    if len(last) == 1:
+        # The first step may have met a process that had everything yet to load.
+        return commits
     if len({commits for commits, _ in last}) == 1:
         return commits // 2
     each, begin = linear_regression(*zip(*last, strict=True))

@@ -14,7 +14,17 @@ from uuid import uuid4
 
 from rollview.algebra.definition import Declared
 from rollview.algebra.resolve import ROWS_SUFFIX
-from rollview.algebra.view import CHOICES, MISREAD, Outline, Propagation, ViewPlan, authors_query, outline, plan
+from rollview.algebra.view import (
+    CHOICES,
+    MISREAD,
+    PROBED,
+    Outline,
+    Propagation,
+    ViewPlan,
+    authors_query,
+    outline,
+    plan,
+)
 from rollview.catalog import Catalog, CatalogWriter, Definition, Lease, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Column, Constraints, Schema
@@ -228,21 +238,17 @@ def _facts(spark: SparkSession, made: Outline, tables: Mapping[str, DataFrame]) 
     probes = made.probes
     if probes is None:
         return {}
-    signs = {name: signed(tables[name + ROWS_SUFFIX]) for name in _signed_inputs(probes)}
-    inputs, results = (_analysed(spark, probe, tables, signs).schema.fields for probe in probes)
-    return {
-        "input": {field.name: field.dataType.simpleString() for field in inputs},
-        "results": {field.name: field.dataType.simpleString() for field in results},
-    }
+    inputs = _analysed(spark, probes[0], tables)
+    results = run_query(spark, probes[1], {PROBED: inputs})
+    return {"input": _types(inputs), "results": _types(results)}
 
 
-def _signed_inputs(probes: tuple[Propagation, ...]) -> set[str]:
-    return {name for probe in probes for name, what in probe.inputs if what != "rows"}
+def _types(data: DataFrame) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in data.schema.fields}
 
 
-def _analysed(
-    spark: SparkSession, propagation: Propagation, tables: Mapping[str, DataFrame], signs: Mapping[str, DataFrame]
-) -> DataFrame:
+def _analysed(spark: SparkSession, propagation: Propagation, tables: Mapping[str, DataFrame]) -> DataFrame:
+    signs = {name: signed(tables[name + ROWS_SUFFIX]) for name, what in propagation.inputs if what != "rows"}
     inputs = {
         f"{name}@{what}": tables[name + ROWS_SUFFIX] if what == "rows" else signs[name]
         for name, what in propagation.inputs

@@ -192,9 +192,8 @@ def _partly(why: str, query: exp.Select) -> Derivation:
 def _renamed(old: Sequence[exp.Expr], new: Sequence[exp.Expr], before: Schema, after: Schema) -> dict[str, str] | None:
     """The old column of each new one, if each is there once and of its type. A name that stays means what it meant:
     who reads the view reads by names."""
-    if len(old) != len(new) or any(old.count(one) != 1 or new.count(one) != 1 for one in new if one in old):
-        return None
-    if any(one not in old for one in new):
+    each_once = len(set(old)) == len(old) == len(new)
+    if not each_once or set(old) != set(new):
         return None
     origin = {name: before.columns[old.index(one)] for name, one in zip(after.names, new, strict=True)}
     typed = all(origin[column.name].type == column.type for column in after)

@@ -19,7 +19,6 @@ from rollview.core.schema import Column, Schema
 from rollview.engine.binding import run_query
 from rollview.engine.meter import Meter
 from rollview.propagate.create import LABEL, ViewToCreate
-from rollview.relations.reader import Reader
 from rollview.relations.versions import GOES_ON_FROM
 from rollview.store import small
 from rollview.store.datafile import DataFile
@@ -69,12 +68,10 @@ def _both(summary: Summary, schema: Schema) -> Schema:
     return Schema((*summary.schema.columns, Column(SHOWN, "boolean"), *seen))
 
 
-def few_changes(reader: Reader, new: Relation, extent: pa.Table, at: Csn) -> pa.Table | None:
-    """V_new@s - π(V_old@(s-1)) at csn s; None where Spark has to tell it. ``extent``: V_new@s."""
+def few_changes(before: pa.Table, new: Relation, extent: pa.Table, at: Csn) -> pa.Table | None:
+    """V_new@s - π(V_old@(s-1)) at csn s; None where Spark has to tell it. ``before``: V_old@(s-1); ``extent``: V_new@s,
+    both as rows of this process."""
     if not small.can_add_up(new.schema):
-        return None
-    before = reader.few_rows(new.name, at - 1, BOUND)
-    if before is None:
         return None
     change = small.difference(extent, _carried(before, new), new.schema)
     return change.append_column(CSN, pa.repeat(pa.scalar(at, pa.int64()), change.num_rows))

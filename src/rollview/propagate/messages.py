@@ -64,10 +64,11 @@ class SourceMessages:
         self._numbered = {source: [] for source in self.join.view.sources}
         self.captured = tuple(unit for csn in sorted(found) if (unit := self._unit(csn, found[csn])) is not None)
 
-    def answers(self, asks: Sequence[AskFor]) -> tuple[tuple[Reported, ...], tuple[Answered, ...]]:
-        """Of one source: units that are known only now, and the answers."""
+    def answers(self, asks: Sequence[AskFor], heard: int) -> tuple[tuple[Reported, ...], tuple[Answered, ...]]:
+        """Of one source: units that are known only now, and the answers. ``heard``: its units that these must have
+        seen."""
         for _ in range(_TRIES):
-            told = self._answers(asks)
+            told = self._answers(asks, heard)
             if told is not None:
                 return told
         raise Retryable(f"Source '{asks[0].source}' was written to whenever it was asked.", hint="Try again later.")
@@ -85,11 +86,19 @@ class SourceMessages:
         )
         return CapturedUnit(csn, tuple(parts))
 
-    def _answers(self, asks: Sequence[AskFor]) -> tuple[tuple[Reported, ...], tuple[Answered, ...]] | None:
+    def take(self, heard: Mapping[str, int]) -> Csn:
+        """Units beyond the ledger that were heard get csns; the newest one, at which the view reflects all of them and
+        nothing else."""
+        places: dict[str, int] = {}
+        for source, number in heard.items():
+            beyond = number - len(self._numbered[source])
+            places[source] = self._later[source][beyond - 1] + 1 if beyond > 0 else 0
+        return self.lookup.take(places)
+
+    def _answers(self, asks: Sequence[AskFor], heard: int) -> tuple[tuple[Reported, ...], tuple[Answered, ...]] | None:
         """None if the source went on between two tables of one ask."""
         terms = [[*zip(ask.partials, ask.wanted, strict=True)] for ask in asks]
         source, hops = asks[0].source, list[RawAnswer]()
-        known = len(self._numbered[source]) + len(self._later[source])
         while wished := self._wishes(partial for some in terms for partial in some):
             keys = {about: frozenset(found) for about, found in wished.items()}
             wishes = [KeyRequest(self.relations[name], equal, keys[name, equal]) for name, equal in keys]
@@ -99,7 +108,7 @@ class SourceMessages:
             rows = dict(zip(keys, hops[-1].rows, strict=True))
             terms = [[self._joined(*term, rows) for term in some] for some in terms]
         units = self._beyond(source, len(hops[-1].beyond))
-        seen = _together([self._saw(source, hop) for hop in hops], known)
+        seen = _together([self._saw(source, hop) for hop in hops], heard)
         if any(csn <= self.after for hop in hops for csn in hop.missed):
             seen = replace(seen, missing=seen.missing | {_BEFORE_ALL})
         pairs = zip(asks, terms, strict=True)

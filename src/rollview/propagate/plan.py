@@ -15,7 +15,7 @@ from rollview.algebra.script import AT_ONCE_ROWS, ONE_TASK_ROWS, Motion
 from rollview.algebra.summary import FEW_GROUPS, GROUPS
 from rollview.algebra.terms import SMALL_SIDE_ROWS
 from rollview.algebra.view import Mode, ViewPlan
-from rollview.catalog import ChangeCount, Relation, RelationKind, Snapshot
+from rollview.catalog import ChangeCount, OpenQueries, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
 from rollview.costs.refreshing import PastSteps, RefreshWork, refresh_seconds
@@ -91,6 +91,8 @@ class PropagateStep:
     expected_seconds: float = 0.0
     places: Mapping[str, Csn] = field(default_factory=dict)
     """How far tables are then, of a view that is or was propagated table by table."""
+    queries: Mapping[str, OpenQueries] | None = None
+    """By table, those that brought them there and may have to be compensated."""
     box: Box | None = None
     """It takes the changes of one table alone; ``interval`` is of the mark, which may stay where it is."""
 

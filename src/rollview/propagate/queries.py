@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from rollview.algebra.natural_join import NaturalJoin
-from rollview.catalog import Relation
-from rollview.compensate.pacing import IntervalWidth, TooManyRowsError, propagate_to, roll_to
+from rollview.catalog import OpenQueries, Relation
+from rollview.compensate.pacing import MOST_ROWS, IntervalWidth, TooManyRowsError, propagate_to, roll_to
 from rollview.compensate.rolling import NO_CHANGES, Rolling
 from rollview.compensate.timed import Part, PropagationQuery, TimedDelta, timed_partial, timed_result
 from rollview.consistency.bags import Row, counted
@@ -26,10 +27,12 @@ from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
+from rollview.errors import Retryable
 from rollview.propagate.asked import check_names
 from rollview.propagate.compensated import ToldDelta, typed_changes
 from rollview.propagate.plan import PropagateStep
 from rollview.relations.algorithm import ROLLING, KeptView, algorithm_of, join_of, max_rows
+from rollview.relations.open_queries import find_join, recorded, resumed
 from rollview.relations.reader import Reader
 from rollview.types.keys import Key
 
@@ -64,22 +67,57 @@ def queried_delta(reader: Reader, step: PropagateStep, sources: HeldTables) -> T
         roll_to(run, rolling, step.interval.through, [IntervalWidth(most) for _ in range(places)])
     else:
         propagate_to(run, places, step.interval, IntervalWidth(most))
+    rows = _rows(joined, run, step.interval.through)
+    return ToldDelta(typed_changes(view.schema, rows), step.interval.through)
+
+
+@phase("ask the sources")
+def rolled_delta(
+    reader: Reader, step: PropagateStep, sources: HeldTables, seen: Csn
+) -> tuple[ToldDelta, Mapping[str, OpenQueries]]:
+    """The step of a view that goes table by table: its table's changes, by queries that see the csn ``seen``, and those
+    that may have to be compensated later. What lies beyond the mark is not complete."""
+    view = reader.snapshot.get(step.view)
+    joined = find_join(reader.snapshot, reader.plan(view.name))
+    if joined is None:
+        raise Retryable(f"View '{view.name}' cannot go on by queries on tables as they are.")
+    check_names(reader, step.view)
+    tables = {one.relation: reader.snapshot.get(one.relation) for one in joined.tables.values()}
+    run = QueryRun(joined, tables, sources, seen)
+    rolling = resumed(reader.snapshot, view, joined, run.execute)
+    moving = None if step.box is None else step.box.table
+    for place, one in enumerate(joined.view.occurrences):
+        table = joined.tables[one.name].relation
+        if table == moving:
+            width = IntervalWidth(MOST_ROWS)
+            while rolling.forward[place] < step.places[table]:
+                width.attempt(run, rolling.forward[place], step.places[table], partial(rolling.step, place))
+        else:
+            # Nothing changed as far as it goes.
+            rolling.forward[place] = max(rolling.forward[place], step.places[table])
+    rolling.prune()
+    changes = typed_changes(view.schema, _rows(joined, run, None))
+    return ToldDelta(changes, max(rolling.mark, step.interval.after)), recorded(joined, rolling)
+
+
+def _rows(joined: NaturalJoin, run: QueryRun, through: Csn | None) -> list[tuple[Any, ...]]:
     place = [joined.view.shown.index(name) for name in joined.outputs]
-    rows = [
+    return [
         (*(row[i] for i in place), count, csn)
         for (csn, row), count in run.delta.items()
-        if count and csn <= step.interval.through
+        if through is None or csn <= through
     ]
-    return ToldDelta(typed_changes(view.schema, rows), step.interval.through)
 
 
 @dataclass(slots=True)
 class QueryRun:
-    """Queries over the tables of one view. ``delta``: what those that are kept have given."""
+    """Queries over the tables of one view. ``at``: what they see, if not the newest csn that is captured. ``delta``:
+    what those that are kept have given."""
 
     join: NaturalJoin
     tables: Mapping[str, Relation]
     sources: HeldTables
+    at: Csn | None = None
     delta: dict[tuple[int, Row], int] = field(default_factory=dict)
     executed: int = 0
     _given: list[TimedDelta] = field(default_factory=list)
@@ -96,7 +134,8 @@ class QueryRun:
         return self._largest
 
     def execute(self, query: PropagationQuery) -> int:
-        at = self.sources.hold(self.tables.values())
+        newest = self.sources.hold(self.tables.values())
+        at = newest if self.at is None else min(newest, self.at)
         try:
             self.executed, self._rows = self.executed + 1, 0
             whole = self._joined(query, at)

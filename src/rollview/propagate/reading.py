@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from rollview.algebra.resolve import ROWS_SUFFIX, Known
 from rollview.algebra.view import MISREAD, Outline, our_reading
 from rollview.core.lazy import lazy_module
+from rollview.core.schema import Schema
 from rollview.engine.binding import run_query
 from rollview.engine.meaning import mean_the_same
 from rollview.store.folder import opaque
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 else:
     spark_errors = lazy_module("pyspark.errors")
+
+_MOST_KEPT = 256
+_kept: WeakKeyDictionary[SparkSession, dict[tuple[str, Schema], DataFrame]] = WeakKeyDictionary()
+"""Tables that nobody sees through, by name and columns: one that no text has changed is the same for the next text."""
 
 READ_OTHERWISE = "Spark reads its text otherwise than rollview does, so it is computed from the text as it stands"
 
@@ -39,4 +45,14 @@ def misread(made: Outline, author: DataFrame, tables: Mapping[str, DataFrame]) -
 
 def unseen(spark: SparkSession, reads: Iterable[Known]) -> dict[str, DataFrame]:
     """A table for each relation, of which no more is known than its types."""
-    return {relation.name + ROWS_SUFFIX: opaque(spark, relation.schema, relation.name) for relation in reads}
+    return {relation.name + ROWS_SUFFIX: _unseen(spark, relation) for relation in reads}
+
+
+def _unseen(spark: SparkSession, relation: Known) -> DataFrame:
+    kept, key = _kept.setdefault(spark, {}), (relation.name, relation.schema)
+    found = kept.get(key)
+    if found is None:
+        if len(kept) >= _MOST_KEPT:
+            kept.clear()
+        found = kept[key] = opaque(spark, relation.schema, relation.name)
+    return found

@@ -27,8 +27,9 @@ def told_before(
     snapshot: Snapshot, old: Relation | None, made: Outline, query: str
 ) -> tuple[Schema, dict[str, Any]] | None:
     """The columns of the new definition and Spark's facts of it, if the present one tells them. ``query``: its text."""
-    if old is None or old.definition is None or old.pending is not None or not _reads_the_same(snapshot, old, made):
+    if old is None or old.pending is not None or not _reads_the_same(snapshot, old, made):
         return None
+    assert old.definition is not None
     order = _order(old.definition, query)
     if order is None or any(fact in old.definition.facts for fact in _NOT_SURE):
         return None
@@ -50,16 +51,20 @@ def _reads_the_same(snapshot: Snapshot, old: Relation, made: Outline) -> bool:
     return max([0, *since, *defined]) <= old.created
 
 
-def _texts(probes: tuple[Propagation, ...] | None) -> list[str]:
-    return [render(probe.query) for probe in probes or ()]
+def _texts(probes: tuple[Propagation, exp.Select] | None) -> list[str]:
+    return [] if probes is None else [render(query) for query in (probes[0].query, probes[1])]
 
 
 def _order(old: Definition, query: str) -> list[int] | None:
     """For each column of the new text, which of the old one it is; None unless only names or the order differ."""
-    before, after = parse_one(old.query), parse_one(query)
-    if not isinstance(before, exp.Select) or not isinstance(after, exp.Select) or old.columns:
-        return None
-    if before.is_star or after.is_star or len(before.expressions) != len(after.expressions):
+    match parse_one(old.query), parse_one(query):
+        case exp.Select() as before, exp.Select() as after if not old.columns:
+            return _order_of_outputs(before, after)
+    return None
+
+
+def _order_of_outputs(before: exp.Select, after: exp.Select) -> list[int] | None:
+    if before.is_star:
         return None
     values = [item.unalias() for item in before.expressions]
     if any(values.count(item.unalias()) != 1 for item in after.expressions):
@@ -82,7 +87,8 @@ def _without_outputs(query: exp.Select) -> exp.Expr:
 def _is_named_elsewhere(before: exp.Select, after: exp.Select, in_order: bool) -> bool:
     """Whether a name that only one of the texts gives to an output, or both give to others, is anything else in either;
     or one of an output that has another place, before which it may mean something else."""
-    if not in_order and (_has_places(before) or _has_places(after)):
+    # But for the outputs both texts are the same.
+    if not in_order and _has_places(before):
         return True
     old, new = _given(before), _given(after)
     names = {name for name in old.keys() | new.keys() if not in_order or old.get(name) != new.get(name)}
@@ -97,7 +103,8 @@ def _has_places(query: exp.Select) -> bool:
 
 
 def _given(query: exp.Select) -> dict[str, exp.Expr]:
-    return {item.alias.lower(): item.unalias() for item in query.expressions if isinstance(item, exp.Alias)}
+    """By name; those without one are under '', which nothing else is called."""
+    return {item.alias.lower(): item.unalias() for item in query.expressions}
 
 
 def _others(query: exp.Select) -> set[str]:

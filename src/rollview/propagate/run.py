@@ -19,7 +19,7 @@ from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
 from rollview.engine.meter import Meter, Usage
-from rollview.errors import EngineFailed, Retryable
+from rollview.errors import EngineFailed, StaleStep
 from rollview.propagate.bounds import TOOK
 from rollview.propagate.closed import closed_references
 from rollview.propagate.compensated import ToldDelta
@@ -130,11 +130,7 @@ def _check_still(writer: CatalogWriter, computed: Computed) -> None:
     """A step belongs to one definition of its view, and comes after one csn."""
     step = computed.step
     if not writer.ends_at(step.view, computed.folder.root.parent.name, step.interval.after):
-        raise Retryable(
-            f"View '{step.view}' got another definition, or was propagated, meanwhile.",
-            hint="Run it again.",
-            view=step.view,
-        )
+        raise StaleStep(step.view)
 
 
 def _log(computed: Computed, pin: Pin) -> OpenStep:
@@ -144,12 +140,14 @@ def _log(computed: Computed, pin: Pin) -> OpenStep:
     (logged,) = computed.running.log([new], {"view": step.view, "interval": str(step.interval)})
     profile = {"mode": step.mode.value, "reason": step.reason, **_profile(computed), TOOK: computed.seconds}
     shown = (Shown(logged, pin.after, step.interval.through),)
-    return OpenStep(computed.running, step.view, profile, shown, computed.coarse, places=step.places)
+    return OpenStep(
+        computed.running, step.view, profile, shown, computed.coarse, places=step.places, queries=step.queries
+    )
 
 
 def closed_in(reader: Reader, step: PropagateStep) -> ClosedReferences:
     """What the keys in the deltas tell. They are read here, because a plan reads no rows."""
-    if not step.moves or step.mode is Mode.WHOLE or step.at_once or step.box is not None:
+    if step.mode is Mode.WHOLE or step.at_once or step.box is not None:
         return frozenset()
     relations = [reader.snapshot.get(name) for name in step.motion]
     with phase("keys"):

@@ -2,6 +2,9 @@
 
 Law: state(s) + Δ(s, t] is state(t), so folding changes no answer. The delta stays as it is: every csn in reach stays in
 reach.
+
+A state moves when its delta has outgrown it, or, in the background, when looking past its pending changes has cost as
+much as moving it: whoever rents until the rent has come to the price, and buys then, never pays more than twice.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rollview.catalog import Catalog, Part, Relation, RelationKind, Snapshot
+from rollview.catalog import Catalog, Part, Pin, Relation, RelationKind, Snapshot, Step
 from rollview.core.interval import Interval
 from rollview.errors import RollviewError
 from rollview.publish.bulk import find_bulk_update, keep_as_state
@@ -29,6 +32,10 @@ SHARE = 2
 MOST = 1_000_000
 """More changes than this are not sent to where a table's rows are read."""
 BUCKET_ROWS = 250_000
+READS = 8
+"""A read of all rows past one per cent of changes takes a third longer, and a fold as long as about three reads."""
+READ_SHARE = 200
+"""Fewer changes than one in so many rows are read past for nothing."""
 
 _log = logging.getLogger(__name__)
 
@@ -50,19 +57,67 @@ def fold_if_it_pays(spark: SparkSession, root: Path, catalog: Catalog, name: str
         return False
 
 
+def fold_if_often_read(spark: SparkSession, root: Path, catalog: Catalog, name: str) -> bool:
+    """Fold when views were recomputed so often past the pending changes that it has cost as much. Never raises."""
+    try:
+        snapshot = catalog.snapshot()
+        table = snapshot.find(name)
+        if table is None or table.kind is not RelationKind.TABLE or not often_read(snapshot, catalog, root, table):
+            return False
+        return fold(spark, root, catalog, table.name)
+    except RollviewError as error:
+        _log.warning("table '%s' not folded: %s", name, error.message)
+        return False
+
+
+def is_large(table: Relation) -> bool:
+    """Whether it matters how its rows are read."""
+    state = table.pins[Part.STATE]
+    return state.is_kept and state.rows + table.pins[Part.DELTA].rows > LEAST
+
+
+def often_read(snapshot: Snapshot, catalog: Catalog, root: Path, table: Relation) -> bool:
+    state = table.pins[Part.STATE]
+    if not is_large(table) or keeps_former(table) or snapshot.moment.csn == state.through:
+        return False
+    rest, costly = _pending(snapshot, root, table)
+    if costly < rest / READ_SHARE:
+        return False
+    if any(file.linked for file in stored_as(root, table).files(Part.STATE)):
+        # Its source's own files are not copied for the sake of speed; capture moves it on.
+        return False
+    # A refresh is one step that propagates and one that applies.
+    steps = [step for view in snapshot.readers(table.name) for step in catalog.steps(view.name, 2 * READS, "done")]
+    return sum(1 for step in steps if _read_past(step, state)) >= READS
+
+
+def _read_past(step: Step, state: Pin) -> bool:
+    """Whether a view was recomputed at a csn after the state's."""
+    return step.profile.get("mode") == "whole" and step.interval.through > state.through
+
+
 def pays(snapshot: Snapshot, root: Path, table: Relation) -> bool:
     state = table.pins[Part.STATE]
     if not state.is_kept or keeps_former(table):
         return False
     if snapshot.moment.csn == state.through or table.pins[Part.DELTA].rows <= LEAST:
         return False
-    files = delta_files(stored_as(root, table), Interval(state.through, snapshot.moment.csn))
-    rows = sum(file.rows for file in files)
+    rest, costly = _pending(snapshot, root, table)
     if not table.constraints.primary_key:
-        return rows > max(LEAST, state.rows / SHARE)
-    # With a key, rows that only come are read as those of the state are; what costs is to look up what goes.
-    going = sum(file.rows for file in files if not only_inserts(file))
-    return going > max(LEAST, min(MOST, (state.rows + rows - going) / SHARE))
+        return costly > max(LEAST, rest / SHARE)
+    return costly > max(LEAST, min(MOST, rest / SHARE))
+
+
+def _pending(snapshot: Snapshot, root: Path, table: Relation) -> tuple[int, int]:
+    """Rows that are read as they are, and those of changes that cost more.
+
+    With a key, rows that only come are read as those of the state are; what costs is to look up what goes.
+    """
+    state = table.pins[Part.STATE]
+    files = delta_files(stored_as(root, table), Interval(state.through, snapshot.moment.csn))
+    is_plain = bool(table.constraints.primary_key)
+    plain = sum(file.rows for file in files if is_plain and only_inserts(file))
+    return state.rows + plain, sum(file.rows for file in files) - plain
 
 
 def keeps_former(table: Relation) -> bool:

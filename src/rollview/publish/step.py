@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rollview.catalog import Catalog, CatalogWriter, Lease, Part, Pin, Relation, StepKind
+from rollview.catalog import Catalog, CatalogWriter, Lease, OpenQueries, Part, Pin, Relation, StepKind
 from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
 from rollview.errors import Retryable, RollviewError
@@ -89,7 +89,7 @@ class Publishing:
         for stretch in step.coarse:
             self.writer.add_coarse(step.relation, stretch)
         if step.places:
-            self.writer.set_places(step.relation, step.places)
+            self.writer.set_places(step.relation, step.places, step.queries)
 
     def _check_unread(self, name: str) -> None:
         """Whoever came to read its changes since would miss those that are not there."""
@@ -177,7 +177,8 @@ class RunningStep:
 class OpenStep:
     """A step whose versions are in the Delta logs, to become visible together with others. ``coarse``: stretches inside
     which the relation cannot be read from then on. ``restarts``: nothing before what it shows can be read. ``places``:
-    how far tables are then in the delta of a view that is propagated table by table. ``earlier``: what it shows is of
+    how far tables are then in the delta of a view that is propagated table by table, and by which ``queries`` that may
+    have to be compensated. ``earlier``: what it shows is of
     an earlier definition. ``returns``: readers found the view at one, and find it here again."""
 
     running: RunningStep
@@ -187,6 +188,7 @@ class OpenStep:
     coarse: tuple[Interval, ...] = ()
     restarts: bool = False
     places: Mapping[str, Csn] = field(default_factory=dict)
+    queries: Mapping[str, OpenQueries] | None = None
     earlier: bool = False
     returns: bool = False
 

@@ -94,7 +94,7 @@ def is_compensated(view: Relation) -> bool:
 
 def join_of(snapshot: Snapshot, view: KeptView) -> NaturalJoin:
     """The view as its algorithm sees it; refused, with the reason, where it does not meet what that needs."""
-    algorithm, sources = algorithm_of(view.properties), _sources(snapshot, view.plan)
+    algorithm, sources = algorithm_of(view.properties), sources_of(snapshot, view.plan)
     try:
         join = natural_join(view.plan, sources)
         _check_needs(algorithm, join, needs_keys=publish_within(view.properties) is not None)
@@ -115,7 +115,8 @@ def machine_of(properties: Mapping[str, str], join: NaturalJoin) -> Courier:
     return Courier(maintainer)
 
 
-def _sources(snapshot: Snapshot, plan: ViewPlan) -> Mapping[str, str]:
+def sources_of(snapshot: Snapshot, plan: ViewPlan) -> Mapping[str, str]:
+    """By table, of those that the view reads."""
     below = (snapshot.get(relation.name) for relation in plan.reads)
     return {lower.name: lower.source for lower in below if lower.source is not None}
 

@@ -6,7 +6,7 @@ know sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -54,3 +54,7 @@ class Telling(Protocol):
 
     def beyond(self, relation: Relation, number: int) -> Iterator[pa.Table]:
         """What a unit of work without a csn changed of a table, every row with ``_count``."""
+
+    def take(self, units: Mapping[str, int]) -> Csn:
+        """By source, so many units of work without csns get them; the newest csn, which reflects these and none after.
+        Retryable if they have to wait for something."""

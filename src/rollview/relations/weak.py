@@ -47,6 +47,8 @@ def _reasons(snapshot: Snapshot, name: str, properties: Mapping[str, str], *, su
     if turns_in(properties) is None:
         yield f"its tables go together, because '{PROPAGATE}' does not name them"
     if snapshot.find(name) is not None:
+        if any(any(own) for place in snapshot.get(name).places.values() for own in (place.queries or {}).values()):
+            yield "what its last queries saw too much is not compensated yet; refresh it first"
         yield from (f"view '{one.name}' reads it at its csns" for one in snapshot.readers(name))
     if subscribed:
         yield "it has a subscriber, which is sent changes by their csns"

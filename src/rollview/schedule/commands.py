@@ -16,7 +16,7 @@ from rollview.core.states import Policy
 from rollview.errors import UsageError
 from rollview.maintain import Keep, Maintenance, maintain
 from rollview.propagate import RefreshMode, check_strict, mode_of, refresh_mode
-from rollview.publish.fold import fold_if_it_pays
+from rollview.publish.fold import fold_if_it_pays, fold_if_often_read, is_large
 from rollview.publish.merge import merge_if_many
 from rollview.publish.workplace import Workplace
 from rollview.relations.cadence import Words
@@ -128,7 +128,7 @@ def run_until(
         return refresh_views(place, names, seconds=seconds, due=due)
 
     def fold() -> None:
-        _fold_captured(place)
+        _fold(place)
 
     def deliver_to(names: Sequence[str], seconds: float | None) -> Delivered:
         return deliver(place, names, seconds)
@@ -156,7 +156,8 @@ def _rolled(place: Workplace, snapshot: Snapshot, views: Sequence[str], *, asked
 
 def _work(place: Workplace, on_progress: OnProgress | None, workers: int | None = None) -> Refresh:
     about = (place.spark, place.data, place.catalog, on_progress or _silent)
-    return Refresh(*about, policies=place.policies, parallel=workers or place.parallel)
+    parallel, takes = workers or place.parallel, not place.order.by_time
+    return Refresh(*about, policies=place.policies, takes=takes, parallel=parallel)
 
 
 def _refuse_whole(snapshot: Snapshot, views: Sequence[str], mode: RefreshMode | None) -> None:
@@ -173,8 +174,12 @@ def _merge_files(place: Workplace, views: Sequence[str]) -> None:
     merge_if_many(place.data, place.catalog, touched, now)
 
 
-def _fold_captured(place: Workplace) -> None:
-    """States of captured tables move forward where that pays; capture itself starts no Spark."""
+def _fold(place: Workplace) -> None:
+    """States move forward where that pays. Of local tables a commit does so itself where their changes have outgrown
+    them; capture starts no Spark."""
     for table in place.snapshot().tables():
-        if table.source is not None:
-            fold_if_it_pays(place.spark, place.data, place.catalog, table.name)
+        about = (place.spark, place.data, place.catalog, table.name)
+        if table.source is not None and fold_if_it_pays(*about):
+            continue
+        if is_large(table):
+            fold_if_often_read(*about)

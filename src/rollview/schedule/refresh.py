@@ -49,12 +49,16 @@ def refresh(
     with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:
         csn = _target(work.catalog.snapshot().moment.csn, target)
         try:
-            aim = Aim(csn, frozenset(names), mode, apply)
+            aim = Aim(csn, frozenset(names), mode, apply, goes_on=target is None)
             tasks = {name: partial(_bring, work, lease, aim, snapshot, needed, name) for name in needed}
             work.workers.run(tasks, {name: snapshot.get(name).depends_next for name in needed})
             before = {name: snapshot.get(name).shown.through for name in names}
-            csn = csn if seconds is None else _reached(work, names, csn)
-            rows = _apply(work, lease, names, csn) if apply else {}
+            further = _gone_further(work, names, csn) if target is None else {}
+            together = [name for name in names if name not in further]
+            csn = csn if seconds is None else _reached(work, together, csn)
+            rows = _apply(work, lease, together, csn) if apply else {}
+            for name, own in further.items():
+                rows |= _apply(work, lease, [name], own) if apply and own is not None else {}
         except BaseException:
             for opened in work.recomputed.values():
                 opened.running.give_up()
@@ -72,6 +76,14 @@ def _bring(work: Refresh, lease: Lease, aim: Aim, snapshot: Snapshot, needed: Se
             recompute_view(work, lease, aim, name)
         else:
             propagate_view(work, lease, aim, name)
+
+
+def _gone_further(work: Refresh, names: Sequence[str], csn: Csn) -> dict[str, Csn | None]:
+    """Views whose sources were quiet only after the csn that all are brought to: nothing can be read of them there.
+    Each is shown at its own; what reads it follows with the next refresh, and has None."""
+    now = work.catalog.snapshot()
+    inside = [view for view in map(now.get, names) if any(one.strictly_inside(csn) for one in view.coarse)]
+    return {view.name: mark if (mark := view.pins[Part.DELTA].through) > csn else None for view in inside}
 
 
 def _reached(work: Refresh, names: Sequence[str], target: Csn) -> Csn:

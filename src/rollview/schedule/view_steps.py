@@ -27,20 +27,21 @@ from rollview.core.phases import Phases, add_phases, measured
 from rollview.costs.steps import past_steps
 from rollview.engine import session
 from rollview.engine.meter import Meter
-from rollview.errors import Corrupt, EngineFailed, EnvironmentFault, Retryable, RollviewError, SourceStopped
+from rollview.errors import Corrupt, EngineFailed, EnvironmentFault, Retryable, RollviewError, SourceStopped, StaleStep
 from rollview.propagate import PropagateStep, RefreshMode, plan_propagate
 from rollview.propagate.adapt import AdaptStep, adapted, plan_adapt, run_adapt
 from rollview.propagate.asked import stand_ins
 from rollview.propagate.boxes import came_anew, plan_box
 from rollview.propagate.compensated import told_delta
-from rollview.propagate.queries import queried_delta
+from rollview.propagate.queries import queried_delta, rolled_delta
 from rollview.propagate.recompute import log_recompute, plan_recompute
 from rollview.propagate.run import Computed, Propagated, compute_propagate, publish_propagate
-from rollview.publish.following import as_published
+from rollview.publish.following import as_published, followers
 from rollview.publish.step import LoggedVersion, OpenStep, Shown
 from rollview.relations.ahead import Ahead
 from rollview.relations.algorithm import is_by_queries, is_compensated, publish_within
 from rollview.relations.marks import high_water_mark
+from rollview.relations.open_queries import goes_by_queries, newest_seen
 from rollview.relations.plans import plan_of
 from rollview.relations.policies import Policies
 from rollview.relations.reader import Reader, StandIn
@@ -80,6 +81,8 @@ class Refresh:
     """Views that went no further because a source could not be asked, and why."""
     recomputed: dict[str, OpenStep] = field(default_factory=dict)
     policies: Policies = field(default_factory=Policies)
+    takes: bool = False
+    """What sources have committed may get csns on the way, because no source waits for another."""
     deadline: float | None = None
     parallel: int = 1
     due: Mapping[str, frozenset[str]] | None = None
@@ -118,6 +121,8 @@ class Aim:
     asked: frozenset[str]
     mode: RefreshMode | None
     apply: bool
+    goes_on: bool = False
+    """To the newest csn, whichever that is by then."""
 
 
 def propagate_view(work: Refresh, lease: Lease, aim: Aim, name: str) -> None:
@@ -141,7 +146,7 @@ def recompute_view(work: Refresh, lease: Lease, aim: Aim, name: str) -> None:
         return
     is_read = snapshot.readers(name) or any(one.view == name for one in work.catalog.subscribers())
     if is_read or snapshot.get(name).pending:
-        propagate_view(work, lease, Aim(aim.csn, aim.asked, RefreshMode.RECOMPUTE, aim.apply), name)
+        propagate_view(work, lease, replace(aim, mode=RefreshMode.RECOMPUTE), name)
         return
     at = plan_recompute(snapshot, name, aim.csn) if aim.apply else None
     if at is None:
@@ -185,13 +190,33 @@ class _ViewSteps:
     def run(self) -> None:
         try:
             self._look_at(self.catalog)
-            while not self._is_over() and (self._adapt() or self._plan()):
-                self.has_begun = True
-                if self.coming:
-                    self._publish_or_begin_again()
+            while not self._is_over() and self._take_step():
+                pass
         except BaseException:
             self._throw_away()
             raise
+
+    def _take_step(self) -> bool:
+        """Whether the view went on, or what was computed of it has to be done again."""
+        try:
+            if not self._adapt() and not self._plan():
+                return False
+            self.has_begun = True
+            if self.coming:
+                self._publish_first()
+        except StaleStep:
+            self.stale += 1
+            if self.stale > _MOST_STALE:
+                raise
+            self._begin_again()
+        return True
+
+    def _begin_again(self) -> None:
+        """What was computed for a view that is not there any more is thrown away."""
+        self._throw_away()
+        self.coming.clear()
+        self.last = None
+        self._look_at(self.work.catalog.snapshot())
 
     def _look_at(self, catalog: Snapshot) -> None:
         view = catalog.get(self.name)
@@ -264,11 +289,17 @@ class _ViewSteps:
         changes, past = self.work.catalog.changes, partial(past_steps, self.work.catalog, self.name)
         applied_next = self.aim.apply and self.name in self.aim.asked
         about = (self._expected(), self.work.root, self.name, self.aim.csn, changes, past)
-        due = self._due()
-        one_by_one = due is not None and not came_anew(self.snapshot, self.name)
-        if one_by_one or is_uneven(self.snapshot, self.snapshot.get(self.name)):
-            return plan_box(*about, due)
+        due, view = self._due(), self.snapshot.get(self.name)
+        by_queries = goes_by_queries(self.snapshot, view)
+        one_by_one = (due is not None or by_queries) and not came_anew(self.snapshot, self.name)
+        if one_by_one or is_uneven(self.snapshot, view):
+            goal = self._seen() if by_queries and due is None else self.aim.csn
+            return plan_box(*about[:3], goal, *about[4:], due)
         return plan_propagate(*about, mode=self.aim.mode, applied_next=applied_next)
+
+    def _seen(self) -> Csn:
+        """What queries on tables as they are see in this refresh."""
+        return max(self.aim.csn, newest_seen(self.snapshot, self.snapshot.get(self.name)))
 
     def _due(self) -> frozenset[str] | None:
         """The tables to be brought to the target; None: all of them."""
@@ -291,6 +322,10 @@ class _ViewSteps:
             with measured(took):
                 computed = self._told(step, snapshot)
             return None if computed is None else (computed, took)
+        if goes_by_queries(snapshot, snapshot.get(self.name)) and (step.box is not None or not step.moves):
+            with measured(took):
+                computed = self._rolled(step, snapshot)
+            return None if computed is None else (computed, took)
         with measured(took), closing(SourceLookup(self.work.catalog, self.work.root)) as lookup:
             try:
                 step, asked = self._asked(step, snapshot, lookup)
@@ -309,7 +344,8 @@ class _ViewSteps:
                 if is_by_queries(snapshot.get(self.name)):
                     told = queried_delta(reader, step, lookup)
                 else:
-                    told = told_delta(reader, step, lookup, due=self._is_due(step, snapshot))
+                    due, goes_on = self._is_due(step, snapshot), self._goes_beyond(step, snapshot)
+                    told = told_delta(reader, step, lookup, due=due, goes_on=goes_on)
             except (Retryable, SourceStopped, EnvironmentFault) as error:
                 self.work.lagging[self.name] = error.message
                 lookup.release(error.message)
@@ -321,12 +357,34 @@ class _ViewSteps:
         reached = replace(step, interval=Interval(step.interval.after, told.through), places=places)
         return compute_propagate(reader, self.work.catalog, self.lease, reached, self.meter, told)
 
+    def _rolled(self, step: PropagateStep, snapshot: Snapshot) -> Computed | None:
+        """The changes of one table, by a query on the others as they are and what compensates for it."""
+        reader = self.work.reader(snapshot, self.meter)
+        with closing(SourceLookup(self.work.catalog, self.work.root)) as lookup:
+            try:
+                told, queries = rolled_delta(reader, step, lookup, self._seen())
+            except (Retryable, SourceStopped, EnvironmentFault) as error:
+                self.work.lagging[self.name] = error.message
+                lookup.release(error.message)
+                return None
+        reached = replace(step, interval=Interval(step.interval.after, told.through), queries=queries)
+        return compute_propagate(reader, self.work.catalog, self.lease, reached, self.meter, told)
+
     def _is_due(self, step: PropagateStep, snapshot: Snapshot) -> bool:
         """Whether the view has waited for quiet sources as long as it may."""
         definition = snapshot.get(self.name).definition
         within = None if definition is None else publish_within(definition.properties)
         since = self.work.catalog.oldest_change(step.motion, step.interval)
         return within is not None and since is not None and self.work.catalog.now() - since >= within
+
+    def _goes_beyond(self, step: PropagateStep, snapshot: Snapshot) -> bool:
+        """Whether what sources commit while they are asked may get csns at once: not where other sources or views have
+        to come along."""
+        if not self.aim.goes_on or not self.work.takes or snapshot.get(self.name).until is not None:
+            return False
+        sources = {snapshot.get(table).source for table in step.motion}
+        tables = [table.name for table in snapshot.tables() if table.source in sources]
+        return not followers(self.work.policies, snapshot, tables, strict=False).views
 
     def _asked(
         self, step: PropagateStep, snapshot: Snapshot, lookup: SourceLookup
@@ -338,19 +396,6 @@ class _ViewSteps:
         lookup.release()
         sizes = {name: one.rows.num_rows for name, one in found.items() if one.place is None}
         return replace(step, sizes={**step.sizes, **sizes}), found
-
-    def _publish_or_begin_again(self) -> None:
-        """What was computed for a view that is not there any more is thrown away."""
-        try:
-            self._publish_first()
-        except Retryable:
-            self.stale += 1
-            if self.stale > _MOST_STALE:
-                raise
-            self._throw_away()
-            self.coming.clear()
-            self.last = None
-            self._look_at(self.work.catalog.snapshot())
 
     def _publish_first(self) -> None:
         # Beside the other workers, not only waiting for them.

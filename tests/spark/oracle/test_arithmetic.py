@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,7 +22,9 @@ from tests.spark.oracle.warehouses import assert_verified, fresh, rows
 from tests.spark.oracle.writers import create_tables
 
 from rollview import errors
+from rollview.algebra.combining import average
 from rollview.algebra.resolve import Known
+from rollview.algebra.text import parse_one, render
 from rollview.catalog import Part, Pin
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.relations.reader import Reader
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MOST = 10**38 - 1
+EXACT = Context(prec=60)
 STATEFUL = {
     "distinct_": "SELECT DISTINCT x FROM t",
     "groups": "SELECT x, COUNT(*) AS n, SUM(id) AS s FROM t GROUP BY x",
@@ -137,3 +141,40 @@ def test_sums_of_doubles_that_are_added_in_another_order_stop_no_view(spark: Spa
     warehouse.sql("INSERT INTO t VALUES (100, 0, 0.7D), (200, 1, 0.3D)", "DELETE FROM t WHERE id = 3")
     warehouse.refresh()
     assert_verified(warehouse)
+
+
+@pytest.mark.parametrize("type_", [(16, 2), (18, 2), (20, 0), (20, 6), (32, 0), (32, 4), (33, 1)])
+def test_an_average_of_long_decimals_is_rounded_as_spark_rounds_it(spark: SparkSession, type_: tuple[int, int]) -> None:
+    """From the sum and the count alone, which is all that a summary keeps; halves of the last digit included."""
+    (precision, scale), random = type_, Random(str(type_))
+    most = 10**precision - 1
+    lists = [[most], [-most], [most] * 7, [1, 0], [-1, 0], [1, 0, 0], [2, 0, 0], [-2, 0, 0], [1] + [0] * 15]
+    lists += [[1] + [0] * 19_999, [-1] + [0] * 19_999, [1] + [0] * 20_000, [9_999] + [0] * 19_999]
+    lists += [
+        [random.randint(-most, most) >> random.randrange(100) for _ in range(random.randint(1, 40))] for _ in range(150)
+    ]
+    values = [(place, Decimal(value).scaleb(-scale, EXACT)) for place, one in enumerate(lists) for value in one]
+    typed = pa.schema([("g", pa.int32()), ("x", pa.decimal128(precision, scale))])
+    data = spark.createDataFrame(pa.Table.from_pylist([{"g": g, "x": x} for g, x in values], typed))
+    result = f"decimal({precision + 4},{scale + 4})"
+    ours = average(parse_one("s"), parse_one("n"), f"decimal({precision},{scale})", result)
+    assert ours is not None
+    sums = "SELECT g, AVG(x) AS a, SUM(x) AS s, COUNT(x) AS n FROM {data} GROUP BY g"
+    told = spark.sql(f"SELECT *, {render(ours)} AS ours FROM ({sums})", data=data)
+    assert told.schema["a"].dataType == told.schema["ours"].dataType
+    assert told.where("NOT (a <=> ours)").collect() == []
+    assert told.count() == len(lists)
+
+
+def test_a_view_with_an_average_of_money_keeps_sums(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse = fresh(spark, tmp_path / "warehouse")
+    warehouse.sql("CREATE TABLE t (g INT, price DECIMAL(15,2), discount DECIMAL(15,2), paid DECIMAL(18,2))")
+    warehouse.create_view(
+        "CREATE MATERIALIZED VIEW v AS SELECT g, AVG(price * (1 - discount)) AS a, AVG(paid) AS p FROM t GROUP BY g"
+    )
+    assert warehouse.snapshot().get("v").pins.keys() >= {Part.GROUPS}
+    for number in range(3):
+        warehouse.sql(f"INSERT INTO t VALUES (1, {number}.37, 0.0{number}, 10.01), (2, 5.55, 0.5, -{number}.99)")
+        warehouse.sql(f"DELETE FROM t WHERE discount = 0.0{number - 1}" if number else "DELETE FROM t WHERE g = 3")
+        warehouse.refresh()
+        assert_verified(warehouse, "v")

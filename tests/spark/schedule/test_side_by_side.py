@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from tests.sizes import by_request, times
 from tests.spark.oracle.bags import Bag, bag
 from tests.spark.oracle.warehouses import assert_verified, extent, fresh
 
-from rollview.catalog import Part, Relation
+from rollview.catalog import Catalog, Part, Relation
 from rollview.core.interval import Interval
 from rollview.errors import Busy, EngineFailed, Retryable
 from rollview.propagate import bounds, plan
@@ -59,7 +60,7 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture
 def behind(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A warehouse whose views are several steps behind."""
-    for place, name in ((bounds, "FIRST_COMMITS"), (bounds, "FIRST_COMMITS_KEYED"), (bounds, "FEWEST_COMMITS")):
+    for place, name in ((bounds, "FIRST_COMMITS"), (bounds, "FIRST_COMMITS_AGAIN"), (bounds, "FEWEST_COMMITS")):
         monkeypatch.setattr(place, name, STEP)
     monkeypatch.setattr(plan, "FEWEST_COMMITS", STEP)
     monkeypatch.setattr(bounds, "TARGET_SECONDS", 0.0)
@@ -183,7 +184,7 @@ from rollview.propagate import bounds, plan
 from rollview.warehouse import Warehouse
 
 root, step = sys.argv[1], int(sys.argv[2])
-bounds.FIRST_COMMITS = bounds.FIRST_COMMITS_KEYED = bounds.FEWEST_COMMITS = plan.FEWEST_COMMITS = step
+bounds.FIRST_COMMITS = bounds.FIRST_COMMITS_AGAIN = bounds.FEWEST_COMMITS = plan.FEWEST_COMMITS = step
 with Warehouse.open(root, conf={"spark.master": "local[1]", "spark.driver.memory": "1g"}, parallel=2) as warehouse:
     stop, idle = threading.Event(), threading.Event()
 
@@ -222,7 +223,7 @@ def test_three_processes_share_the_views_and_come_to_the_same(
 def take_turns(warehouse: Warehouse, step: int, seed: int) -> None:
     """A process that refreshes one view after another until all are at the newest csn, with random pauses."""
     random = Random(seed)
-    for place, name in ((bounds, "FIRST_COMMITS"), (bounds, "FIRST_COMMITS_KEYED"), (bounds, "FEWEST_COMMITS")):
+    for place, name in ((bounds, "FIRST_COMMITS"), (bounds, "FIRST_COMMITS_AGAIN"), (bounds, "FEWEST_COMMITS")):
         setattr(place, name, step)
     plan.FEWEST_COMMITS, bounds.TARGET_SECONDS = step, 0.0
     steps.reach = lambda point: time.sleep(random.random() * 0.04)  # type: ignore[assignment]
@@ -321,3 +322,67 @@ def test_what_was_computed_beyond_a_definition_that_fails_is_thrown_away_and_don
         assert warehouse.read("again", as_of=csn - 1).columns == ["k", "x", "g"]
         warehouse.refresh(["again"])
         assert_verified(warehouse, "again")
+
+
+def test_what_a_table_called_otherwise_meanwhile_makes_stale_is_done_again(
+    spark: SparkSession, redefined: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, csn = redefined
+    beyond, done = threading.Event(), threading.Event()
+    original = steps.RunningStep.log
+
+    def log(running: steps.RunningStep, versions: Any, note: Any) -> Any:
+        if running.kind == "adapt" and not done.is_set():
+            assert beyond.wait(60), "nothing is computed beyond it"
+            going.sql("ALTER TABLE r RENAME TO orders")
+            done.set()
+        return original(running, versions, note)
+
+    def reach(point: str) -> None:
+        if point == "propagate.computed" and "adapt" in {step.kind for step in going.catalog.steps(status="running")}:
+            beyond.set()
+
+    monkeypatch.setattr(steps.RunningStep, "log", log)
+    monkeypatch.setattr(steps, "reach", reach)
+    with Warehouse.open(root, spark=spark, parallel=3) as going:
+        going.refresh(["again"])
+        assert done.is_set()
+        adapted = [step.status for step in going.catalog.steps("again", None) if step.kind == "adapt"]
+        assert sorted(adapted) == ["done", "failed"]
+        assert going.snapshot().get("again").pins[Part.DELTA].through >= csn
+        going.refresh(["again"])
+        assert_verified(going, "again")
+        assert all(going.verify("again", at=at).equal for at in (csn - 1, csn, csn + 1))
+
+
+def test_a_step_that_another_published_meanwhile_is_done_again_from_there(
+    spark: SparkSession, behind: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = refreshed(spark, behind, tmp_path / "alone", 1)
+    held: list[Any] = []
+    original, first = Catalog.lease, threading.Event()
+
+    @contextmanager
+    def shared(catalog: Catalog, *names: str, **about: Any) -> Iterator[Any]:
+        """The other one has the lease that this one has."""
+        if first.is_set():
+            yield held[0]
+            return
+        with original(catalog, *names, **about) as lease:
+            held.append(lease)
+            yield lease
+
+    def reach(point: str) -> None:
+        if point == "propagate.computed" and not first.is_set():
+            first.set()
+            newest = other.snapshot().get("again").pins[Part.DELTA].through + STEP
+            other.refresh(["again"], to=newest)
+
+    monkeypatch.setattr(Catalog, "lease", shared)
+    with Warehouse.open(behind, spark=spark) as going, Warehouse.open(behind, spark=spark) as other:
+        monkeypatch.setattr(steps, "reach", reach)
+        going.refresh(["again"])
+        assert first.is_set()
+        assert told(going)["again"] == alone["again"]
+        assert "failed" in {step.status for step in going.catalog.steps("again", None)}
+        assert going.catalog.steps(status="running") == ()

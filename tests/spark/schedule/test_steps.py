@@ -42,7 +42,7 @@ QUERIES = {
 
 @pytest.fixture
 def bank(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bank]:
-    for place, name in ((bounds, "FIRST_COMMITS"), (bounds, "FIRST_COMMITS_KEYED"), (bounds, "FEWEST_COMMITS")):
+    for place, name in ((bounds, "FIRST_COMMITS"), (bounds, "FIRST_COMMITS_AGAIN"), (bounds, "FEWEST_COMMITS")):
         monkeypatch.setattr(place, name, STEP)
     monkeypatch.setattr(plan, "FEWEST_COMMITS", STEP)
     monkeypatch.setattr(bounds, "TARGET_SECONDS", 0.0)

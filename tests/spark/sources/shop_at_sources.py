@@ -49,6 +49,13 @@ class Database:
     def __init__(self, kind: str, address: str, connect: Connect, tables: tuple[str, ...]) -> None:
         self.kind, self.address, self.connect, self.tables = kind, address, connect, tables
         self.execute = connect()
+        self._writers: dict[int, Execute] = {}
+
+    def writer(self, number: int) -> Execute:
+        """Each writer has one connection for all histories: a server has room for few."""
+        if number not in self._writers:
+            self._writers[number] = self.connect()
+        return self._writers[number]
         for table in tables:
             self.execute(f"CREATE TABLE {table} ({COLUMNS[table]})")
             if kind == "postgres":
@@ -158,7 +165,7 @@ def writers(databases: tuple[Database, ...], seed: int, most: int, count: int = 
                 # Two have written the same key, or wait for each other.
                 execute("ROLLBACK")
 
-    connected = [databases[number % len(databases)].connect() for number in range(count)]
+    connected = [databases[number % len(databases)].writer(number) for number in range(count)]
     with ThreadPoolExecutor(count) as pool:
         running = [pool.submit(write, number) for number in range(count)]
         try:

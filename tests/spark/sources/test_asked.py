@@ -30,7 +30,9 @@ from tests.spark.sources.shop_at_sources import (
 )
 
 from rollview.catalog import Part
+from rollview.compensate.timed import PropagationQuery
 from rollview.errors import OutOfReach, UsageError
+from rollview.propagate.queries import QueryRun
 from rollview.schedule.commands import refresh_views
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
@@ -172,13 +174,24 @@ def test_a_table_that_is_emptied_at_once_is_one_coarse_change(
         check()
 
 
-def test_tables_that_are_asked_for_may_move_one_by_one(tmp_path: Path, warehouse: Warehouse) -> None:
+@pytest.mark.parametrize("asked", [ALL[1:3], ALL[:3]], ids=["by boxes", "by queries"])
+def test_tables_that_are_asked_for_may_move_one_by_one(
+    tmp_path: Path, warehouse: Warehouse, asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all of them are asked for, by queries that see too much and others that compensate for it."""
+    queries: list[PropagationQuery] = []
+    execute = QueryRun.execute
+
+    def counted(run: QueryRun, query: PropagationQuery) -> int:
+        queries.append(query)
+        return execute(run, query)
+
+    monkeypatch.setattr(QueryRun, "execute", counted)
     chance = Random(11)
     with sqlite_shop(tmp_path, ALL) as database:
         for _ in range(20):
             transaction(database, chance)
-        asked = frozenset({"customers", "regions"})
-        warehouse.add_source("shop", database.settings(asked), declared=[JOINED])
+        warehouse.add_source("shop", database.settings(frozenset(asked)), declared=[JOINED])
         truth = Truth(warehouse, (database,), ALL[:3])
         turns = ", ".join(f"{table} manual" for table in ALL[:3])
         said = f"CREATE MATERIALIZED VIEW joined TBLPROPERTIES ('rollview.propagate' = '{turns}')"
@@ -189,10 +202,15 @@ def test_tables_that_are_asked_for_may_move_one_by_one(tmp_path: Path, warehouse
             truth.capture()
             transaction(database, chance)
             refresh_views(warehouse._place, ["joined"], apply=False, due={"joined": frozenset({table})})
+        open_ = [place.queries for place in warehouse.snapshot().get("joined").places.values() if place.queries]
+        assert bool(open_) == (len(asked) == 3)
         truth.capture()
-        warehouse.refresh()
+        assert warehouse.refresh().lagging == ()
         assert truth.check("joined") >= 5
-        assert not any(warehouse.snapshot().get(name).is_kept for name in asked)
+        assert any(not one.is_forward for one in queries) == (len(asked) == 3)
+        assert {name for name in ALL if not warehouse.snapshot().get(name).is_kept} == set(asked)
+        assert warehouse.check_history("joined", ask_sources=True).level == "complete"
+        assert warehouse.explain("joined").algorithm == ("rolling" if len(asked) == 3 else "sweep")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,12 @@ def small(tmp_path: Path) -> Small:
     return small
 
 
-def roll(small: Small, target: int) -> dict[str, int]:
+def roll(small: Small, target: int, **said: Any) -> dict[str, int]:
+    """``said``: of every step, whatever was planned."""
     catalog = small.warehouse.catalog
     with catalog.lease("relation:v") as lease:
         snapshot = catalog.snapshot()
-        steps = plan_apply(snapshot, small.data, ["v"], target)
+        steps = [replace(step, **said) for step in plan_apply(snapshot, small.data, ["v"], target)]
         return run_apply(Reader(None, small.data, snapshot), catalog, lease, steps, {})  # type: ignore[arg-type]
 
 
@@ -67,6 +69,11 @@ def test_an_extent_that_becomes_empty_is_a_version_like_any_other(small: Small) 
     after = small.pin("v", Part.EXTENT)
     assert after.version > before.version
     assert extent(small) == Counter()
+
+
+def test_an_extent_that_is_not_in_buckets_yet_is_written_whole(small: Small) -> None:
+    roll(small, 2, by_bucket=True)
+    assert extent(small) == small.states[2]
 
 
 def step(after: int, change_rows: int) -> ApplyStep:

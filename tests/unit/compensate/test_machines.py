@@ -11,8 +11,12 @@ import pytest
 import rollview
 from rollview.compensate.algorithms import ALGORITHMS
 from rollview.compensate.c_strobe import CStrobe
+from rollview.compensate.conventional import Conventional
 from rollview.compensate.courier import Courier
 from rollview.compensate.deadline import Deadline
+from rollview.compensate.evaluation import VIEW as WHOLE_VIEW
+from rollview.compensate.evaluation import inserted, next_ask, run_query
+from rollview.compensate.g_strobe import GStrobe
 from rollview.compensate.inbox import Inbox
 from rollview.compensate.maintainer import Answered, AskFor, Due, Publish, Reported, Seen
 from rollview.compensate.strobe import Strobe
@@ -176,6 +180,7 @@ def test_an_answer_that_saw_too_little_is_asked_for_again(seen: Seen) -> None:
     found = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(1, 3, 4): 1})
     state, said = machine.on(state, Answered("y", ask.ask, (found,), Seen(1)))
     assert said == ()
+    assert ask.ask not in state.asks
     state, said = machine.on(state, Answered("y", ask.ask, (found,), Seen(1)))
     assert said == ()
 
@@ -283,3 +288,66 @@ def _with_nothing(machine: CStrobe, partial: Partial, wanted: tuple[str, ...]) -
     for name in wanted:
         partial = join(partial, machine.view.partial(name, {}))
     return partial
+
+
+def test_inserts_of_one_key_are_dropped_only_with_a_delete() -> None:
+    updates = [ins("r1", 1, 2), ins("r1", 1, 3)]
+    assert without_pairs(VIEW, updates) == updates
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "wanted"),
+    [
+        pytest.param("r1(A*B)@x ⋈ r3(C*D)@z ⋈ r2(B*C)@y", "y", ("r2",), id="r3 joins with r2 only"),
+        pytest.param("r1(A*B)@x ⋈ r2(B*C)@y ⋈ r3(C*D)@y", "y", ("r2", "r3"), id="in turn"),
+        pytest.param("r1(A*B)@x ⋈ r2(C*D)@y", "y", ("r2",), id="nothing joins: they multiply"),
+    ],
+)
+def test_a_query_goes_on_to_a_source_whose_tables_join(text: str, source: str, wanted: tuple[str, ...]) -> None:
+    view = natural(text)
+    _, ask = next_ask(view, run_query(inserted(view, WHOLE_VIEW, "r1", {(1, 3): 1})), 1)
+    assert ask is not None
+    assert (ask.source, ask.wanted) == (source, (wanted,))
+
+
+def test_sweep_asks_no_further_where_nothing_joins() -> None:
+    machine = SweepMaintainer(natural("r1(A*B)@x ⋈ r2(B*C)@y ⋈ r3(C*D)@z"))
+    state, _ = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
+    assert machine.on(state, Due()) == (state, ())
+    _, said = machine.on(state, Answered("y", 1, _rows({}), Seen(0)))
+    assert said == (Publish({}, {"x": 1}),)
+
+
+def test_sweep_takes_an_answer_that_saw_no_prefix_and_corrects_it() -> None:
+    machine = Courier(SweepMaintainer(VIEW))
+    state, _ = machine.on(machine.begin({}, {}), told("y", 1, ins("r2", 3, 4)))
+    nothing = Partial(frozenset(("r1",)), ("A", "B"), {})
+    state, _ = machine.on(state, Answered("x", 1, (nothing,), Seen(0)))
+    state, _ = machine.on(state, told("x", 1, ins("r1", 1, 3)))
+    _, said = machine.on(state, Answered("y", 2, _rows({}), Seen(0)))
+    assert said == (Publish({(1, 3, 4): 1}, {"x": 1, "y": 1}),)
+
+
+@pytest.mark.parametrize("algorithm", [Strobe, TStrobe, Conventional])
+def test_an_answer_counts_once(algorithm: type[Strobe] | type[TStrobe] | type[Conventional]) -> None:
+    machine = algorithm(VIEW)
+    state, said = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))  # type: ignore[arg-type]
+    found = Answered("y", 1, (Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(1, 3, 4): 1}),), Seen(0))
+    state, said = machine.on(state, found)  # type: ignore[arg-type]
+    assert [one.rows for one in said if isinstance(one, Publish)] == [{(1, 3, 4): 1}]
+    assert machine.on(state, found) == (state, ())  # type: ignore[arg-type]
+
+
+def test_who_is_hurried_already_is_not_hurried_again() -> None:
+    machine = Deadline(Strobe(VIEW), CStrobe(VIEW))
+    state, _ = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
+    state, _ = machine.on(state, Due())
+    assert state.hurried
+    assert machine.on(state, Due()) == (state, ())
+
+
+def test_a_version_that_is_published_while_a_part_waits_reflects_no_prefix() -> None:
+    machine = GStrobe(VIEW, publish_early=True)
+    state, _ = machine.on(machine.begin({(1, 3, 4): 1}, {}), Reported("y", 1, (ins("r2", 3, 5),), "T", 2))
+    _, said = machine.on(state, told("x", 1, dele("r1", 1, 3)))
+    assert said == (Publish({}, None),)

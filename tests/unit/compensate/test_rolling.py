@@ -42,6 +42,22 @@ def test_rolling_is_right_at_every_csn_up_to_its_mark_after_every_step(tables: i
             assert run.wrong_csns(rolling.mark) == []
 
 
+@TABLES
+def test_tables_may_go_on_in_any_order_and_in_another_process(tables: int) -> None:
+    """Only how far they are and which queries are open is known of what was before."""
+    for seed in range(HISTORIES[tables]):
+        random = Random(seed)
+        run = Propagating(random_tables(random, tables, 8), 0, random)
+        rolling = Rolling(tables, run.execute)
+        while min(rolling.forward) < 6:
+            place = random.choice([one for one in range(tables) if rolling.forward[one] < 6])
+            end = min(rolling.forward[place] + random.randint(1, 4), 6)
+            run.now = max(run.now, end)
+            rolling = Rolling(tables, run.execute, forward=rolling.forward, queries=rolling.queries)
+            rolling.step(place, end)
+            assert run.wrong_csns(rolling.mark) == []
+
+
 def test_the_mark_moves() -> None:
     history = random_tables(Random(0), 2, 30)
     _, rolling = run_rolling(history, 20, [3, 5], Random(0))
@@ -225,3 +241,60 @@ def test_an_interval_whose_queries_are_too_large_is_halved_unless_it_is_one_csn(
     assert queries.most == [8, 8, 8, 8, None]
     assert width.csns == 1, "5 rows are more than half of 8: it does not grow"
     assert width.attempt(queries, 3, 30, step) == 4, "one csn is done whatever it has"
+
+
+def test_a_query_that_saw_no_more_than_all_have_come_to_is_compensated() -> None:
+    """The mark waits for those that saw more, and not for the last table's: nobody compensates for them later."""
+    asked: list[PropagationQuery] = []
+    saw = {0: 3, 1: 5}
+
+    def execute(query: PropagationQuery) -> int:
+        asked.append(query)
+        return saw[rolling.next_table]
+
+    rolling = Rolling(2, execute)
+    rolling.step(0, 3)
+    assert (rolling.mark, rolling.latest) == (0, 3)
+    rolling.step(1, 3)
+    assert (rolling.mark, rolling.latest) == (3, 3)
+    saw[0] = 9
+    rolling.step(0, 6)
+    rolling.step(1, 6)
+    assert (rolling.forward, rolling.mark, rolling.latest) == ([6, 6], 3, 9)
+    assert all(part is None or part.after < part.through for query in asked for part in query.parts), "empty"
+
+
+def test_what_queries_saw_beyond_the_goal_is_propagated_too() -> None:
+    class SawMore:
+        executed = 0
+
+        def begin(self, most: int | None) -> None: ...
+
+        def keep(self) -> int:
+            return 0
+
+        def execute(self, query: PropagationQuery) -> int:
+            self.executed += 1
+            assert self.executed < 100, "it does not end"
+            return 8
+
+    queries = SawMore()
+    rolling = Rolling(2, queries.execute)
+    roll_to(queries, rolling, 5, [IntervalWidth(8) for _ in range(2)])
+    assert (rolling.mark, rolling.forward) == (8, [8, 8])
+
+
+@pytest.mark.parametrize(("rows", "csns"), [(4, 32), (5, 16)])
+def test_an_interval_whose_queries_had_at_most_half_of_what_they_may_is_doubled(rows: int, csns: int) -> None:
+    class Sized:
+        def begin(self, most: int | None) -> None: ...
+
+        def execute(self, query: PropagationQuery) -> int:
+            raise AssertionError
+
+        def keep(self) -> int:
+            return rows
+
+    width = IntervalWidth(8, csns=16)
+    assert width.attempt(Sized(), 0, 30, lambda end: None) == 16
+    assert width.csns == csns

@@ -62,3 +62,6 @@ def test_not_before_a_view_below_has_its_definition(tmp_path: Path) -> None:
     check_begin(world.snapshot, view(world.snapshot, 5))
     with pytest.raises(OutOfReach, match="view 't' is what it is now since 5"):
         check_begin(world.snapshot, view(world.snapshot, 4))
+    pending = replace(versions[1], csn=8, pending=True)
+    world.relations["t"] = replace(world.relations["t"], versions=(*versions, pending))
+    check_begin(world.snapshot, view(world.snapshot, 5))

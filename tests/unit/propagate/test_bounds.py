@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.unit.propagate.test_choice import KEYED, LINEAR
+import pytest
+from tests.unit.propagate.test_choice import KEYED, LINEAR, plan_for
 
 from rollview.catalog import ChangeCount, Step
 from rollview.core.interval import Interval
 from rollview.propagate.bounds import (
     FEWEST_COMMITS,
     FIRST_COMMITS,
-    FIRST_COMMITS_KEYED,
+    FIRST_COMMITS_AGAIN,
     TARGET_SECONDS,
     StepBound,
     StepLimit,
     bounded,
     step_limit,
 )
+
+AGAIN = plan_for("SELECT k FROM (SELECT k, PERCENTILE(x, 0.5) AS x FROM r GROUP BY k) AS t WHERE x > 3")
 
 
 def tried(commits: int, seconds: float, status: Any = "done") -> Step:
@@ -69,15 +73,24 @@ def test_the_ledger_is_not_read_to_its_end_for_the_first_step() -> None:
     assert counts.read <= 500
 
 
-def test_the_first_step_depends_on_the_kind_of_view() -> None:
+def test_only_views_that_aggregate_whole_groups_again_begin_with_few_commits() -> None:
     assert step_limit(LINEAR, ()) == StepLimit(FIRST_COMMITS)
-    assert step_limit(KEYED, ()) == StepLimit(FIRST_COMMITS_KEYED)
+    assert step_limit(KEYED, ()) == StepLimit(FIRST_COMMITS)
+    assert step_limit(AGAIN, ()) == StepLimit(FIRST_COMMITS_AGAIN)
 
 
-def test_a_slow_step_is_halved_and_a_quick_one_doubled() -> None:
-    assert step_limit(KEYED, [tried(9000, TARGET_SECONDS + 1)]).commits == 4500
-    assert step_limit(KEYED, [tried(9000, TARGET_SECONDS - 1)]).commits == 18000
-    assert step_limit(KEYED, [tried(3, 0.1)]).commits == FIRST_COMMITS_KEYED
+@pytest.mark.parametrize("value", ["MAX(x)", "COUNT(DISTINCT x)", "SUM(x)", "BOOL_OR(x > 3)"])
+def test_aggregates_that_can_be_combined_are_not_taken_again(value: str) -> None:
+    assert not plan_for(f"SELECT k FROM (SELECT k, {value} AS y FROM r GROUP BY k) AS t WHERE y = 3").aggregates_again
+
+
+def test_a_second_slow_step_is_halved_and_a_quick_one_doubled() -> None:
+    slow = tried(9000, TARGET_SECONDS + 1)
+    assert step_limit(KEYED, [slow]).commits == 9000
+    assert step_limit(KEYED, [slow, slow]).commits == 4500
+    assert step_limit(KEYED, [tried(19_000, TARGET_SECONDS - 1)]).commits == 38_000
+    assert step_limit(KEYED, [tried(3, 0.1)]).commits == FIRST_COMMITS
+    assert step_limit(AGAIN, [tried(3, 0.1)]).commits == FIRST_COMMITS_AGAIN
 
 
 def test_what_each_commit_adds_decides_and_not_what_every_step_takes() -> None:
@@ -102,8 +115,8 @@ def test_commits_that_are_slow_are_taken_as_many_as_fit() -> None:
 
 def test_steps_that_never_ended_get_smaller_until_one_does() -> None:
     killed = tried(0, 1, "undone")
-    assert step_limit(KEYED, [killed]).commits == FIRST_COMMITS_KEYED // 2
-    assert step_limit(KEYED, [killed, killed, tried(8000, 4.0)]).commits == 4000
+    assert step_limit(KEYED, [killed]).commits == FIRST_COMMITS // 4
+    assert step_limit(KEYED, [killed, killed, tried(80_000, 4.0)]).commits == 10_000
     assert step_limit(KEYED, [killed] * 30).commits == FEWEST_COMMITS
 
 
@@ -112,7 +125,7 @@ def test_so_many_rows_as_a_step_may_have_are_one_step() -> None:
 
 
 def test_a_step_without_counted_commits_tells_nothing() -> None:
-    assert step_limit(KEYED, [tried(0, 9.0), tried(9000, TARGET_SECONDS - 1)]).commits == 18000
+    assert step_limit(KEYED, [tried(0, 9.0), tried(19_000, TARGET_SECONDS - 1)]).commits == 38_000
 
 
 def test_steps_of_the_same_length_do_not_tell_what_each_commit_adds() -> None:
@@ -128,3 +141,37 @@ def test_on_a_busy_machine_steps_are_so_long_that_half_of_them_is_progress() -> 
         commits = step_limit(KEYED, past).commits
         past.insert(0, tried(commits, 20 + commits / 100 + 3 * (number % 2)))
     assert all(1000 <= int(step.profile["commits"]) <= 4000 for step in past[:-2])
+
+
+def test_a_step_as_long_as_another_that_was_slow_once_is_not_too_long() -> None:
+    assert step_limit(KEYED, [tried(100, 1.0), tried(100, TARGET_SECONDS + 4)]).commits == FIRST_COMMITS
+    assert step_limit(KEYED, [tried(100, 1.0), tried(101, TARGET_SECONDS + 4)]).commits == 200
+    assert step_limit(KEYED, [tried(100, 1.0), tried(101, TARGET_SECONDS)]).commits == FIRST_COMMITS
+    assert step_limit(KEYED, [tried(100, TARGET_SECONDS)]).commits == FIRST_COMMITS
+
+
+@pytest.mark.parametrize(
+    ("newest", "before", "commits"),
+    [
+        pytest.param((1000, 12.0), (500, 7.0), 300, id="two seconds to begin with, ten milliseconds for each"),
+        pytest.param((1000, 24.0), (500, 19.0), 1400, id="the beginning is half of it"),
+        pytest.param((1000, 9.0), (600, 5.0), 500, id="a beginning below nothing is none"),
+        pytest.param((1000, 9.0), (600, 10.0), 2000, id="more commits were quicker"),
+        pytest.param((1000, 9.0), (600, 9.0), 2000, id="commits add nothing"),
+    ],
+)
+def test_as_many_commits_as_fit_beside_what_every_step_takes(
+    newest: tuple[int, float], before: tuple[int, float], commits: int
+) -> None:
+    assert step_limit(KEYED, [tried(*newest), tried(*before)]).commits == commits
+
+
+def test_a_step_that_failed_tells_nothing_of_what_one_takes() -> None:
+    failed = replace(tried(300, 1.0), status="failed")
+    assert step_limit(KEYED, [failed, tried(9000, TARGET_SECONDS + 1)]).commits == 9000 // 4
+
+
+def test_steps_that_were_computed_ahead_of_one_that_was_lost_are_not_lost_by_themselves() -> None:
+    first, ahead = tried(0, 1, "undone"), replace(tried(0, 1, "undone"), interval=Interval(8, 9))
+    assert step_limit(KEYED, [ahead, first]).commits == FIRST_COMMITS // 4
+    assert step_limit(KEYED, [ahead, ahead, first]).commits == FIRST_COMMITS // 4

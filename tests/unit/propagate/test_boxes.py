@@ -127,3 +127,42 @@ def test_views_above_come_by_themselves_as_far_as_the_mark(world: World) -> None
     said = replace(view.definition, properties={"rollview.propagate": "t every 1 second, u manual"})
     world.relations["v"] = replace(view, definition=said)
     assert reachable(world.snapshot, world.relations["above"]) == 2
+
+
+def test_a_long_way_of_one_table_is_several_boxes(world: World) -> None:
+    world.csn = 60_000
+    world.counts = [ChangeCount("t", csn, 1, 0, None) for csn in range(3, world.csn + 1)]
+    step = box(world, world.csn, "t")
+    assert step is not None
+    assert step.box is not None
+    assert (step.box.intervals["t"].through < world.csn, step.more) == (True, True)
+
+
+def test_a_commit_that_changed_no_row_of_a_table_does_not_stop_it(world: World) -> None:
+    world.counts.insert(0, ChangeCount("u", 3, 0, 0, None))
+    step = box(world, 9, "elsewhere")
+    assert step is not None
+    assert step.places == {"t": 2, "u": 3}
+
+
+def test_a_box_tells_between_which_csns_changes_lie_and_is_no_query_for_all(world: World) -> None:
+    step = box(world, 9, "t")
+    assert step is not None
+    assert (step.work.delta_rows, step.work.csns) == (2, (3, 5))
+    assert (step.is_linear, step.at_once) == (True, False)
+
+
+def test_a_box_goes_no_further_than_the_target_nor_than_the_definition(world: World) -> None:
+    step = box(world, 4, "t")
+    assert step is not None
+    assert step.places["t"] == 4
+    world.relations["v"] = replace(world.relations["v"], until=5)
+    step = box(world, 9, "t")
+    assert step is not None
+    assert step.places["t"] == 4
+
+
+def test_rows_that_came_anew_where_the_view_is_are_known(world: World) -> None:
+    world.relations["u"] = replace(world.relations["u"], replaced=(2,))
+    assert not came_anew(world.snapshot, "v")
+    assert box(world) is not None

@@ -162,3 +162,10 @@ def test_strict_refuses_a_view_without_incremental_form() -> None:
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(errors.UsageError, match="no refresh mode 'sometimes'"):
         refresh_mode("sometimes")
+
+
+def test_several_commits_are_recomputed_only_where_the_view_does_not_keep_them() -> None:
+    spread = RefreshWork(500_000, 1_000_000, (6, 7))
+    expected = refresh_seconds(spread, (step(Mode.INCREMENTAL, 4.0, delta=500_000), CREATED_IN_2_S))
+    assert choose(LINEAR, RefreshMode.AUTO, spread, expected).mode is Mode.INCREMENTAL
+    assert choose(LINEAR, RefreshMode.AUTO, spread, expected, merges=True).mode is Mode.WHOLE

@@ -6,7 +6,8 @@ Sources are simulated, so that each answer may meet new commits, see less than w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -19,10 +20,11 @@ from rollview.algebra.natural_join import NaturalJoin, natural_join
 from rollview.algebra.resolve import Known
 from rollview.algebra.view import outline, plan
 from rollview.catalog import Relation
-from rollview.consistency.bags import Bag, bag, plus
+from rollview.consistency.bags import Bag, bag, minus, plus
+from rollview.consistency.history import Update
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.propagate.compensated import Conversation
+from rollview.propagate.conversation import Conversation, no_rows
 from rollview.propagate.messages import SourceMessages
 from rollview.relations.algorithm import QUIET, machine_of
 from rollview.relations.answers import KeyRequest, RawAnswer
@@ -58,9 +60,11 @@ class World:
     sources: Mapping[str, str]
     busy: float = 0.0
     hidden: float = 0.0
+    goes_on: bool = False
     rows: dict[str, dict[int, Row]] = field(default_factory=lambda: {name: {} for name in COLUMNS})
     units: list[Unit] = field(default_factory=list)
-    answers: int = 0
+    coming: list[list[Change]] = field(default_factory=list)
+    """What is committed while the next answers are read, one each."""
 
     def commit(self) -> None:
         source = self.chance.choice(sorted(set(self.sources.values())))
@@ -107,7 +111,8 @@ class World:
         return _table((*COLUMNS[relation.name], COUNT, CSN), told)
 
     def answer(self, wishes: Sequence[KeyRequest], after: int) -> RawAnswer:
-        self.answers += 1
+        if self.coming:
+            self.units.append(Unit("x", self.coming.pop(0)))
         while self.chance.random() < self.busy:
             self.commit()
         source = str(wishes[0].relation.source)
@@ -120,6 +125,15 @@ class World:
             rows.append(_table(names, [row for row in found if tuple(row[i] for i in at) in wish.keys]))
         missed = frozenset(unit.csn for unit in unseen if unit.csn is not None and unit.source == source)
         return RawAnswer(tuple(rows), missed, tuple(unit not in unseen for unit in self.beyond_of(source)))
+
+    def take(self, units: Mapping[str, int]) -> int:
+        known = [unit for unit in self.units if unit.csn is not None]
+        for source, number in units.items():
+            for unit in self.beyond_of(source)[:number]:
+                known.append(unit)
+                unit.csn = len(known)
+        self.units = [*known, *(unit for unit in self.units if unit.csn is None)]
+        return len(known)
 
     def beyond(self, relation: Relation, number: int) -> Iterator[pa.Table]:
         unit = self.beyond_of(str(relation.source))[number]
@@ -169,9 +183,19 @@ def refresh(world: World, join: NaturalJoin, algorithm: str, about: tuple[Bag, i
     # A refresh may be asked to stop before the newest csn.
     end = through if world.chance.random() < 0.7 else world.chance.randint(after, through)
     wanted = tuple(unit for unit in messages.captured if unit.csn <= end)
-    talk = Conversation(machine_of(properties, join), messages, wanted, quiet=algorithm in QUIET, due=due)
-    talk.run(rows)
+    machine = machine_of(properties, join)
+    shown = partial(_with_keys, join, rows)
+    further = no_rows if algorithm == "eca" else shown
+    quiet, goes_on = algorithm in QUIET, world.goes_on
+    talk = Conversation(machine, messages, wanted, quiet=quiet, due=due, goes_on=goes_on, shown=further)
+    # Only the rows that what is wanted can take away, as in a warehouse.
+    talk.run(shown([update for unit in wanted for part in unit.parts for update in part.updates]))
     return talk
+
+
+def _with_keys(join: NaturalJoin, rows: Bag, updates: Sequence[Update]) -> Bag:
+    left = join.view.key_deletes(rows, [(update.table, update.row) for update in updates])
+    return minus(rows, left)
 
 
 @pytest.mark.parametrize("sources", [{"a": "x", "b": "x", "c": "x"}, {"a": "x", "b": "y", "c": "y"}])
@@ -181,8 +205,8 @@ def test_what_is_published_is_the_view_at_that_csn(
 ) -> None:
     if algorithm == "eca" and len(set(sources.values())) > 1:
         return
-    monkeypatch.setattr("rollview.propagate.compensated._PAUSE", 0)
-    join, published, hurried = joined(sources), 0, 0
+    monkeypatch.setattr("rollview.propagate.conversation._PAUSE", 0)
+    join, published, hurried, further = joined(sources), 0, 0, 0
     for seed in range(times(12, 400)):
         world = World(Random(seed), sources)
         rows: Bag = {}
@@ -194,7 +218,10 @@ def test_what_is_published_is_the_view_at_that_csn(
             world.busy, world.hidden = (
                 (0.0, 0.0) if place == 4 else world.chance.choice([(0.0, 0.3), (0.3, 0.0), (0.3, 0.2)])
             )
+            world.goes_on = bool(seed % 2)
             talk = refresh(world, join, algorithm, (rows, after), due=place % 2 == 1)
+            assert talk.goes_on or not talk.published or max(talk.published) <= talk.wanted[-1].csn
+            further += bool(talk.published) and max(talk.published) > talk.wanted[-1].csn
             hurried += talk.is_done and place % 2 == 1
             for csn, changed in sorted(talk.published.items()):
                 rows, after, published = plus(rows, changed), csn, published + 1
@@ -204,3 +231,46 @@ def test_what_is_published_is_the_view_at_that_csn(
             assert newest == world.units[newest - 1].csn
     assert published > 12
     assert hurried
+    assert (further > 0) == (algorithm in QUIET)
+
+
+@pytest.mark.parametrize("algorithm", QUIET)
+def test_commits_while_it_waits_are_heard_and_published(algorithm: str) -> None:
+    """Without them it would have to begin anew: each of the first answers shows another commit."""
+    sources = dict.fromkeys(COLUMNS, "x")
+    join, world = joined(sources), World(Random(1), sources)
+    for table, row in (("a", (0, 0)), ("b", (0, 0)), ("c", (0, 1))):
+        world.rows[table][0] = row
+        world.units.append(Unit("x", [(table, row, 1)]))
+    newest = world.capture()
+    world.coming = [
+        [("b", (0, 0), -1), ("b", (0, 1), 1)],
+        [("c", (1, 2), 1)],
+        [("a", (0, 0), -1), ("a", (1, 0), 1)],
+    ]
+    stopped = refresh(
+        replace(world, coming=world.coming[:1], units=[*world.units]), join, algorithm, ({}, 0), due=False
+    )
+    assert not stopped.published
+    world.goes_on = True
+    talk = refresh(world, join, algorithm, ({}, 0), due=False)
+    ((csn, rows),) = talk.published.items()
+    assert csn == newest + 3
+    assert rows == shown(join, world.at(csn)) == {(1, 0, 1, 2): 1}
+
+
+@pytest.mark.parametrize("algorithm", ["strobe", "t-strobe", "g-strobe"])
+def test_a_part_of_a_global_transaction_is_never_published_for_the_whole(algorithm: str) -> None:
+    """The first part only deletes, so nothing is unanswered between the two."""
+    sources = {"a": "x", "b": "y", "c": "y"}
+    join, world = joined(sources), World(Random(1), sources)
+    for source, table, row in (("x", "a", (0, 0)), ("x", "a", (1, 1)), ("y", "b", (0, 0)), ("y", "c", (0, 1))):
+        world.units.append(Unit(source, [(table, row, 1)]))
+    after = world.capture()
+    before = shown(join, world.at(after))
+    assert before == {(0, 0, 0, 1): 1}
+    world.units.append(Unit("x", [("a", (0, 0), -1), ("b", (1, 0), 1)], csn=after + 1))
+    talk = refresh(world, join, algorithm, (before, after), due=False)
+    ((csn, changed),) = talk.published.items()
+    assert csn == after + 1
+    assert plus(before, changed) == shown(join, world.at(csn)) == {(1, 1, 0, 1): 1}

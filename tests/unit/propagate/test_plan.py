@@ -18,9 +18,9 @@ from rollview.catalog import NOT_KEPT, ChangeCount, Part
 from rollview.core.interval import Interval
 from rollview.core.schema import Constraints
 from rollview.errors import OutOfReach, UsageError
-from rollview.propagate.bounds import FEWEST_COMMITS
+from rollview.propagate.bounds import FEWEST_COMMITS, FIRST_COMMITS
 from rollview.propagate.choice import RefreshMode
-from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, PropagateStep, plan_propagate
+from rollview.propagate.plan import MANY_CSNS, MOST_ASKED, SMALL_DELTA_ROWS, PropagateStep, plan_propagate
 
 KEYED = "SELECT k FROM (SELECT k, MAX(x) AS x FROM t GROUP BY k) AS m WHERE x > 3"
 
@@ -102,6 +102,10 @@ def test_changes_at_many_csns_are_told_apart_where_keys_are_looked_at_again(worl
     assert plan(world, "keyed", last).circumstances(ahead=False).many
     assert not plan(world, "sums", last).many
     assert not plan(world, "v", last).many
+    three = "SELECT t.k, u.x FROM t JOIN u ON t.k = u.k JOIN u AS w ON t.k = w.k"
+    world.view("three", three, reads=("t", "u"))
+    assert plan(world, "three", last).many
+    assert not plan(world, "both", last).many
 
 
 def test_little_is_shuffled_only_where_no_state_is_grouped_whole(world: World) -> None:
@@ -163,6 +167,7 @@ def test_a_summary_is_as_large_as_its_groups_and_their_changes(world: World) -> 
     ("stored", "limit"),
     [
         pytest.param(AT_ONCE_ROWS // 2, AT_ONCE_ROWS, id="small"),
+        pytest.param(AT_ONCE_ROWS - 2, AT_ONCE_ROWS, id="just small with its two changes"),
         pytest.param(AT_ONCE_ROWS, FEW_GROUPS, id="small, but not with its changes"),
         (FEW_GROUPS + 1, SMALL_SIDE_ROWS),
         (SMALL_SIDE_ROWS, SMALL_SIDE_ROWS),
@@ -211,8 +216,13 @@ def test_where_rows_are_asked_for_a_step_ends_where_all_rows_of_every_table_can_
     world.relations["t"] = replace(world.relations["t"], replaced=(5,))
     step = plan(world, "united")
     assert (step.interval, step.mode) == (Interval(0, 8), Mode.WHOLE)
-    with pytest.raises(OutOfReach, match="came anew at csn 8"):
+    assert plan(world, "united", 8).interval == Interval(0, 8)
+    with pytest.raises(OutOfReach, match="came anew at csn 8, and older ones are not here") as refused:
         plan(world, "united", 6)
+    assert refused.value.hint == "Refresh it to csn 8 or later."
+    # What came anew before is there.
+    world.pin("united", Part.DELTA, through=5)
+    assert plan(world, "united").interval == Interval(5, 7)
 
 
 def test_a_step_that_more_follow_tells_nothing_ahead(world: World) -> None:
@@ -233,7 +243,12 @@ def test_what_is_not_kept_is_not_recomputed_from(world: World) -> None:
 def test_all_is_read_at_once_where_it_is_small_there_and_the_view_linear(world: World) -> None:
     assert plan(world, "v").at_once
     assert not plan(world, "keyed").at_once
-    world.pin("t", Part.STATE, version=NOT_KEPT)
+    world.pin("u", Part.STATE, rows=AT_ONCE_ROWS)
+    assert plan(world, "both").at_once
+    world.pin("u", Part.STATE, rows=AT_ONCE_ROWS + 1)
+    assert not plan(world, "both").at_once
+    world.relations["t"] = replace(world.relations["t"], replaced=(6,))
+    assert plan(world, "v").absent
     assert not plan(world, "v").at_once
 
 
@@ -241,7 +256,7 @@ def test_a_long_interval_is_several_steps_and_what_is_recomputed_is_one(world: W
     world.csn = 60_000
     world.counts = [ChangeCount("t", csn, 1, 0, None) for csn in range(1, 60_001)]
     first = plan(world, "keyed", 60_000)
-    assert (first.interval, first.more, first.commits) == (Interval(0, 2000), True, 2000)
+    assert (first.interval, first.more, first.commits) == (Interval(0, 20_000), True, 20_000)
     world.pin("keyed", Part.DELTA, through=59_000)
     last = plan(world, "keyed", 60_000)
     assert (last.interval, last.more, last.commits) == (Interval(59_000, 60_000), False, 1000)
@@ -266,3 +281,75 @@ def test_commits_of_a_short_interval_are_not_counted(world: World) -> None:
     world.counts = [ChangeCount("t", csn, 1, 0, None) for csn in range(1, world.csn + 1)]
     assert plan(world, "v", FEWEST_COMMITS).commits == 0
     assert plan(world, "v", FEWEST_COMMITS + 1).commits == FEWEST_COMMITS + 1
+
+
+def test_what_came_anew_outside_of_the_interval_is_not_between_its_changes(world: World) -> None:
+    world.relations["t"] = replace(world.relations["t"], replaced=(2, 8))
+    world.pin("v", Part.DELTA, through=2)
+    step = plan(world, "v")
+    assert (step.interval, step.work.csns) == (Interval(2, 7), (3, 5))
+
+
+def said(world: World, name: str, **properties: str) -> None:
+    view = world.relations[name]
+    assert view.definition is not None
+    named = {f"rollview.{key}": value for key, value in properties.items()}
+    world.relations[name] = replace(view, definition=replace(view.definition, properties=named))
+
+
+def test_a_view_that_merges_its_changes_tells_no_state_ahead(world: World) -> None:
+    said(world, "sums", detail="refresh")
+    step = plan(world, "sums", applied_next=True)
+    assert (step.merged, step.ahead) == (True, False)
+
+
+@pytest.fixture
+def long_way(world: World) -> World:
+    """Of ``u``, which ``both`` asks for rows of, nothing is kept."""
+    world.csn = 60_000
+    world.counts = [ChangeCount("t", csn, 1, 0, None) for csn in range(1, world.csn + 1)]
+    world.pin("u", Part.STATE, version=NOT_KEPT)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "through"),
+    [
+        pytest.param("sweep", FIRST_COMMITS, id="asks once for a step"),
+        pytest.param("c-strobe", MOST_ASKED, id="asks for each commit"),
+        pytest.param("strobe", 60_000, id="waits until nobody commits"),
+    ],
+)
+def test_a_view_that_asks_goes_as_far_as_its_algorithm_holds_the_sources(
+    long_way: World, algorithm: str, through: int
+) -> None:
+    said(long_way, "both", algorithm=algorithm)
+    assert plan(long_way, "both", long_way.csn).interval == Interval(0, through)
+
+
+@pytest.mark.parametrize("algorithm", ["c-strobe", "strobe"])
+def test_a_view_whose_rows_are_all_here_asks_nobody(long_way: World, algorithm: str) -> None:
+    long_way.pin("u", Part.STATE, version=0)
+    said(long_way, "both", algorithm=algorithm)
+    assert plan(long_way, "both", long_way.csn).interval == Interval(0, FIRST_COMMITS)
+
+
+def test_a_recomputation_asks_for_all_rows_that_are_not_here_where_it_ends(world: World) -> None:
+    """Of the view's own table no row is kept; of another one rows are there from the csn on at which they came anew."""
+    for name in ("kept", "anew"):
+        world.table(name)
+    joined = "SELECT t.k, u.x FROM t JOIN u ON t.k = u.k JOIN kept ON t.k = kept.k"
+    world.view("three", f"{joined} UNION ALL SELECT k, x FROM anew", reads=("t", "u", "kept", "anew"))
+    world.pin("u", Part.STATE, version=NOT_KEPT)
+    for name, csn in (("t", 4), ("anew", 6)):
+        world.relations[name] = replace(world.relations[name], replaced=(csn,))
+    step = plan(world, "three")
+    assert (step.mode, step.interval, step.asked) == (Mode.WHOLE, Interval(0, 6), {"u"})
+
+
+def test_where_one_table_came_anew_rows_of_another_that_came_anew_later_are_asked_for(world: World) -> None:
+    world.view("either", "SELECT k, x FROM t UNION ALL SELECT k, x FROM u", reads=("t", "u"), mark=4)
+    for name, csn in (("t", 5), ("u", 8)):
+        world.relations[name] = replace(world.relations[name], replaced=(csn,))
+    step = plan(world, "either")
+    assert (step.mode, step.interval, step.asked) == (Mode.WHOLE, Interval(4, 5), {"u"})

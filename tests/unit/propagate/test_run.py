@@ -19,7 +19,7 @@ from rollview.core.interval import Interval
 from rollview.engine.meter import Meter, Usage
 from rollview.propagate import run
 from rollview.propagate.choice import RefreshWork
-from rollview.propagate.plan import PropagateStep
+from rollview.propagate.plan import Box, PropagateStep
 from rollview.propagate.run import _coarse, _terms, closed_in
 from rollview.relations.plans import plan_of
 from rollview.relations.reader import stored_as
@@ -103,6 +103,15 @@ def test_a_view_that_shares_anothers_delta_only_moves_its_mark(copied: Any, monk
     assert computed == ["v"]
 
 
+def test_where_nothing_moved_nothing_is_computed(copied: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = list[str]()
+    monkeypatch.setattr(run, "_computed", lambda _, step, *rest: (computed.append(step.view), ((), None))[1])
+    unused: Any = None
+    still = step(Mode.INCREMENTAL, None, moves=False)
+    assert run.compute_propagate(copied, unused, unused, still, Meter()).files == ()
+    assert computed == []
+
+
 def test_a_step_records_what_it_has_cost_itself(copied: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not what the steps before it in the same refresh have."""
 
@@ -132,5 +141,8 @@ def test_keys_are_looked_at_where_deltas_of_a_child_and_its_parent_are_joined(tm
     assert closed_in(reader, moved) == PAIR
     assert not closed_in(reader, replace(moved, mode=Mode.WHOLE))
     assert not closed_in(reader, replace(moved, motion=dict.fromkeys("pc", Motion(changed=False))))
+    # the tables of a box are read over intervals of their own
+    box = Box("c", {"c": moved.interval, "p": moved.interval})
+    assert not closed_in(reader, replace(moved, box=box))
     # where all is read at once, nothing is gained by them
     assert not closed_in(reader, replace(moved, sizes={"p": 1, "c": 1}, is_linear=True))

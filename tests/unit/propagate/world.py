@@ -31,7 +31,7 @@ def facts_of(query: str) -> dict[str, Any]:
     known = Known("t", KX)
     probes = outline(Declared("v", (), None, {}, query, False), {"t": known}).probes
     assert probes is not None
-    return dict(zip(("input", "results"), map(Duck((known,)).types, probes), strict=True))
+    return Duck((known,)).facts(probes)
 
 
 FACTS = facts_of(SUMMED)
