@@ -19,7 +19,7 @@ from rollview.algebra.resolve import Known
 from rollview.algebra.script import AT_ONCE_ROWS, Motion
 from rollview.algebra.states import states_read
 from rollview.algebra.summary import GROUPS
-from rollview.algebra.view import Mode, Outline, Propagation, ViewPlan, outline, plan
+from rollview.algebra.view import PROBED, Mode, Outline, Propagation, ViewPlan, outline, plan
 from rollview.core.interval import Interval
 from rollview.core.schema import Column, Schema
 from tests.property.histories import Row, Transaction
@@ -169,16 +169,21 @@ class Duck:
             self.db.execute("PRAGMA enable_optimizer")
             return rows
 
-    def types(self, probe: Propagation) -> dict[str, str]:
-        described = self.db.execute("DESCRIBE " + in_duckdb(probe.query)).fetchall()
+    def facts(self, probes: tuple[Propagation, exp.Select] | None) -> dict[str, dict[str, str]]:
+        """What would be found out of a view when it is created."""
+        if probes is None:
+            return {}
+        inputs, results = probes[0].query, probes[1].with_(PROBED, as_=probes[0].query)
+        return {"input": self._types(inputs), "results": self._types(results)}
+
+    def _types(self, query: exp.Query) -> dict[str, str]:
+        described = self.db.execute("DESCRIBE " + in_duckdb(query)).fetchall()
         return {name: _spark_type(type_) for name, type_, *_ in described}
 
     def compile(self, name: str, query: str, columns: tuple[str, ...] = ()) -> ViewPlan:
         known = {table.lower(): relation for table, relation in self.known.items()}
         made: Outline = outline(declare_query(name, query, columns), known)
-        probes = made.probes
-        facts = {} if probes is None else {"input": self.types(probes[0]), "results": self.types(probes[1])}
-        return plan(made, facts)
+        return plan(made, self.facts(made.probes))
 
     def motion(self, after: int, through: int) -> Mapping[str, Motion]:
         return {name: self._motion(name, after, through) for name in self.known}

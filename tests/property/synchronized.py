@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import duckdb
 from sqlglot import exp
 
 from rollview.algebra.replacing import called
-from rollview.algebra.resolve import resolve
+from rollview.algebra.resolve import Resolved, resolve
 from rollview.algebra.text import parse_one
 from rollview.algebra.used import columns_used
 from rollview.algebra.view import MISREAD
@@ -101,6 +102,35 @@ class WithoutSpark(Synchronizer):
         return Planned(one, None, Redefinition(definition, schema, reads, "synchronized"))  # type: ignore[arg-type]
 
 
+class Side:
+    """An in-process engine with the tables as one side of the comparison sees them; the same question is asked once."""
+
+    def __init__(self) -> None:
+        self._duck = duckdb.connect(config={"threads": 1})
+        self._shown: dict[str, str] = {}
+        self._answers: dict[tuple[str, ...], Counter[tuple[Any, ...]]] = {}
+
+    def show(self, name: str, columns: Mapping[str, str | None], rows: Rows) -> None:
+        listed = ", ".join(f'CAST(NULL AS INT) AS "{column}"' for column in columns)
+        values = [
+            ", ".join(
+                "NULL" if stored is None or row.get(stored) is None else str(row[stored]) for stored in columns.values()
+            )
+            for row in rows
+        ]
+        more = f" UNION ALL VALUES ({'), ('.join(values)})" if values else ""
+        text = f'CREATE OR REPLACE TEMP TABLE "{name}" AS SELECT {listed} WHERE FALSE{more}'
+        if self._shown.get(name) != text:
+            self._duck.execute(text)
+            self._shown[name] = text
+
+    def rows(self, text: str, tables: Iterable[str]) -> Counter[tuple[Any, ...]]:
+        key = (text, *(self._shown[table] for table in tables))
+        if key not in self._answers:
+            self._answers[key] = Counter(self._duck.execute(text).fetchall())
+        return self._answers[key]
+
+
 @dataclass
 class History:
     random: Random
@@ -109,7 +139,8 @@ class History:
     bindings: dict[str, Binding] = field(init=False)
     first: dict[str, str] = field(init=False)
     stopped: dict[str, tuple[int, Binding]] = field(default_factory=dict)
-    duck: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    by_id: Side = field(default_factory=Side)
+    by_name: Side = field(default_factory=Side)
     names: int = 0
     checked: int = 0
 
@@ -258,23 +289,15 @@ class History:
         for name, (table_id, columns) in before.tables.items():
             present = ids.get(table_id)
             there = {column.stored for column in present.schema} if present is not None else set()
-            if set(self._used(view.name, name)) <= {name for name, stored in columns.items() if stored in there}:
+            if _used(self.first[view.name], name) <= {name for name, stored in columns.items() if stored in there}:
                 continue
             chosen = next((one for one in SUBSTITUTES if one.of == name and _reads(after, new, one, table_id)), None)
             if chosen is not None:
                 tables[name] = _standing(after, chosen, columns, there, table_id)
             else:
                 tables[name] = (table_id, {own: stored for own, stored in columns.items() if stored in there})
-        left = frozenset(self.first_outputs(view.name)) - {column.name for column in new.schema}
+        left = frozenset(_resolved(self.first[view.name]).outputs) - {column.name for column in new.schema}
         self.bindings[view.name] = Binding(tables, left)
-
-    def _used(self, view: str, table: str) -> set[str]:
-        known = {name: known_as(_table(0, name, columns)) for name, columns in _TABLES.items()}
-        return set(columns_used(resolve(self.first[view], known))[table])
-
-    def first_outputs(self, view: str) -> tuple[str, ...]:
-        known = {name: known_as(_table(0, name, columns)) for name, columns in _TABLES.items()}
-        return resolve(self.first[view], known).outputs
 
     def check(self) -> None:
         for name, text in self.first.items():
@@ -282,42 +305,45 @@ class History:
             if view.state is ViewState.SCHEMA_CHANGED:
                 continue
             assert view.definition is not None
-            outputs = self.first_outputs(name)
+            outputs = _resolved(text).outputs
             left = [place for place, output in enumerate(outputs) if output not in self.bindings[name].left_out]
-            expected = Counter(tuple(row[place] for place in left) for row in self._first(name, text))
-            found = Counter(self._present(view))
+            expected: Counter[tuple[Any, ...]] = Counter()
+            for row, count in self._first(name, text).items():
+                expected[tuple(row[place] for place in left)] += count
+            found = self._present(view)
             assert list(view.schema.names) == [outputs[place] for place in left]
             if "DISTINCT" in text and len(left) < len(outputs):
                 found, expected = Counter(set(found)), Counter(set(expected))
             assert found == expected, (name, view.definition.query, self.snapshot.moment.csn, found, expected)
             self.checked += 1
 
-    def _first(self, name: str, text: str) -> list[tuple[Any, ...]]:
-        for table, (table_id, columns) in self.bindings[name].tables.items():
+    def _first(self, name: str, text: str) -> Counter[tuple[Any, ...]]:
+        tables = self.bindings[name].tables
+        for table, (table_id, columns) in tables.items():
             shown = {own: columns.get(own) for own in _TABLES[table]}
-            self._show(table, shown, self.rows[table_id])
-        return self.duck.execute(text).fetchall()
+            self.by_id.show(table, shown, self.rows[table_id])
+        return self.by_id.rows(text, tables)
 
-    def _present(self, view: Relation) -> list[tuple[Any, ...]]:
+    def _present(self, view: Relation) -> Counter[tuple[Any, ...]]:
         assert view.definition is not None
         seen = seen_tables(self.snapshot, view)
         for name in view.depends_on:
             table = seen.get(name) or self.snapshot.get(name)
-            self._show(name, {column.name: column.stored for column in table.schema}, self.rows[table.id])
+            self.by_name.show(name, {column.name: column.stored for column in table.schema}, self.rows[table.id])
         names = view.definition.facts.get(TABLES, {})
         text = called(view.definition.query, names) if names else view.definition.query
-        return self.duck.execute(text.replace("`", '"')).fetchall()
+        return self.by_name.rows(text.replace("`", '"'), view.depends_on)
 
-    def _show(self, name: str, columns: Mapping[str, str | None], rows: Rows) -> None:
-        listed = ", ".join(f'CAST(NULL AS INT) AS "{column}"' for column in columns)
-        values = [
-            ", ".join(
-                "NULL" if stored is None or row.get(stored) is None else str(row[stored]) for stored in columns.values()
-            )
-            for row in rows
-        ]
-        more = "".join(f" UNION ALL SELECT {line}" for line in values)
-        self.duck.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS SELECT {listed} WHERE FALSE{more}')
+
+@cache
+def _resolved(text: str) -> Resolved:
+    """A first definition, over the tables as they were at the beginning."""
+    return resolve(text, {name: known_as(_table(0, name, columns)) for name, columns in _TABLES.items()})
+
+
+@cache
+def _used(text: str, table: str) -> frozenset[str]:
+    return frozenset(columns_used(_resolved(text))[table])
 
 
 def _no_spark() -> SparkSession:

@@ -10,7 +10,7 @@ import pytest
 from tests.property.synchronized import History
 from tests.sizes import times
 
-HISTORIES = int(os.environ.get("ROLLVIEW_SYNCHRONIZED", times(16, full=2000)))
+HISTORIES = int(os.environ.get("ROLLVIEW_SYNCHRONIZED", times(48, full=2000)))
 CHUNKS = 4
 COMMITS, CHANGES = 30, 6
 

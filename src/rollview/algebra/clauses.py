@@ -130,7 +130,7 @@ class _Clauses:
         begin = self._first(top, {TokenType.SELECT})
         if begin is None:
             return
-        top = [place for place in top if place > begin]
+        top = top[top.index(begin) :]
         from_ = self._first(top, {TokenType.FROM})
         end = self._first(top, {TokenType.FROM, *_ENDING})
         first = begin + 1
@@ -142,7 +142,7 @@ class _Clauses:
         behind = self._end(top, from_, {TokenType.WHERE, TokenType.HAVING})
         self._joins(from_ + 1, behind)
         for kind, word in ((PartKind.WHERE, TokenType.WHERE), (PartKind.HAVING, TokenType.HAVING)):
-            place = self._first([one for one in top if one > from_], {word})
+            place = self._first(top[top.index(from_) :], {word})
             if place is not None:
                 token = self._tokens[place][0]
                 self.words[kind] = (token.start, token.end + 1)

@@ -52,6 +52,13 @@ class _Calls:
     """Whether one of them takes rows, and not only values that are taken once."""
 
 
+def can_combine(
+    rel: Operator, aggregates: Sequence[Output], types: Mapping[str, str], results: Mapping[str, str]
+) -> bool:
+    """Whether the groups over an interval cost what its rows and commits cost, and not their product."""
+    return _calls(rel, aggregates, types, results) is not None
+
+
 def combined_groups(
     script: Script,
     rel: Operator,

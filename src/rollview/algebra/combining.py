@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from rollview.algebra.expressions import all_of, big, case, cast, column, not_null, number
 from rollview.algebra.functions import function_name
+from rollview.algebra.long_division import divided, divides
 from rollview.core.names import COUNT
 
 _ANY_COPIES = {
@@ -97,7 +98,7 @@ def average(total: exp.Expr, present: exp.Expr, type_: str, result: str) -> exp.
         return cast(exp.Div(this=cast(total, "double"), expression=cast(present, "double")), result)
     precision, scale = int(decimal[1]), int(decimal[2])
     if precision > _MOST_DIGITS_OF_AVERAGE:
-        return None
+        return divided(total, present, precision, scale, result) if divides(precision, scale) else None
     narrowed = cast(total, f"decimal({precision + 10},{scale})")
     return cast(exp.Div(this=narrowed, expression=cast(present, "decimal(20,0)")), result)
 

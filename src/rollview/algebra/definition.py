@@ -107,10 +107,9 @@ def altered(tree: exp.Expr) -> AlteredView:
 
 
 def _set_by(action: exp.AlterSet) -> list[exp.Property]:
-    properties = [item for item in action.expressions if isinstance(item, exp.Properties)]
-    if len(properties) < len(action.expressions):
-        return []
-    return [item for listed in properties for item in listed.expressions if type(item) is exp.Property]
+    """None if it sets something else too."""
+    named = [item for listed in action.find_all(exp.Properties) for item in listed.expressions]
+    return named if all(type(item) is exp.Property for item in named) else []
 
 
 def _name_and_columns(tree: exp.Expr) -> tuple[str, tuple[str, ...]]:

@@ -29,7 +29,7 @@ def _may_lose(node: exp.Expr) -> bool:
         return bool(node.side) or node.kind in ("SEMI", "ANTI")
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower() in _CALLS
-    if isinstance(node, exp.Exists | exp.Any | exp.All) or (isinstance(node, exp.In) and node.args.get("query")):
+    if isinstance(node, exp.Exists | exp.Any | exp.All):
         return True
     return isinstance(node, exp.Subquery) and not isinstance(node.parent, exp.From | exp.Join | exp.SetOperation)
 

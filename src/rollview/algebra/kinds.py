@@ -17,6 +17,18 @@ FLOATING, TEXT, EXACT, BIG = "floating", "text", "exact", "big"
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Neg)
 _ONE_OF = (exp.Paren, exp.Case, exp.If)
 _NEVER = (exp.Boolean, exp.Null, exp.Predicate, exp.Connector, exp.Not)
+_GIVING_TEXT = frozenset(
+    (
+        *("substr", "substring", "left", "right", "upper", "ucase", "lower", "lcase", "initcap"),
+        *("trim", "ltrim", "rtrim", "lpad", "rpad"),
+    )
+)
+_GIVING_WHOLE_NUMBERS = frozenset(
+    (
+        *("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "weekofyear", "hour", "minute"),
+        *("length", "char_length"),
+    )
+)
 
 Kinds = frozenset[str]
 """What a value may be. Text that meets a number becomes a number, and that may be a floating one. What is big may be
@@ -76,10 +88,13 @@ def kinds_of_expression(expression: exp.Expr, sources: Mapping[str, HasKinds]) -
         return _of_cast(expression.to)
     if isinstance(expression, _NEVER):
         return frozenset()
+    called = function_name(expression)
+    if called in _GIVING_TEXT or called in _GIVING_WHOLE_NUMBERS:
+        return frozenset({TEXT if called in _GIVING_TEXT else EXACT})
     parts = (kinds_of_expression(child, sources) for child in expression.iter_expressions())
     if isinstance(expression, _ARITHMETIC):
         return _added(met(parts))
-    one_of = isinstance(expression, _ONE_OF) or function_name(expression) == "coalesce"
+    one_of = isinstance(expression, _ONE_OF) or called == "coalesce"
     return met(parts) if one_of else frozenset({FLOATING})
 
 

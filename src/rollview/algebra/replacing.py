@@ -287,7 +287,7 @@ def _start(column: exp.Column) -> int | None:
 
 def _without_join(resolved: Resolved, join: exp.Join) -> Extent:
     """A join by a whole key finds one row at most, so without it no row comes more often, nor less."""
-    own = next((one for one in resolved.query.args.get("joins") or () if _called(one) == _called(join)), None)
+    own = next((one for one in resolved.query.find_all(exp.Join) if _called(one) == _called(join)), None)
     by_key = own is not None and _joins_by_key(resolved, own)
     monotone = is_monotone(resolved.query, ignoring=own)
     if join.side == "LEFT":
@@ -323,8 +323,11 @@ def _gives(resolved: Resolved, relation: Known, key: exp.Expr, other: exp.Expr) 
     tables = {table.alias_or_name.lower(): table.name.lower() for table in resolved.query.find_all(exp.Table)}
     reads = {one.name.lower(): one for one in resolved.reads}
     owner = reads.get(tables.get(other.table.lower(), ""))
-    column, found = relation.schema.find(key.name), owner.schema.find(other.name) if owner is not None else None
-    return column is not None and found is not None and column.type == found.type
+    return owner is not None and _types(relation)[key.name.lower()] == _types(owner).get(other.name.lower())
+
+
+def _types(relation: Known) -> dict[str, str]:
+    return {column.name.lower(): column.type for column in relation.schema}
 
 
 @dataclass(slots=True)

@@ -33,8 +33,11 @@ class TiedCall:
 
     @property
     def arguments(self) -> list[exp.Expr]:
-        found = list(self.call.iter_expressions())
-        return list(found[0].expressions) if found and isinstance(found[0], exp.Distinct) else found
+        match list(self.call.iter_expressions()):
+            case [exp.Distinct() as listed, *_]:
+                return list(listed.expressions)
+            case found:
+                return found
 
     @property
     def is_distinct(self) -> bool:

@@ -78,13 +78,14 @@ def unsettled_limit(node: exp.Expr) -> Tie:
 def tied_window(window: exp.Window, rows: OrderedRows, text: str) -> Tie | None:
     """The choice that a window function leaves, if it leaves one."""
     meant = _meant(window, rows.select)
-    call = window.this
-    while not isinstance(call, exp.Func) and call.this is not None:
-        call = call.this
+    call = next(window.this.find_all(exp.Func))
     name, frame = function_name(call) or "", Frame.of(meant)
     if name in _BY_EQUALS or (not frame.counts_rows and (name not in (*_NUMBERING, *PICKING) or is_sorted(call))):
         return None
     ordered = [item.this for item in meant.args["order"].expressions] if meant.args.get("order") else []
+    if not ordered and frame.kind == "RANGE" and not frame.is_whole:
+        # Spark refuses it; an order would make another query of it.
+        return None
     given = [*(meant.args.get("partition_by") or ()), *ordered]
     if rows.settles(given):
         return None
@@ -99,7 +100,7 @@ def tied_window(window: exp.Window, rows: OrderedRows, text: str) -> Tie | None:
     ignoring = window.find(exp.IgnoreNulls) is not None or len(list(call.iter_expressions())) > 1
     if name in _LAST and frame.kind == "RANGE" and frame.end == "CURRENT ROW" and not ignoring:
         return replace(refused, edit=_last_of_equals(window, meant, call, rows, terms), by=by)
-    if not (name in _NUMBERING or frame.kind == "ROWS" or frame.is_whole or not ordered):
+    if not (name in _NUMBERING or frame.kind == "ROWS" or frame.is_whole):
         simple = frame.start == "UNBOUNDED PRECEDING" and frame.end == "CURRENT ROW"
         if not (name in _FIRST and simple and not ignoring):
             return Tie(window, name, reason=_TOGETHER, hint="Write ROWS BETWEEN … in the window.")

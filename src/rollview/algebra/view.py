@@ -6,7 +6,7 @@ timed delta of its rows), *whole* (recomputed and compared; the reason is kept).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -48,6 +48,7 @@ from rollview.core.states import ViewMode
 
 MISREAD, SETTLED, CHOICES, TOLD_APART_BY = "misread", "settled", "choices", "told_apart_by"
 """What is remembered of a view beside the types that Spark told."""
+PROBED = "_rv_probed"
 
 
 class Mode(StrEnum):
@@ -88,7 +89,8 @@ class Propagation:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What the text alone says. ``probes`` are the queries whose types Spark must tell before the plan is made."""
+    """What the text alone says. ``probes`` are the queries whose types Spark must tell before the plan is made: of what
+    is aggregated, and of the aggregates over that, called PROBED."""
 
     resolved: Resolved
     rel: Operator | None
@@ -105,7 +107,7 @@ class Outline:
         return found | {TOLD_APART_BY: [list(key) for key in keys]} if keys else found
 
     @property
-    def probes(self) -> tuple[Propagation, Propagation] | None:
+    def probes(self) -> tuple[Propagation, exp.Select] | None:
         top = find_aggregate(self.rel) if self.rel is not None else None
         return None if top is None else _probes(top[0])
 
@@ -136,8 +138,16 @@ class ViewPlan:
     @property
     def groups_states(self) -> bool:
         """Whether an operator other than the groups at the top is not linear, so that whole old states are grouped."""
+        return any(node.upkeep is Upkeep.KEYED for node in self._below_the_summary())
+
+    @property
+    def aggregates_again(self) -> bool:
+        """Whether a touched group costs all of its rows at each commit: it has an aggregate that cannot be combined."""
+        return any(isinstance(node, Aggregate) and not node.combines for node in self._below_the_summary())
+
+    def _below_the_summary(self) -> Iterable[Operator]:
         inner = self.outline.rel if self.summary is None else self.summary.input
-        return inner is not None and any(node.upkeep is Upkeep.KEYED for node in walk(inner))
+        return () if inner is None else walk(inner)
 
     @property
     def joins_several(self) -> bool:
@@ -253,21 +263,17 @@ def _choice_note(note: str) -> OperatorNote:
     return OperatorNote(operator, "settled", reason)
 
 
-def _probes(aggregate: Aggregate) -> tuple[Propagation, Propagation]:
+def _probes(aggregate: Aggregate) -> tuple[Propagation, exp.Select]:
     script = Script()
     columns = [column(None, name) for name in aggregate.input.columns]
     inputs = script.finish(select(*columns).from_(table(script.old(aggregate.input))))
-    script_of_results = Script()
     calls = [named(output.expression.copy(), output.name) for output in aggregate.aggregates] or [
         named(number(1), "_rv_one")
     ]
-    results = select(*calls).from_(table(script_of_results.old(aggregate.input)))
+    results = select(*calls).from_(table(PROBED))
     if aggregate.keys:
         results = results.group_by(*[column(None, key) for key in aggregate.keys], copy=False)
-    return (
-        Propagation(inputs, frozenset(script.inputs)),
-        Propagation(script_of_results.finish(results), frozenset(script_of_results.inputs)),
-    )
+    return Propagation(inputs, frozenset(script.inputs)), results
 
 
 def _net(rows: str, rel: Operator) -> exp.Select:

@@ -115,10 +115,13 @@ def test_a_variance_that_is_nearly_nothing_is_not_negative() -> None:
     ("type_", "call", "mode"),
     [
         ("double", "VAR_POP(x)", Mode.WHOLE),
-        ("decimal(20,2)", "AVG(x)", Mode.INCREMENTAL),
+        ("decimal(20,2)", "AVG(x)", Mode.SUMMARY),
+        ("decimal(34,2)", "AVG(x)", Mode.INCREMENTAL),
         ("decimal(20,2)", "SUM(x)", Mode.SUMMARY),
         ("decimal(15,4)", "STDDEV(x)", Mode.WHOLE),
         ("decimal(16,3)", "STDDEV(x)", Mode.WHOLE),
+        ("decimal(16,0)", "STDDEV(x)", Mode.WHOLE),
+        ("decimal(15,3)", "STDDEV(x)", Mode.SUMMARY),
         ("bigint", "STDDEV(x)", Mode.WHOLE),
         ("bigint", "AVG(x)", Mode.SUMMARY),
         ("int", "SUM(DISTINCT x)", Mode.INCREMENTAL),
@@ -136,7 +139,16 @@ def test_equal_sums_are_kept_once() -> None:
     assert len(plan.hidden) == 4
 
 
-@pytest.mark.parametrize(("type_", "kept"), [("decimal(15,2)", True), ("decimal(16,2)", False)])
+@pytest.mark.parametrize(
+    ("type_", "kept"),
+    [
+        *[
+            (type_, True)
+            for type_ in ("decimal(15,2)", "decimal(16,2)", "decimal(32,0)", "decimal(33,1)", "decimal(33,6)")
+        ],
+        *[(type_, False) for type_ in ("decimal(34,2)", "decimal(33,0)", "decimal(20,7)")],
+    ],
+)
 def test_an_average_is_kept_as_long_as_an_exact_sum_leaves_it_digits(type_: str, kept: bool) -> None:
     plan = compiled(type_, "SELECT g, AVG(x) AS a FROM r GROUP BY g")
     assert (plan.summary is not None) is kept
@@ -144,9 +156,18 @@ def test_an_average_is_kept_as_long_as_an_exact_sum_leaves_it_digits(type_: str,
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf])
 def test_a_sum_with_an_infinite_number_is_that_number(value: float) -> None:
+    assert summed(value, 1.0) == value
+
+
+def test_a_sum_of_both_infinite_numbers_is_none() -> None:
+    assert math.isnan(summed(math.inf, -math.inf, 1.0))
+
+
+def summed(*values: float) -> float:
     duck = engine("double")
     duck.reset()
-    duck.commit(1, {"r": [((0, value), 1), ((0, 1.0), 1)]})
+    duck.commit(1, {"r": [((0, value), 1) for value in values]})
     view = View(duck, "v", compiled("double", "SELECT g, SUM(x) AS s FROM r GROUP BY g"), 0)
     view.propagate(1)
-    assert view.at(1) == {(0, value): 1}
+    ((_, found),) = view.at(1)
+    return float(found)

@@ -8,7 +8,9 @@ import pytest
 from sqlglot import exp
 from tests.property.duck import Duck
 
+from rollview.algebra.operator import Input
 from rollview.algebra.operators.leaf import Leaf
+from rollview.algebra.product import can_be_netted
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import AT_ONCE_ROWS, Motion, Script
 from rollview.algebra.view import Propagation
@@ -83,6 +85,12 @@ def test_the_text_is_the_same_for_every_set_of_changed_small_inputs() -> None:
     assert len(texts) == 1
 
 
+def test_the_changes_of_one_table_alone_are_one_term_however_small_the_others_are() -> None:
+    motion = {name: Motion(True) for name in NAMES}
+    made = Duck(TABLES).compile("v", CHAIN).propagation(motion, sizes=dict.fromkeys(NAMES, 1), moving="t3")
+    assert [term.relation for term in made.terms] == ["t3"]
+
+
 def test_one_more_row_is_too_many() -> None:
     plan = Duck(TABLES).compile("v", CHAIN)
     assert len(plan.propagation(sizes=dict.fromkeys(NAMES, AT_ONCE_ROWS + 1)).terms) == 8
@@ -98,3 +106,16 @@ def test_what_is_not_there_is_not_small_whatever_its_size() -> None:
     leaf = Leaf("t0", ("a", "b"), {})
     assert Script(sizes={"t0": 1}).is_small(leaf)
     assert not Script(sizes={"t0": 1}, absent=frozenset({"t0"})).is_small(leaf)
+
+
+def test_what_reads_one_table_that_is_not_there_is_not_there() -> None:
+    block = Duck(TABLES).compile("v", "SELECT t0.a FROM t0 JOIN t1 ON t1.a = t0.a").outline.rel
+    assert block is not None
+    assert Script(absent=frozenset({"t1"})).is_absent(block)
+    assert not Script(absent=frozenset({"t2"})).is_absent(block)
+
+
+def test_rows_with_maps_or_of_unknown_types_are_not_netted() -> None:
+    source = Input("t", Leaf("t", ("a", "b", "c"), {"a": "int", "b": "map<int,int>"}))
+    assert [can_be_netted([source], [("t", name)]) for name in "abc"] == [True, False, False]
+    assert not can_be_netted([source], [("t", "a"), ("t", "b")])

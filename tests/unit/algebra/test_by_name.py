@@ -28,6 +28,11 @@ COLUMNS = {"a": ("k", "g", "x"), "b": ("k", "g", "y"), "c": ("k", "G", "z")}
             "SELECT * FROM a LEFT JOIN b USING (g)",
             "SELECT `a`.`g`, `a`.`k`, `a`.`x`, `b`.`k`, `b`.`y` FROM a LEFT JOIN b ON `a`.`g` = `b`.`g`",
         ),
+        (
+            "SELECT * FROM a OUTER JOIN b USING (k)",
+            "SELECT COALESCE(`a`.`k`, `b`.`k`) AS `k`, `a`.`g`, `a`.`x`, `b`.`g`, `b`.`y` "
+            "FROM a OUTER JOIN b ON `a`.`k` = `b`.`k`",
+        ),
         ("SELECT g FROM a JOIN b USING (k)", "SELECT g FROM a JOIN b ON `a`.`k` = `b`.`k`"),
         (
             "SELECT k + 1 AS k FROM a JOIN b USING (k) ORDER BY k",
@@ -52,6 +57,8 @@ def test_a_join_by_name_is_written_out(text: str, expected: str) -> None:
     [
         "SELECT k FROM (SELECT * EXCEPT (x) FROM a) AS q JOIN b USING (k)",
         "SELECT k FROM (SELECT a.* FROM a) AS q NATURAL JOIN b",
+        "SELECT * FROM (SELECT k, g + 1 FROM a) AS q JOIN b USING (k)",
+        "SELECT * EXCEPT (x) FROM a JOIN b USING (k)",
         "SELECT k FROM a PIVOT (SUM(x) FOR g IN (1, 2)) AS p JOIN b USING (k)",
         "SELECT b.y FROM (a JOIN c ON a.k = c.k) JOIN b USING (k)",
         "SELECT b.y FROM (a JOIN c ON a.k = c.k) AS q JOIN b USING (k)",

@@ -20,6 +20,7 @@ TABLES = {"t": Known("t", Schema((Column("k", "int"), Column("w", "string"), Col
         "to_date(w) < 'now'",
         "make_date(k, 1, 1) < ('Tomorrow')",
         "CAST(w AS DATE) < 'now'",
+        "substring(CAST(w AS DATE), 1, 4) < 'now'",
         "coalesce(d, 'yesterday') IS NULL",
     ],
 )
@@ -28,6 +29,9 @@ def test_a_word_beside_a_time_is_a_time(condition: str) -> None:
         check_words(resolve(f"SELECT k FROM t WHERE {condition}", TABLES))
 
 
-@pytest.mark.parametrize("condition", ["w = 'now'", "upper(w) = 'now'", "coalesce(w, 'today') = w", "d < '2020-01-01'"])
+@pytest.mark.parametrize(
+    "condition",
+    ["w = 'now'", "upper(w) = 'now'", "coalesce(w, 'today') = w", "CAST(k AS STRING) < 'now'", "d < '2020-01-01'"],
+)
 def test_a_word_beside_a_text_is_a_text(condition: str) -> None:
     check_words(resolve(f"SELECT k FROM t WHERE {condition}", TABLES))

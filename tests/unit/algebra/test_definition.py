@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from rollview.algebra.definition import PROPERTIES, declare, relation_name
+from rollview.algebra.definition import PROPERTIES, AlteredView, altered, declare, relation_name
 from rollview.algebra.text import parse_one
 from rollview.algebra.ties import TIES
 from rollview.errors import InvalidName, RollviewError, SqlError, Unsupported
@@ -95,6 +95,25 @@ def test_the_query_keeps_its_strings_and_its_own_with() -> None:
 def test_what_is_not_a_view_is_refused(text: str, kind: type[RollviewError], said: str) -> None:
     with pytest.raises(kind, match=said):
         declare(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("SET LOCATION 'x'", "SET SERDE 'x'", "SET TAGS ('a' = 'b')", "SET (a = 1)"),
+        "SET SERDEPROPERTIES ('a' = 'b')",
+        *("SET TBLPROPERTIES ('a' = 'b'), SET LOCATION 'x'", "SET TBLPROPERTIES ('a' = 'b') LOCATION 'x'"),
+    ],
+)
+def test_a_change_of_more_than_properties_is_refused_whole(change: str) -> None:
+    with pytest.raises(Unsupported, match="only SET TBLPROPERTIES is supported"):
+        altered(parse_one(f"ALTER MATERIALIZED VIEW v {change}"))
+
+
+def test_properties_are_changed() -> None:
+    assert altered(parse_one("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('a' = 'b', c = 1)")) == AlteredView(
+        "v", {"a": "b", "c": "1"}
+    )
 
 
 def test_a_known_property_is_taken() -> None:

@@ -9,6 +9,7 @@ from tests.property.duck import Duck
 from rollview.algebra.accumulators import value_over
 from rollview.algebra.expressions import column
 from rollview.algebra.resolve import Known
+from rollview.algebra.text import parse_one
 from rollview.core.schema import Column, Schema
 
 
@@ -17,11 +18,35 @@ from rollview.core.schema import Column, Schema
     [("int", "BIGINT"), ("double", "DOUBLE"), ("decimal(8,2)", "DECIMAL(18, 2)"), ("decimal(28,2)", "DECIMAL(38, 2)")],
 )
 def test_a_sum_has_ten_digits_more_up_to_the_most_there_are(type_: str, told: str) -> None:
+    assert types_of_casts(type_, "SUM(x)")[0] == told
+
+
+@pytest.mark.parametrize(
+    ("call", "is_told"),
+    [("AVG(x)", True), ("AVG(x) FILTER (WHERE x IS NOT NULL)", False), ("STDDEV_POP(x)", False), ("SUM(x)", False)],
+)
+def test_only_an_average_of_decimals_has_four_digits_more_on_both_sides(call: str, is_told: bool) -> None:
+    assert ("DECIMAL(12, 6)" in types_of_casts("decimal(8,2)", call)) is is_told
+
+
+@pytest.mark.parametrize("call", ["SUM(x + 1)", "MAX(x)", "AVG(DISTINCT x)", "PERCENTILE(x, 0.5)"])
+def test_what_is_not_kept_is_not_told(call: str) -> None:
+    assert told_by_sums("int", call) is None
+
+
+def types_of_casts(type_: str, call: str) -> list[str]:
+    """From the outermost in."""
+    value = told_by_sums(type_, call)
+    return [] if value is None else [cast.to.sql("spark") for cast in value.find_all(exp.Cast)]
+
+
+def told_by_sums(type_: str, call: str) -> exp.Expr | None:
     known = Known("t", Schema((Column("g", "int"), Column("x", type_))))
-    summary = Duck((known,)).compile("v", "SELECT g, SUM(x) AS s FROM t GROUP BY g").summary
+    deviations = ", STDDEV_POP(x) AS d" if call.startswith("STDDEV") else ""
+    summary = Duck((known,)).compile("v", f"SELECT g, SUM(x) AS s{deviations} FROM t GROUP BY g").summary
     assert summary is not None
     (summed,) = (name for name in summary.types if name not in summary.keys)
-    value = value_over(summary.accumulated, summary.types, exp.Sum(this=column(None, summed)))
-    assert value is not None
-    outer = next(value.find_all(exp.Cast))
-    assert outer.to.sql("spark") == told
+    asked = parse_one(f"SELECT {call}").selects[0]
+    for node in list(asked.find_all(exp.Column)):
+        node.replace(column(None, summed))
+    return value_over(summary.accumulated, summary.types, asked)

@@ -53,6 +53,12 @@ def test_all_columns_that_are_compared_are_asked_by_once() -> None:
     ]
 
 
+def test_a_computed_column_leads_nowhere() -> None:
+    inner = "(SELECT y.id, y.b, y.more FROM (SELECT id, b, b + 1 AS more FROM a) AS y)"
+    found = hops(f"SELECT x.more FROM {inner} AS x JOIN b ON x.b = b.id", "b")
+    assert found["x"] == (KeyHop("x", ("b",), "b", "b", ("id",)),)
+
+
 def test_names_are_followed_through_subqueries() -> None:
     query = "SELECT x.key FROM (SELECT b AS key, price FROM a WHERE price > 1) x JOIN b ON x.key = b.id"
     assert hops(query, "a")["b"] == (KeyHop("b", ("id",), "x", "a", ("b",)),)
@@ -77,6 +83,8 @@ def test_what_is_linear_needs_no_rows() -> None:
         ("SELECT a.id FROM a JOIN b ON a.price = b.price", "by equal columns"),
         ("SELECT a.id FROM a JOIN b ON a.b = b.word", "by equal columns"),
         ("SELECT a.id FROM a JOIN b ON a.b + 1 = b.id", "by equal columns"),
+        ("SELECT a.id FROM a JOIN (SELECT c, c + 1 AS more FROM b) b ON a.b = b.more", "by equal columns"),
+        ("SELECT b.c FROM b JOIN (SELECT b, b + 1 AS more FROM a) a ON a.more = b.id", "by equal columns"),
         ("SELECT a.id FROM a JOIN b ON a.b = b.id CROSS JOIN c", "changes of 'c' lead to no rows of 'b'"),
         ("SELECT a.id FROM a LEFT JOIN b ON a.b = b.id", "looks at rows of a key again"),
         ("SELECT a.id FROM a WHERE a.b IN (SELECT id FROM b)", "looks at rows of a key again"),

@@ -8,6 +8,8 @@ import pytest
 from tests.property.duck import declare_query
 
 from rollview.algebra.resolve import Known
+from rollview.algebra.text import parse_one
+from rollview.algebra.tied_rows import unsettled
 from rollview.algebra.view import Outline, outline
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.errors import NotDeterministic, Unsupported
@@ -244,6 +246,32 @@ def test_an_order_that_leaves_ties_goes_on(query: str) -> None:
 def test_what_no_order_settles_is_refused(query: str, said: str) -> None:
     with pytest.raises(NotDeterministic, match=said):
         made(query)
+
+
+@pytest.mark.parametrize(
+    ("call", "is_left"),
+    [
+        ("sort_array(collect_list(x))", False),
+        ("array_sort(collect_list(x) FILTER (WHERE k > 1))", False),
+        ("sort_array(collect_list(x)) OVER ()", False),
+        ("array_sort(collect_list(x), (a, b) -> 0)", True),
+        ("sort_array(first(xs))", True),
+        ("reverse(collect_list(x))", True),
+        ("collect_list(x)", True),
+        ("SUM(x) OVER (ORDER BY k ROWS 1 PRECEDING)", True),
+        ("SUM(x) OVER (ORDER BY k)", False),
+    ],
+)
+def test_a_list_in_an_order_of_its_own_leaves_no_choice(call: str, is_left: bool) -> None:
+    query = parse_one(f"SELECT {call} AS l FROM r")
+    assert any(unsettled(node) is not None for node in query.walk()) is is_left
+
+
+@pytest.mark.parametrize("call", ["FIRST(x)", "LAST(x)", "COLLECT_LIST(x)", "SUM(x)"])
+@pytest.mark.parametrize("frame", ["UNBOUNDED PRECEDING AND CURRENT ROW", "CURRENT ROW AND UNBOUNDED FOLLOWING"])
+def test_a_range_without_an_order_is_left_to_spark_which_refuses_it(call: str, frame: str) -> None:
+    query = f"SELECT k, {call} OVER (PARTITION BY g RANGE BETWEEN {frame}) AS l FROM r"
+    assert made(query).settled.text == query
 
 
 def test_a_key_that_may_be_null_tells_nothing_apart_behind_an_outer_join() -> None:

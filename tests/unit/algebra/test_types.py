@@ -7,7 +7,7 @@ from tests.property.duck import declare_query
 
 from rollview.algebra.resolve import Known
 from rollview.algebra.text import parse_one
-from rollview.algebra.types import type_of_expression
+from rollview.algebra.types import type_of_call, type_of_expression
 from rollview.algebra.view import Mode, outline, plan
 from rollview.core.schema import Column, Schema
 
@@ -29,6 +29,19 @@ def test_groups_of_maps_are_recomputed() -> None:
 def test_groups_of_maps_below_others_are_recomputed() -> None:
     query = f"SELECT q.c, COUNT(*) AS n FROM ({GROUPED}) AS q GROUP BY q.c"
     assert mode(query, "bigint") is Mode.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("call", "type_"),
+    [
+        *[("COUNT(w)", "bigint"), ("SUM(a)", "bigint"), ("SUM(a) FILTER (WHERE b > 1)", "bigint"), ("SUM(w)", None)],
+        *[("MAX(w)", "string"), ("MIN(a)", "int"), ("AVG(a)", None), ("MAX(a + 1)", None), ("FIRST(a)", None)],
+        *[("SUM(d)", "decimal(22,3)"), ("SUM(e)", "decimal(38,3)")],
+    ],
+)
+def test_the_type_of_a_plain_aggregate_is_known(call: str, type_: str | None) -> None:
+    types = {"a": "int", "w": "string", "d": "decimal(12,3)", "e": "decimal(30,3)"}
+    assert type_of_call(parse_one(f"SELECT {call}").selects[0], types.__getitem__) == type_
 
 
 @pytest.mark.parametrize(

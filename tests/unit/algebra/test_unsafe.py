@@ -27,6 +27,8 @@ def test_what_is_called_is_refused(text: str) -> None:
     [
         "SELECT reflect, identifier FROM read_files",
         "SELECT x IN ('reflect') AS y FROM t",
+        "SELECT 'reflect' ('a', 'b') AS x FROM t",
+        'SELECT x AS "reflect" FROM t',
         "SELECT 'using' 'cat' AS x FROM t",
         "SELECT x FROM t JOIN u USING (k)",
     ],

@@ -26,6 +26,7 @@ def may(query: str) -> bool:
     [
         *("d", "f", "d + 1", "-(d)", "COALESCE(k, d)", "CASE WHEN k > 1 THEN k ELSE d END", "1e0", "SQRT(k)"),
         *("CAST(w AS DOUBLE)", "IF(k > 1, d, 0)", "-w", "w * 1.5", "w + w", "COALESCE(w, 1.5)", "IF(k > 1, w, k)"),
+        *("-SUBSTR(w, 1, 2)", "COALESCE(upper(w), 1.5)", "second(w) + d"),
     ],
 )
 def test_a_value_that_may_float(item: str) -> None:
@@ -38,6 +39,7 @@ def test_a_value_that_may_float(item: str) -> None:
         *("k", "k + 1", "COALESCE(k, 7)", "1.5", "'1e0'", "NULL", "TRUE", "d > 1", "NOT d > 1", "d IS NULL OR k = 1"),
         *("CAST(d AS INT)", "CAST(d AS DECIMAL(9,2))", "CAST(d AS STRING)", "w", "COALESCE(w, 'x')"),
         *("CASE WHEN d > 1 THEN w ELSE 'x' END", "IF(d > 1, w, NULL)"),
+        *("SUBSTR(d, 1, 2)", "upper(w)", "COALESCE(trim(w), 'x')", "year(w)", "length(d) + 1"),
     ],
 )
 def test_a_value_that_never_floats(item: str) -> None:

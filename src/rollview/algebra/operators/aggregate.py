@@ -13,7 +13,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from rollview.algebra import keyed
-from rollview.algebra.combined_groups import combined_groups
+from rollview.algebra.combined_groups import can_combine, combined_groups
 from rollview.algebra.expressions import (
     AT,
     UNTIL,
@@ -98,6 +98,11 @@ class Aggregate:
         keys = ", ".join(spelled_column(key, self.input.origin) for key in self.keys)
         what = f"GROUP BY {keys}" if keys else "grand total"
         return OperatorNote(what, self.upkeep, f"{AGAIN}: below another operator, where no groups are stored")
+
+    @property
+    def combines(self) -> bool:
+        """Whether many commits on one group do not cost its rows each."""
+        return can_combine(self.input, self.aggregates, self.types, self.results)
 
     def delta(self, script: Script) -> exp.Query:
         if script.many:
