@@ -16,6 +16,7 @@ RollviewError                 root: code, retryable, facts, hint
 ├── Retryable                 try again later
 │   ├── Conflict              another transaction committed first
 │   ├── Busy                  another process holds the lease
+│   ├── StaleStep             what was computed belongs to a view that was changed meanwhile
 │   ├── SourceDown            a source does not answer
 │   ├── AskTooLarge           a source gives too much, or takes too long, for so many keys
 │   ├── SinkDown              what a subscriber is delivered to does not answer
@@ -186,6 +187,17 @@ class Busy(Retryable):
             hint="Wait for it, or try again later.",
             thing=thing,
             holder=holder,
+        )
+
+
+class StaleStep(Retryable):
+    code = "stale_step"
+
+    def __init__(self, view: str) -> None:
+        super().__init__(
+            f"View '{view}' got another definition, or was propagated, while a step of it was computed.",
+            hint="Nothing was changed. Run it again.",
+            view=view,
         )
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 CATALOG_FILE = "catalog.db"
 DATA_FOLDER = "data"
 
-OnProgress = Callable[[results.Progress], None]
+OnProgress = Callable[["results.Progress"], None]
 
 
 class Warehouse:

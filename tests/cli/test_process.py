@@ -28,7 +28,27 @@ try:
     main()
 finally:
     print(sorted(set(HEAVY) & set(sys.modules)), file=sys.stderr)
+    ours = [name.removeprefix("rollview.") for name in sys.modules if name.startswith("rollview.")]
+    print(*sorted({name for name in ours if name.startswith(("cli.", "results."))} - set(SHELL)), file=sys.stderr)
 """
+SHELL = (
+    *("cli.answers", "cli.arguments", "cli.exits", "cli.invocation", "cli.main", "cli.output", "cli.points"),
+    *("cli.progress", "results.answer"),
+)
+"""What every command loads of the command line."""
+TEXT = "cli.render cli.render.dispatch cli.render.words cli.text"
+GENERAL = "cli.files cli.general cli.shell cli.space cli.statements"
+VIEWS = "cli.files cli.general cli.relations cli.shell cli.statements cli.views"
+OWN = {
+    (
+        "status",
+    ): f"{GENERAL} {TEXT} cli.render.sources cli.render.status results.sources results.statements results.status",
+    ("status", "--output", "json"): f"{GENERAL} results.sources results.statements results.status",
+    ("log",): f"{GENERAL} {TEXT} cli.render.relations cli.render.statements results.statements",
+    ("view", "list"): f"{VIEWS} {TEXT} cli.render.relations",
+    ("view", "list", "--output", "json", "--project-dir", "."): VIEWS,
+}
+"""What some commands load besides."""
 HEAVY = (
     "pyspark",
     "py4j",
@@ -41,6 +61,7 @@ HEAVY = (
     "psycopg",
     "pymysql",
     "sqlglot",
+    "pydantic",
 )
 """What takes long to import. Without them a command answers in less than half a second on an idle machine."""
 
@@ -66,11 +87,22 @@ def test_init_makes_a_project_that_is_found_from_below(project: Path, process: A
 
 @pytest.mark.parametrize("words", NO_SPARK, ids=" ".join)
 def test_commands_without_data_load_nothing_heavy(project: Path, words: tuple[str, ...]) -> None:
-    command = [sys.executable, "-c", f"HEAVY = {HEAVY}\n{WATCH}", *words]
+    heavy, _ = _loaded(project, words)
+    assert heavy == "[]"
+
+
+@pytest.mark.parametrize("words", OWN, ids=" ".join)
+def test_a_command_loads_no_other_commands_and_no_other_answers(project: Path, words: tuple[str, ...]) -> None:
+    _, own = _loaded(project, words)
+    assert own.split() == sorted(OWN[words].split())
+
+
+def _loaded(project: Path, words: tuple[str, ...]) -> list[str]:
+    command = [sys.executable, "-c", f"HEAVY = {HEAVY}\nSHELL = {SHELL}\n{WATCH}", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=project)
     assert done.returncode == 0
-    assert done.stderr == "[]\n"
     assert done.stdout
+    return done.stderr.splitlines()
 
 
 def test_an_unknown_view_is_told_with_close_names(project: Path, process: Any) -> None:

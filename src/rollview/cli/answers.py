@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rollview.core.interval import Csn
 from rollview.core.schema import Column
-from rollview.results import (
-    HeldTransaction,
-    Result,
-    SourceStatus,
-    SubscriberStatus,
-    TablePlace,
-    ValidTime,
-    Verification,
-    ViewCreated,
-    plain,
-)
+from rollview.results import Result, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from rollview.catalog import LedgerEntry, Relation, Snapshot, SourcePosition
+    from rollview.results import (
+        HeldTransaction,
+        SourceStatus,
+        SubscriberStatus,
+        TablePlace,
+        ValidTime,
+        Verification,
+        ViewCreated,
+    )
     from rollview.subscribers.batch import ChangeBatch
 
 Kind = Literal["table", "view"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rollview import schedule
+from rollview import results, schedule
 from rollview.cli.answers import Ledger
 from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text
@@ -20,10 +20,6 @@ from rollview.core.interval import Interval
 from rollview.core.states import Rewrite
 from rollview.errors import RollviewError, UsageError
 from rollview.project import start_project
-from rollview.results import Captured, Delivered, Profile, Refreshed
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer()
 
@@ -158,18 +154,20 @@ def run_(
             sys.stdout.flush()
 
 
-def show_event(run: Invocation, event: Captured | Refreshed | Delivered | RollviewError) -> None:
+def show_event(
+    run: Invocation, event: results.Captured | results.Refreshed | results.Delivered | RollviewError
+) -> None:
     """Only what is worth a line."""
     match event:
         case RollviewError():
             run.output.error(event)
-        case Refreshed() if event.views:
+        case results.Refreshed() if event.views:
             run.output.show(event)
-        case Delivered():
+        case results.Delivered():
             given = tuple(one for one in event.subscribers if one.batches or one.problem)
             if given:
                 run.output.show(replace(event, subscribers=given))
-        case Captured():
+        case results.Captured():
             told = tuple(one for one in event.sources if one.units or one.problem or one.notes)
             if told:
                 run.output.show(replace(event, sources=told))
@@ -210,7 +208,7 @@ def refresh(
     point = run.point(to).at
     with run.warehouse() as warehouse, run.working("Refreshing views") as working:
         answer = warehouse.refresh(tuple(select or ()), point, mode, working.tell, workers)
-    run.output.show(Profile(answer.csn, answer.views, answer.lagging) if profile else answer)
+    run.output.show(results.Profile(answer.csn, answer.views, answer.lagging) if profile else answer)
 
 
 @command(app, "propagate")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from rollview.cli.arguments import Command
 from rollview.cli.exits import exit_code, unexpected
 from rollview.cli.output import CommandOutput, Form, make_output
 from rollview.cli.points import Point, parse_point
@@ -109,7 +110,7 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[Concatenate[Invoc
                 function(invocation, **arguments)  # type: ignore[call-arg]
 
         _declare(run, function)
-        app.command(name)(run)
+        app.command(name, cls=Command)(run)
 
     return register
 

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
 
-from rollview.cli import general, lab, schemas, sources, space, subscribers, tables, views
+from rollview.cli.arguments import Group
 from rollview.cli.exits import ExitCode
 from rollview.cli.invocation import wants_json
 from rollview.cli.output import Form, make_output
 from rollview.core.references import holds_secret
 from rollview.errors import UsageError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
-app.add_typer(general.app)
-app.add_typer(space.app)
-app.add_typer(sources.app, name="source")
-app.add_typer(subscribers.app, name="subscriber")
-app.add_typer(tables.app, name="table")
-app.add_typer(views.app, name="view")
-app.add_typer(schemas.app, name="schema")
-app.add_typer(lab.app, name="lab")
+_UNNAMED = ("rollview.cli.general", "rollview.cli.space")
+_NAMED = {
+    "source": "rollview.cli.sources",
+    "subscriber": "rollview.cli.subscribers",
+    "table": "rollview.cli.tables",
+    "view": "rollview.cli.views",
+    "schema": "rollview.cli.schemas",
+    "lab": "rollview.cli.lab",
+}
+"""Commands of two words, by the first."""
+_COLLECT_AFTER = 100_000
+"""Python looks for garbage when there are so many new objects: modules that are loaded make many, and no garbage."""
 
 
 def _version(asked: bool) -> None:
@@ -36,8 +42,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def rollview(
+def _rollview(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -57,10 +62,42 @@ def rollview(
     """
 
 
+def application(words: Sequence[str] = ()) -> typer.Typer:
+    """The commands, as far as these words can ask for one: loading all of them takes longer than most of them do."""
+    app = typer.Typer(
+        cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode="markdown", callback=_rollview
+    )
+    first = next(iter(words), "")
+    if first not in _NAMED:
+        for place in _UNNAMED:
+            app.add_typer(import_module(place).app)
+    for name in _needed(app, first):
+        app.add_typer(import_module(_NAMED[name]).app, name=name, cls=Group)
+    return app
+
+
+def _needed(app: typer.Typer, first: str) -> tuple[str, ...]:
+    if first in _NAMED:
+        return (first,)
+    loaded = (group.typer_instance for group in app.registered_groups)
+    is_found = any(command.name == first for group in loaded if group for command in group.registered_commands)
+    return () if is_found else tuple(_NAMED)
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
-    arguments = sys.argv[1:] if arguments is None else arguments
+    """Without arguments, the command of this process; then it ends with it."""
+    if arguments is not None:
+        sys.exit(_run(arguments))
+    gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
+    code = _run(sys.argv[1:])
+    # At its end Python looks through everything that is loaded once more, unless told that it stays.
+    gc.freeze()
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
     try:
-        code = app(arguments, prog_name="rollview", standalone_mode=False) or ExitCode.DONE
+        code = application(arguments)(arguments, prog_name="rollview", standalone_mode=False) or ExitCode.DONE
         sys.stdout.flush()
     except typer.TyperException as error:
         code = _wrong_usage(error, arguments)
@@ -68,7 +105,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = ExitCode.INTERRUPTED
     except BrokenPipeError:
         code = _reader_left()
-    sys.exit(int(code))
+    return int(code)
 
 
 def _wrong_usage(error: typer.TyperException, arguments: list[str]) -> int:

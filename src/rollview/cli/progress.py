@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rollview.cli.output import CommandOutput, Form
-from rollview.results import Progress
 
 if TYPE_CHECKING:
     from rollview.cli.spinner import Spinner
+    from rollview.results import Progress
 
 PATIENCE = 1.0
 

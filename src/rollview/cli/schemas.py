@@ -43,13 +43,14 @@ def show(
 @command(app, "rename")
 def rename(
     run: Invocation,
-    table: Annotated[str, typer.Argument(help="A captured table of files.")],
+    table: Annotated[str, typer.Argument(help="A captured table of files, of Debezium's events, or of Delta.")],
     old: Annotated[str, typer.Argument(help="The column's name.")],
-    new: Annotated[str, typer.Argument(help="The name that files will have it under.")],
+    new: Annotated[str, typer.Argument(help="The name that it will have at its source.")],
 ) -> None:
-    """Say, before files come with it, that a column with another name is the same column.
+    """Say, before its source shows it, that a column with another name is the same column.
 
-    Files prove no change of a name: without this, the old column has NULL there, and the new one is another.
+    Files and events prove no change of a name, nor does a Delta table without column mapping: without this, the new
+    name is another column.
 
     Example: rollview schema rename orders state status
     """

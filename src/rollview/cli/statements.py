@@ -14,10 +14,10 @@ from rollview.cli.points import parse_point
 from rollview.core.lazy import lazy_module
 from rollview.core.states import Rewrite
 from rollview.errors import SqlError
-from rollview.results import Answer, Result, StatementResult
 
 if TYPE_CHECKING:
     from rollview.algebra import text as sql_text
+    from rollview.results import Answer, Result, StatementResult
     from rollview.warehouse import Warehouse
 else:
     sql_text = lazy_module("rollview.algebra.text")

@@ -21,9 +21,18 @@ from rollview.costs.steps import costs_of
 from rollview.errors import OutOfReach, UsageError
 from rollview.publish.workplace import Workplace
 from rollview.query.places import table_places
-from rollview.relations.algorithm import KeptView, algorithm_of, is_by_queries, is_compensated, join_of, machine_of
+from rollview.relations.algorithm import (
+    ROLLING,
+    KeptView,
+    algorithm_of,
+    is_by_queries,
+    is_compensated,
+    join_of,
+    machine_of,
+)
 from rollview.relations.cadence import WEAK
 from rollview.relations.maintenance import asks_for
+from rollview.relations.open_queries import goes_by_queries
 from rollview.relations.plans import high_water_mark, plan_of
 from rollview.relations.weak import is_weak
 from rollview.sources.kinds import ask_statement
@@ -52,7 +61,8 @@ def explain_view(place: Workplace, name: str) -> results.Explanation:
     asks = tuple(_asks(snapshot, relation, plan, place.catalog.sources()))
     if not asks:
         return told
-    algorithm, maintainer = algorithm_of(relation.definition.properties), _maintainer(snapshot, relation, plan)
+    maintainer = _maintainer(snapshot, relation, plan)
+    algorithm = ROLLING if goes_by_queries(snapshot, relation) else algorithm_of(relation.definition.properties)
     needs = tuple(sorted(need.value for need in maintainer.needs))
     return replace(
         told, asks=asks, algorithm=algorithm, promises=told.promises or str(maintainer.promises), needs=needs
@@ -61,10 +71,10 @@ def explain_view(place: Workplace, name: str) -> results.Explanation:
 
 def _maintainer(snapshot: Snapshot, view: Relation, plan: ViewPlan) -> SweepMaintainer | Courier | PropagationQueries:
     assert view.definition is not None
+    if is_by_queries(view) or goes_by_queries(snapshot, view):
+        return PropagationQueries()
     if not is_compensated(view):
         return SweepMaintainer(JoinView((), ()))
-    if is_by_queries(view):
-        return PropagationQueries()
     join = join_of(snapshot, KeptView(view.name, plan, view.definition.properties))
     return machine_of(view.definition.properties, join)
 

@@ -1,57 +1,70 @@
 """What the warehouse answers: frozen values, each of which can be written as JSON. One module per subject."""
 
-from rollview.results.answer import Result, plain
-from rollview.results.experiments import (
-    ExperimentLine,
-    ExperimentList,
-    ExperimentRun,
-    FilesWritten,
-    HistoryJudged,
-    JudgedVersion,
-)
-from rollview.results.schemas import ColumnEntry, SchemaAt, SchemaLog
-from rollview.results.sources import (
-    AskedSoFar,
-    Captured,
-    CopiedTable,
-    Decided,
-    HeldTransaction,
-    QuarantinedRow,
-    SourceAdded,
-    SourceCaptured,
-    SourceChecked,
-    SourceFinding,
-    SourceQuarantine,
-    SourceStatus,
-    TableLayout,
-    TableReading,
-)
-from rollview.results.space import CatalogRecovery, Maintained, MaintenanceDone
-from rollview.results.statements import Answer, Considered, FetchedAnswer, StatementResult, ValidTime
-from rollview.results.status import CatalogRows, Status, TablePlace, TableStatus, ViewStatus
-from rollview.results.subscribers import Acknowledged, Delivered, SubscriberDelivered, SubscriberState, SubscriberStatus
-from rollview.results.views import (
-    ExpectedWay,
-    ExplainedAsk,
-    ExplainedOperator,
-    ExplainedTerm,
-    Explanation,
-    Profile,
-    Progress,
-    Refreshed,
-    ReplacementPlan,
-    Rolled,
-    Verification,
-    ViewChanges,
-    ViewCreated,
-    ViewDecided,
-    ViewDefinition,
-    ViewLog,
-    ViewProposal,
-    ViewRefreshed,
-    ViewRolled,
-    ViewSet,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rollview.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rollview.results.answer import Result, plain
+    from rollview.results.experiments import (
+        ExperimentLine,
+        ExperimentList,
+        ExperimentRun,
+        FilesWritten,
+        HistoryJudged,
+        JudgedVersion,
+    )
+    from rollview.results.schemas import ColumnEntry, SchemaAt, SchemaLog
+    from rollview.results.sources import (
+        AskedSoFar,
+        Captured,
+        CopiedTable,
+        Decided,
+        HeldTransaction,
+        QuarantinedRow,
+        SourceAdded,
+        SourceCaptured,
+        SourceChecked,
+        SourceFinding,
+        SourceQuarantine,
+        SourceStatus,
+        TableLayout,
+        TableReading,
+    )
+    from rollview.results.space import CatalogRecovery, Maintained, MaintenanceDone
+    from rollview.results.statements import Answer, Considered, FetchedAnswer, StatementResult, ValidTime
+    from rollview.results.status import CatalogRows, Status, TablePlace, TableStatus, ViewStatus
+    from rollview.results.subscribers import (
+        Acknowledged,
+        Delivered,
+        SubscriberDelivered,
+        SubscriberState,
+        SubscriberStatus,
+    )
+    from rollview.results.views import (
+        ExpectedWay,
+        ExplainedAsk,
+        ExplainedOperator,
+        ExplainedTerm,
+        Explanation,
+        Profile,
+        Progress,
+        Refreshed,
+        ReplacementPlan,
+        Rolled,
+        Verification,
+        ViewChanges,
+        ViewCreated,
+        ViewDecided,
+        ViewDefinition,
+        ViewLog,
+        ViewProposal,
+        ViewRefreshed,
+        ViewRolled,
+        ViewSet,
+    )
 
 __all__ = [
     "Acknowledged",
@@ -118,3 +131,58 @@ __all__ = [
     "ViewStatus",
     "plain",
 ]
+_HOMES = {
+    "answer": ("Result", "plain"),
+    "experiments": (
+        "ExperimentLine",
+        "ExperimentList",
+        "ExperimentRun",
+        "FilesWritten",
+        "HistoryJudged",
+        "JudgedVersion",
+    ),
+    "schemas": ("ColumnEntry", "SchemaAt", "SchemaLog"),
+    "sources": (
+        "AskedSoFar",
+        "Captured",
+        "CopiedTable",
+        "Decided",
+        "HeldTransaction",
+        "QuarantinedRow",
+        "SourceAdded",
+        "SourceCaptured",
+        "SourceChecked",
+        "SourceFinding",
+        "SourceQuarantine",
+        "SourceStatus",
+        "TableLayout",
+        "TableReading",
+    ),
+    "space": ("CatalogRecovery", "Maintained", "MaintenanceDone"),
+    "statements": ("Answer", "Considered", "FetchedAnswer", "StatementResult", "ValidTime"),
+    "status": ("CatalogRows", "Status", "TablePlace", "TableStatus", "ViewStatus"),
+    "subscribers": ("Acknowledged", "Delivered", "SubscriberDelivered", "SubscriberState", "SubscriberStatus"),
+    "views": (
+        "ExpectedWay",
+        "ExplainedAsk",
+        "ExplainedOperator",
+        "ExplainedTerm",
+        "Explanation",
+        "Profile",
+        "Progress",
+        "Refreshed",
+        "ReplacementPlan",
+        "Rolled",
+        "Verification",
+        "ViewChanges",
+        "ViewCreated",
+        "ViewDecided",
+        "ViewDefinition",
+        "ViewLog",
+        "ViewProposal",
+        "ViewRefreshed",
+        "ViewRolled",
+        "ViewSet",
+    ),
+}
+__getattr__ = lazy_names(__name__, {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names})

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rollview.core.interval import Csn
 from rollview.core.states import Policy, ViewState
 from rollview.results.answer import Result
-from rollview.results.sources import HeldTransaction, SourceStatus
-from rollview.results.statements import ValidTime
+
+if TYPE_CHECKING:
+    from rollview.results.sources import HeldTransaction, SourceStatus
+    from rollview.results.statements import ValidTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rollview.core.interval import Csn, Interval
 from rollview.core.states import Extent, Policy, ViewMode
 from rollview.results.answer import Result
-from rollview.results.status import TablePlace
+
+if TYPE_CHECKING:
+    from rollview.results.status import TablePlace
 
 
 @dataclass(frozen=True, slots=True)

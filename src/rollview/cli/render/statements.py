@@ -55,7 +55,8 @@ def _(answer: results.Answer, to: TextOutput) -> None:
 
 def _considered(one: results.Considered) -> tuple[Any, ...]:
     expected = "" if one.expected_seconds is None else f"{one.expected_seconds:.2f} s"
-    return one.relation, "yes" if one.used else "no", one.csn or "", one.way or "", expected, one.why
+    csn = "" if one.csn is None else one.csn
+    return one.relation, "yes" if one.used else "no", csn, one.way or "", expected, one.why
 
 
 @renders(answers.Ledger)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rollview.results import TablePlace
+if TYPE_CHECKING:
+    from rollview.results import TablePlace
 
 
 def values(items: Any, *names: str) -> list[tuple[Any, ...]]:
