@@ -22,7 +22,7 @@ from rollview.algebra.definition import declare
 from rollview.algebra.resolve import Known
 from rollview.cli.exits import exit_code
 from rollview.cli.invocation import PANEL
-from rollview.cli.main import app
+from rollview.cli.main import application
 from rollview.core.schema import Column, Schema
 from rollview.engine import session
 from rollview.errors import RollviewError, SqlError
@@ -59,7 +59,7 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def cli_page() -> str:
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(application())
     commands = list(_commands(group, "rollview"))
     shared = [item for item in commands[0][1].params if item.rich_help_panel == PANEL]
     contents = "\n".join(f"* [`{path}`](#{path.replace(' ', '-')}): {_summary(one)}" for path, one in commands)
@@ -292,7 +292,7 @@ def _default(field: Any) -> str:
 
 def _cli_variables() -> dict[str, str]:
     found = {}
-    for _, one in _commands(typer.main.get_command(app), "rollview"):
+    for _, one in _commands(typer.main.get_command(application()), "rollview"):
         found.update({item.envvar: f"as `{item.opts[0]}`: {item.help}" for item in one.params if item.envvar})
     return found
 

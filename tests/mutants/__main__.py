@@ -13,8 +13,8 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -33,13 +33,19 @@ QUICK = (
     "tests/unit/compensate",
     "tests/unit/propagate",
     "tests/unit/apply",
+    "tests/unit/evolve",
+    "tests/unit/routing",
+    "tests/unit/schedule",
     # so many names are no help against wrong terms
     "--ignore=tests/unit/algebra/test_hostile_names.py",
     *(f"--ignore=tests/unit/algebra/test_{name}.py" for name in ("accumulators", "lookup", "stages")),
 )
 WITH_ROWS = (
     "tests/golden/test_golden.py::test_the_propagation_gives_the_rows_of_the_definition",
-    "tests/property/test_timed_delta.py",
+    *(
+        f"tests/property/test_{name}.py"
+        for name in ("timed_delta", "hot_keys", "derived", "rolling", "synchronization")
+    ),
     *(f"tests/unit/algebra/test_{name}.py" for name in ("accumulators", "lookup", "stages")),
 )
 ON_SPARK = (
@@ -47,6 +53,9 @@ ON_SPARK = (
     "tests/spark/oracle/test_histories.py",
     "tests/spark/oracle/test_operators.py",
     "tests/spark/oracle/test_ties.py",
+    "tests/spark/oracle/test_redefinitions.py",
+    "tests/spark/schedule/test_rolling.py",
+    *(f"tests/spark/sources/test_{name}.py" for name in ("algorithms", "asked", "needed", "synchronized")),
     "tests/spark/ipda/test_one_delta.py",
     "tests/audit/test_wrong_rows.py::test_what_is_read_otherwise_is_computed_from_its_authors_text_and_says_so",
 )
@@ -58,8 +67,7 @@ def main() -> int:
     options = arguments()
     found = [mutant for package in PACKAGES for path in files(package) for mutant in mutants(path)]
     chosen = [mutant for mutant in found if options.only in spelled(mutant)]
-    Random(options.seed).shuffle(chosen)
-    chosen = chosen[: options.sample]
+    chosen = sorted(chosen, key=lambda mutant: shuffled(mutant, options.seed))[: options.sample]
     os.environ |= {"ROLLVIEW_HISTORIES": HISTORIES, "ROLLVIEW_SPARK_HISTORIES": SPARK_HISTORIES}
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE))
@@ -98,6 +106,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="so many side by side")
     parser.add_argument("--phases", type=int, default=3, help="1 for the quickest tests only, 2 without Spark")
     return parser.parse_args()
+
+
+def shuffled(mutant: Mutant, seed: int) -> bytes:
+    """A place by chance that stays while other code changes: a sample can be tried again when its tests are better."""
+    return sha256(repr((seed, mutant.named, mutant.choice)).encode()).digest()
 
 
 def files(package: str) -> list[Path]:

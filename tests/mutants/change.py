@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 
 from tests.mutants.operators import Mutant
 
+_REMEMBERING = ("rollview.", "tests.unit.", "tests.golden.", "tests.property.")
 Place = tuple[str, int]
 """The qualified name of a function and the line where it begins."""
 
@@ -42,10 +43,11 @@ def functions() -> dict[str, list[FunctionType]]:
 
 
 def forget() -> None:
-    """What functions of the source remember of their earlier calls."""
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith("rollview.")]
+    """What functions of the source remember of their earlier calls, and what tests remember of what those made."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(_REMEMBERING)]
     for thing in (thing for module in modules for thing in vars(module).values()):
-        if isinstance(thing, _lru_cache_wrapper):
+        # A database stays: a fork that closed it would break down.
+        if isinstance(thing, _lru_cache_wrapper) and thing.__annotations__.get("return") != "Duck":
             thing.cache_clear()
 
 
