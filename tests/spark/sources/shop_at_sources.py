@@ -50,16 +50,16 @@ class Database:
         self.kind, self.address, self.connect, self.tables = kind, address, connect, tables
         self.execute = connect()
         self._writers: dict[int, Execute] = {}
+        for table in tables:
+            self.execute(f"CREATE TABLE {table} ({COLUMNS[table]})")
+            if kind == "postgres":
+                self.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
 
     def writer(self, number: int) -> Execute:
         """Each writer has one connection for all histories: a server has room for few."""
         if number not in self._writers:
             self._writers[number] = self.connect()
         return self._writers[number]
-        for table in tables:
-            self.execute(f"CREATE TABLE {table} ({COLUMNS[table]})")
-            if kind == "postgres":
-                self.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
 
     def settings(self, asked: frozenset[str]) -> SourceSettings:
         tables = (TableSettings(t, t, needed=t in asked, asked=t in asked) for t in self.tables)
