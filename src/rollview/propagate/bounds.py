@@ -28,6 +28,10 @@ FIRST_COMMITS = 20_000
 FIRST_COMMITS_AGAIN = 2_000
 """Of a view that looks at all rows of a touched group at each commit."""
 FEWEST_COMMITS = 50
+BRIEF_COMMITS = 2_000
+"""Of a brief step: the first of a process, which has everything yet to load and may soon be killed."""
+BRIEF = "brief"
+"""In the profile of a step: it was brief, so it does not tell how long the next one may be."""
 TOOK = "took"
 """In the profile of a step: the seconds in which it was computed, without waiting for those before it."""
 _TOLD_BY = 6
@@ -53,13 +57,20 @@ class StepBound:
     commits: int
 
 
-def step_limit(plan: ViewPlan, past: Sequence[Step]) -> StepLimit:
+def step_limit(plan: ViewPlan, past: Sequence[Step], *, brief: bool = False) -> StepLimit:
     """``past``: the view's last propagation steps, newest first, whatever became of them."""
+    limit = _learned_limit(plan, past)
+    return StepLimit(min(limit, BRIEF_COMMITS) if brief else limit)
+
+
+def _learned_limit(plan: ViewPlan, past: Sequence[Step]) -> int:
     first = FIRST_COMMITS_AGAIN if plan.aggregates_again else FIRST_COMMITS
     lost = _lost([*takewhile(lambda step: step.status != "done", past)])
-    counted = [step for step in past if step.status == "done" and step.profile.get("commits")]
+    done = [step for step in past if step.status == "done" and not step.profile.get(BRIEF)]
+    counted = [step for step in done if step.profile.get("commits")]
     seen = [(int(step.profile["commits"]), _seconds(step)) for step in counted]
-    return StepLimit(max(FEWEST_COMMITS, (_allowed(seen, first) if seen else first) // _SHORTER**lost))
+    allowed = _allowed(seen, first) if seen else first
+    return max(FEWEST_COMMITS, allowed // int(_SHORTER**lost))
 
 
 def _lost(unfinished: Sequence[Step]) -> int:

@@ -16,7 +16,7 @@ from rollview.core.phases import phase
 from rollview.costs.refreshing import PastSteps, RefreshWork, refresh_seconds
 from rollview.costs.sizes import size_at
 from rollview.errors import EngineFailed
-from rollview.propagate.bounds import StepBound, bounded, by_csn, step_limit
+from rollview.propagate.bounds import StepBound, StepLimit, bounded, by_csn, step_limit
 from rollview.propagate.plan import Box, PropagateStep
 from rollview.relations.marks import high_water_mark
 from rollview.relations.moved import ChangesOf, Moved, moved
@@ -36,6 +36,8 @@ def plan_box(
     changes_of: ChangesOf,
     past: PastSteps,
     due: Collection[str] | None = None,
+    *,
+    brief: bool = False,
 ) -> PropagateStep | None:
     """The next step that brings ``due`` tables, or all of them, to ``target``; None if they are there."""
     view = snapshot.get(name)
@@ -49,7 +51,7 @@ def plan_box(
     if not wanted:
         return None if places == before else _free_step(name, mark, plan, places)
     table = min(wanted, key=lambda one: (places[one], one))
-    step = _bounded(table, Interval(places[table], through), changes_of, plan, past)
+    step = _bounded(table, Interval(places[table], through), changes_of, step_limit(plan, past(), brief=brief))
     intervals = read_over(places, table, step.interval)
     changes = {one: moved(snapshot, snapshot.get(one), root, over, changes_of) for one, over in intervals.items()}
     sizes = {one: size_at(snapshot, root, snapshot.get(one), over.after).most for one, over in intervals.items()}
@@ -67,6 +69,7 @@ def plan_box(
         more=len(wanted) > 1 or step.interval.through < through,
         rows={one: change.rows for one, change in changes.items()},
         commits=step.commits,
+        brief=brief,
         expected_seconds=refresh_seconds(work, past()).by_deltas,
         places=after,
         box=Box(table, intervals),
@@ -102,8 +105,8 @@ def _free(table: str, place: Csn, newest: Csn, changes_of: ChangesOf) -> Csn:
     return newest if first is None else first - 1
 
 
-def _bounded(table: str, wanted: Interval, changes_of: ChangesOf, plan: ViewPlan, past: PastSteps) -> StepBound:
-    return bounded(wanted, lambda window: changes_of(table, window), step_limit(plan, past()))
+def _bounded(table: str, wanted: Interval, changes_of: ChangesOf, limit: StepLimit) -> StepBound:
+    return bounded(wanted, lambda window: changes_of(table, window), limit)
 
 
 def read_over(places: Mapping[str, Csn], moving: str, over: Interval) -> dict[str, Interval]:

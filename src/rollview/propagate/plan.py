@@ -6,9 +6,9 @@ Law: only the catalog and the lists of files in Delta logs are looked at, never 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from rollview.algebra.script import AT_ONCE_ROWS, ONE_TASK_ROWS, Motion
@@ -88,6 +88,8 @@ class PropagateStep:
     """All its changes become one, at the csn of the last: nobody asks for a csn inside."""
     commits: int = 0
     """How many commits that changed something it takes; 0 where nobody counted."""
+    brief: bool = False
+    """It was to be short, whatever the view's history allows."""
     expected_seconds: float = 0.0
     places: Mapping[str, Csn] = field(default_factory=dict)
     """How far tables are then, of a view that is or was propagated table by table."""
@@ -159,6 +161,7 @@ def plan_propagate(
     *,
     mode: RefreshMode | None = None,
     applied_next: bool = False,
+    brief: bool = False,
 ) -> PropagateStep | None:
     """The next step towards ``target``, or None if the view's mark is there already. ``snapshot``: as views are defined
     where the step begins.
@@ -172,7 +175,7 @@ def plan_propagate(
         return None
     check_even(snapshot, asked.relation, "propagated in one step")
     past = cache(past)
-    step = _next_step(snapshot, asked, changes_of, past)
+    step = _next_step(snapshot, asked, changes_of, past, brief=brief)
     reads = _read_over(snapshot, root, asked, step.interval, changes_of)
     expected = refresh_seconds(reads.work, past())
     choice = choose_without(reads.absent, reads.anew, name, asked.plan, asked.mode) or choose(
@@ -196,6 +199,7 @@ def plan_propagate(
         more=not is_last or asked.is_cut,
         rows={lower: change.rows for lower, change in reads.changes.items()},
         commits=step.commits,
+        brief=brief,
         merged=asked.merges,
         expected_seconds=expected.recomputed if choice.mode is Mode.WHOLE else expected.by_deltas,
         places=dict.fromkeys(_moved_apart(asked.relation), step.interval.through),
@@ -248,7 +252,9 @@ def _view_to_move(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode 
     return _ViewToMove(relation, plan, wanted, below, read, after, through, states, is_cut)
 
 
-def _next_step(snapshot: Snapshot, asked: _ViewToMove, changes_of: ChangesOf, past: PastSteps) -> StepBound:
+def _next_step(
+    snapshot: Snapshot, asked: _ViewToMove, changes_of: ChangesOf, past: PastSteps, *, brief: bool
+) -> StepBound:
     known = _known(asked.read, asked.after, asked.through)
     anew = _askable(asked)
     if anew is not None:
@@ -256,8 +262,14 @@ def _next_step(snapshot: Snapshot, asked: _ViewToMove, changes_of: ChangesOf, pa
     # Answers show all that is captured: a view that waits for quiet sources cannot stop before that.
     if asked.plan.mode is Mode.WHOLE or asked.mode is RefreshMode.RECOMPUTE or _waits_for_quiet(asked):
         return StepBound(known, 0)
-    one_by_one = _asks(asked) and is_compensated(asked.relation)
-    return _one_step(snapshot, asked.read, known, changes_of, asked.plan, past, asks_one_by_one=one_by_one)
+    limit = partial(_limit, asked, past, brief=brief)
+    return _one_step(snapshot, asked.read, known, changes_of, limit)
+
+
+def _limit(asked: _ViewToMove, past: PastSteps, *, brief: bool) -> StepLimit:
+    limit = step_limit(asked.plan, past(), brief=brief)
+    asks_one_by_one = _asks(asked) and is_compensated(asked.relation)
+    return StepLimit(min(limit.commits, MOST_ASKED)) if asks_one_by_one else limit
 
 
 def _waits_for_quiet(asked: _ViewToMove) -> bool:
@@ -342,10 +354,7 @@ def _one_step(
     read: Sequence[Relation],
     wanted: Interval,
     changes_of: ChangesOf,
-    plan: ViewPlan,
-    past: PastSteps,
-    *,
-    asks_one_by_one: bool,
+    limit: Callable[[], StepLimit],
 ) -> StepBound:
     if wanted.through - wanted.after <= FEWEST_COMMITS:
         return StepBound(wanted, 0)
@@ -354,10 +363,7 @@ def _one_step(
     def changes_in(window: Interval) -> list[ChangeCount]:
         return [count for table in tables for count in changes_of(table, window)]
 
-    limit = step_limit(plan, past())
-    if asks_one_by_one:
-        limit = StepLimit(min(limit.commits, MOST_ASKED))
-    step = bounded(wanted, changes_in, limit)
+    step = bounded(wanted, changes_in, limit())
     end = _readable(read, step.interval.through, wanted.through)
     return StepBound(Interval(wanted.after, end), step.commits)
 

@@ -20,7 +20,7 @@ from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
 from rollview.engine.meter import Meter, Usage
 from rollview.errors import EngineFailed, StaleStep
-from rollview.propagate.bounds import TOOK
+from rollview.propagate.bounds import BRIEF, TOOK
 from rollview.propagate.closed import closed_references
 from rollview.propagate.compensated import ToldDelta
 from rollview.propagate.plan import PropagateStep
@@ -264,4 +264,4 @@ def _profile(computed: Computed) -> dict[str, object]:
     step = computed.step
     read = {"delta_rows_read": step.work.delta_rows, "read_rows": step.work.read_rows, "commits": step.commits}
     told = {**read, "delta_rows": computed.done.added, "expected_seconds": step.expected_seconds}
-    return {**told, **computed.usage.to_json()}
+    return {**told, **({BRIEF: True} if step.brief else {}), **computed.usage.to_json()}

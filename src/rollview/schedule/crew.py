@@ -138,7 +138,7 @@ class Crew:
 
     def refresh(self, names: ViewGroup) -> Refreshed:
         """For a while: what is not done then has its next turn at once, after the others. A view that only has to be
-        propagated by now is not applied. The first turn is one step, so that each view soon comes nearer. Where a
+        propagated by now is not applied. The first turn is one short step, so that each view soon comes nearer. Where a
         source cannot be asked, what is not done waits as after a failure.
         """
         if not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations()):

@@ -41,9 +41,9 @@ def refresh(
     """Bring the views to ``target`` (the newest csn if None). Views below them are propagated as far.
 
     ``mode``: for all of them, whatever their own properties say. ``seconds``: no step begins later than that, and the
-    views are published together as far as all of them have come.
+    views are published together as far as all of them have come; 0: one short step of each.
     """
-    work.deadline = None if seconds is None else time.monotonic() + seconds
+    work.deadline, work.brief = None if seconds is None else time.monotonic() + seconds, seconds == 0
     snapshot = work.catalog.snapshot()
     needed = _with_views_below(snapshot, names)
     with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:

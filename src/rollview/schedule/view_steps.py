@@ -84,6 +84,8 @@ class Refresh:
     takes: bool = False
     """What sources have committed may get csns on the way, because no source waits for another."""
     deadline: float | None = None
+    brief: bool = False
+    """One short step of each view, whatever its history allows."""
     parallel: int = 1
     due: Mapping[str, frozenset[str]] | None = None
     """Tables whose changes have their turn, of views that go table by table; None: all of them."""
@@ -294,8 +296,8 @@ class _ViewSteps:
         one_by_one = (due is not None or by_queries) and not came_anew(self.snapshot, self.name)
         if one_by_one or is_uneven(self.snapshot, view):
             goal = self._seen() if by_queries and due is None else self.aim.csn
-            return plan_box(*about[:3], goal, *about[4:], due)
-        return plan_propagate(*about, mode=self.aim.mode, applied_next=applied_next)
+            return plan_box(*about[:3], goal, *about[4:], due, brief=self.work.brief)
+        return plan_propagate(*about, mode=self.aim.mode, applied_next=applied_next, brief=self.work.brief)
 
     def _seen(self) -> Csn:
         """What queries on tables as they are see in this refresh."""

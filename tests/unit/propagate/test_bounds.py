@@ -12,6 +12,8 @@ from tests.unit.propagate.test_choice import KEYED, LINEAR, plan_for
 from rollview.catalog import ChangeCount, Step
 from rollview.core.interval import Interval
 from rollview.propagate.bounds import (
+    BRIEF,
+    BRIEF_COMMITS,
     FEWEST_COMMITS,
     FIRST_COMMITS,
     FIRST_COMMITS_AGAIN,
@@ -71,6 +73,18 @@ def test_the_ledger_is_not_read_to_its_end_for_the_first_step() -> None:
     counts = Counts(range(1, 100_001))
     assert bounded(Interval(0, 100_000), counts, StepLimit(100)).commits == 100
     assert counts.read <= 500
+
+
+def test_a_brief_step_is_short_whatever_the_history_allows_and_tells_nothing() -> None:
+    long = tried(40_000, 1.0)
+    assert step_limit(LINEAR, [long], brief=True) == StepLimit(BRIEF_COMMITS)
+    brief = replace(tried(BRIEF_COMMITS, 30.0), profile={"commits": BRIEF_COMMITS, BRIEF: True})
+    assert step_limit(LINEAR, [brief, long]) == step_limit(LINEAR, [long]) == StepLimit(80_000)
+
+
+def test_a_brief_step_is_no_longer_than_another() -> None:
+    killed = [tried(0, 1.0, "abandoned") for _ in range(3)]
+    assert step_limit(LINEAR, killed, brief=True) == step_limit(LINEAR, killed)
 
 
 def test_only_views_that_aggregate_whole_groups_again_begin_with_few_commits() -> None:
