@@ -30,7 +30,7 @@ from rollview.errors import NotFound, RollviewError
 from rollview.evolve.plan import change_from
 from rollview.evolve.run import activate_layouts, commit_layouts, note_rows, run_change, run_widening
 from rollview.sources import spool as spools
-from rollview.sources.protocol import Changes, FirstCopy, Source, SourceTable, UnitOfWork
+from rollview.sources.protocol import Changes, FirstCopy, LayoutChange, Source, SourceTable, UnitOfWork
 from rollview.sources.settings import SourceSettings
 from rollview.sources.space import Space
 from rollview.sources.spool import Spool
@@ -162,13 +162,27 @@ def _follow_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: First
         change = copy.changes.get(table.name)
         if change is None:
             change = change_from(record, relations[table.name], table)
-        elif not (change.keeps_all or change.gone or change.unsure):
+        else:
+            change = _without_missing(change, relations[table.name], table)
+        if change is not None and not (change.keeps_all or change.gone or change.unsure):
             continue
         # Each may change what the source's settings say.
         if change is not None and run_change(catalog, root, catalog.source(record.name), change) is None:
             raise change.refused()
         followed = followed or (change is not None and change.keeps_all)
     return followed
+
+
+def _without_missing(change: LayoutChange, relation: Relation, table: SourceTable) -> LayoutChange:
+    """Columns that the settings do not take any more are gone as well."""
+    called, gone = dict(change.renamed), set(change.gone)
+    names = (name for name in relation.schema.names if name not in gone)
+    missing = tuple(name for name in names if called.get(name, name) not in table.schema.names)
+    if not missing:
+        return change
+    renamed = tuple((old, new) for old, new in change.renamed if old not in missing)
+    reason = f"{change.reason}; not captured any more: {', '.join(missing)}"
+    return replace(change, gone=(*change.gone, *missing), renamed=renamed, reason=reason)
 
 
 def _widen_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy) -> tuple[str, ...]:
