@@ -111,8 +111,7 @@ def test_a_column_that_comes_back_is_another(empty_warehouse: Warehouse, tmp_pat
         empty_warehouse.alter_source("bank", "ALTER TABLE account DROP COLUMN owner")
         capture(empty_warehouse)
         before = empty_warehouse.snapshot().moment.csn
-        bank.connection.execute("ALTER TABLE account ADD COLUMN owner TEXT")
-        bank.connection.execute("UPDATE account SET owner = 'zoe' WHERE id = 1")
+        bank.execute("ALTER TABLE account ADD COLUMN owner TEXT", "UPDATE account SET owner = 'zoe' WHERE id = 1")
         empty_warehouse.resnapshot("bank", widen=True)
         relation = empty_warehouse.snapshot().get("account")
         assert relation.schema.names == ("id", "balance", "owner")

@@ -13,7 +13,6 @@ from rollview.sources import SourceSettings, TableSettings
 from rollview.sources.settings import GlobalSettings
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Bag, Row, capture, stored
-from tests.sources.mariadb_harness import MariadbHarness
 
 ALTER = "ALTER TABLE wide RENAME COLUMN"
 SWAP = (f"{ALTER} a TO t", f"{ALTER} b TO a", f"{ALTER} t TO b")
@@ -30,14 +29,7 @@ class Wide:
         self.run("INSERT INTO wide VALUES (1, 1, 10, 'x'), (2, 9, 20, 'y')")
 
     def run(self, *statements: str) -> list[Row]:
-        found: list[Row] = []
-        for text in statements:
-            if isinstance(self.bank, MariadbHarness):
-                found = list(self.bank.execute(text))
-            else:
-                cursor = self.bank.connection.execute(text if self.bank.kind == "sqlite" else text.encode())
-                found = [tuple(row) for row in cursor.fetchall()] if cursor.description else []
-        return found
+        return [tuple(row) for row in self.bank.execute(*statements)]
 
     def settings(self, **about: Any) -> SourceSettings:
         return SourceSettings(self.bank.kind, self.bank.settings().address, (TableSettings("wide", "wide", **about),))
