@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import uuid
 from threading import Lock
+from typing import Any
 
 import psycopg
 
@@ -39,6 +40,10 @@ class PostgresHarness:
             for write in writes:
                 for sql, values in statements(write, "%s", "ctid"):
                     self.connection.execute(sql.encode(), values)
+
+    def execute(self, *texts: str) -> list[Any]:
+        cursors = [self.connection.execute(text.encode()) for text in texts]
+        return [row for cursor in cursors if cursor.description for row in cursor.fetchall()]
 
     def rows(self, table: str) -> Bag:
         return bag(self.connection.execute(f"SELECT * FROM {table}".encode()).fetchall())

@@ -36,6 +36,11 @@ class SqliteHarness:
                 self.connection.execute(sql, tuple(map(_plain, values)))
         self.connection.execute("COMMIT")
 
+    def execute(self, *texts: str) -> list[Any]:
+        """Whatever other connections have altered: this one finds that out by reading."""
+        self.leftovers()
+        return [row for text in texts for row in self.connection.execute(text).fetchall()]
+
     def rows(self, table: str) -> Bag:
         rows = self.connection.execute(f"SELECT * FROM {table}").fetchall()
         return Counter(

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from rollview.errors import NotFound, Unsupported
+from rollview.core.interval import Interval
+from rollview.errors import NotFound, OutOfReach, Unsupported
+from rollview.relations.plans import check_reachable, high_water_mark
 from rollview.sources import SourceSettings
 from rollview.sources.kinds import open_new
 from rollview.warehouse import Warehouse
@@ -122,15 +124,80 @@ def test_killed_while_it_is_widened_and_then_captured(empty_warehouse: Warehouse
     assert stored(empty_warehouse, "account", 1) == Counter({ACCOUNTS[0]: 1})
 
 
-def test_a_column_that_rows_are_chosen_by_is_not_left_out(empty_warehouse: Warehouse, tmp_path: Path) -> None:
-    with closing(SqliteHarness(tmp_path)) as bank:
-        empty_warehouse.add_source("bank", settings(bank, "owner = 'ann'"))
-        bank.connection.execute("ALTER TABLE account RENAME COLUMN owner TO holder")
-        (done,) = empty_warehouse.capture().sources
-        assert done.problem is not None
-        assert "owner" in done.problem
-        assert empty_warehouse.sources()[0].state == "schema_changed"
-        assert stored(empty_warehouse, "account") == Counter({ACCOUNTS[0]: 1})
+def drop_owner(warehouse: Warehouse, bank: Any) -> None:
+    statement = "ALTER TABLE account DROP COLUMN owner"
+    if bank.kind == "sqlite":
+        warehouse.alter_source("bank", statement)
+    else:
+        bank.execute(statement)
+
+
+def test_a_condition_follows_the_new_name_of_its_column(empty_warehouse: Warehouse, bank: Any) -> None:
+    empty_warehouse.add_source("bank", settings(bank, "owner = 'ann'"))
+    bank.execute("ALTER TABLE account RENAME COLUMN owner TO holder")
+    bank.execute("INSERT INTO account VALUES (7, 'ann', 7), (8, 'bob', 8)")
+    capture(empty_warehouse)
+    assert empty_warehouse.snapshot().get("account").schema.names == ("id", "holder", "balance")
+    ann = chosen(bank.rows("account"), lambda row: row[1] == "ann")
+    assert stored(empty_warehouse, "account") == ann
+    empty_warehouse.resnapshot("bank")
+    assert stored(empty_warehouse, "account") == ann
+
+
+def test_a_table_that_loses_a_column_of_its_condition_waits_alone(empty_warehouse: Warehouse, bank: Any) -> None:
+    empty_warehouse.add_source("bank", settings(bank, "owner = 'ann'"))
+    before = empty_warehouse.snapshot().moment.csn
+    drop_owner(empty_warehouse, bank)
+    bank.execute("INSERT INTO account VALUES (7, 7)")
+    bank.write(Write("note", None, ("goes on",)))
+    capture(empty_warehouse)
+    assert empty_warehouse.sources()[0].state == "active"
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+    snapshot = empty_warehouse.snapshot()
+    table = snapshot.get("account")
+    assert (table.waits_at, high_water_mark(snapshot, table)) == (before, before)
+    assert table.problem is not None
+    assert all(word in table.problem for word in ("account'", "'owner'", "rollview source resnapshot bank --widen"))
+    assert [one.problem for one in empty_warehouse.status().tables if one.name == "account"] == [table.problem]
+    assert stored(empty_warehouse, "account", before) == Counter({(1, Decimal(10)): 1})
+    check_reachable(snapshot, table, before)
+    with pytest.raises(OutOfReach, match="has lost column 'owner'") as refused:
+        check_reachable(snapshot, table, before + 1)
+    assert refused.value.facts["nearest"] == (before,)
+
+    empty_warehouse.resnapshot("bank")
+    assert empty_warehouse.snapshot().get("account").waits_at == before, "a copy does not tell which rows"
+    bank.write(Write("note", None, ("and on",)))
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+
+    empty_warehouse.resnapshot("bank", widen=True, settings=settings(bank, "id > 1"))
+    snapshot = empty_warehouse.snapshot()
+    table = snapshot.get("account")
+    assert (table.waits_at, table.problem) == (None, None)
+    assert table.coarse == (Interval(before, snapshot.moment.csn),)
+    check_reachable(snapshot, table, snapshot.moment.csn)
+    with pytest.raises(OutOfReach) as refused:
+        check_reachable(snapshot, table, before + 1)
+    assert refused.value.facts["nearest"] == (before, snapshot.moment.csn)
+    bank.execute("DELETE FROM account WHERE id = 3")
+    capture(empty_warehouse)
+    ids = {row[0] for row in bank.rows("account")} - {1}
+    assert {row[0] for row in stored(empty_warehouse, "account")} == ids
+
+
+def test_a_column_that_comes_back_ends_the_wait(empty_warehouse: Warehouse, bank: Any) -> None:
+    empty_warehouse.add_source("bank", settings(bank, "owner = 'ann'"))
+    drop_owner(empty_warehouse, bank)
+    capture(empty_warehouse)
+    assert empty_warehouse.snapshot().get("account").waits_at is not None
+    bank.execute("ALTER TABLE account ADD COLUMN owner VARCHAR(100)")
+    bank.execute("UPDATE account SET owner = 'ann' WHERE id = 2")
+    capture(empty_warehouse)
+    capture(empty_warehouse)
+    table = empty_warehouse.snapshot().get("account")
+    assert (table.waits_at, table.problem) == (None, None)
+    assert stored(empty_warehouse, "account") == Counter({(2, Decimal("20.50"), "ann"): 1})
 
 
 @pytest.mark.parametrize(

@@ -288,19 +288,6 @@ def test_names_that_change_places_are_followed_by_place(empty_warehouse: Warehou
     assert stored(empty_warehouse, "pair") == Counter(rows)
 
 
-def test_what_the_settings_name_is_not_followed(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
-    table = TableSettings("note", "note", types={"text": "string"})
-    empty_warehouse.add_source("bank", SourceSettings("sqlite", bank.settings().address, (table,)))
-    bank.connection.execute("ALTER TABLE note RENAME COLUMN text TO words")
-    (done,) = empty_warehouse.capture().sources
-    assert done.problem is not None
-    assert empty_warehouse.sources()[0].state == "schema_changed"
-    bank.connection.execute("ALTER TABLE note RENAME COLUMN words TO text")
-    bank.connection.execute("INSERT INTO note VALUES ('y')")
-    capture(empty_warehouse)
-    assert stored(empty_warehouse, "note")[("y",)] == 1
-
-
 def test_a_table_made_anew_is_copied(empty_warehouse: Warehouse, bank: SqliteHarness) -> None:
     empty_warehouse.add_source("bank", bank.settings())
     before = bank.rows("note")

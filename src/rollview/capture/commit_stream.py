@@ -7,7 +7,7 @@ known to have passed before, so the answer to "what was in at that moment" never
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -84,7 +84,8 @@ class Reached:
 class CommitStream:
     """One source's commits, from wherever it is asked to begin. Whoever uses it holds the lease ``source:NAME``."""
 
-    def __init__(self, source: Source, record: SourceRecord, snapshot: Snapshot) -> None:
+    def __init__(self, source: Source, record: SourceRecord, snapshot: Snapshot, waiting: Collection[str] = ()) -> None:
+        """``waiting``: tables of which nothing is taken, by the source's own names."""
         assert record.position is not None
         self.name = record.name
         self.source = source
@@ -95,7 +96,9 @@ class CommitStream:
         self.quarantines = settings.quarantines
         schemas = {table.remote: snapshot.get(table.relation).schema for table in record.tables}
         self._columns = {remote: schema.names for remote, schema in schemas.items()}
-        self._restrictions = restrictions(settings, schemas)
+        self._waiting = waiting
+        told = {remote: schema for remote, schema in schemas.items() if remote not in self._waiting}
+        self._restrictions = restrictions(settings, told)
 
     def read(self, reached: Reached, limit: int) -> Reading | LayoutChange:
         """What comes after what was reached; or that a table is not what it was, if nothing comes before that."""
@@ -127,7 +130,8 @@ class CommitStream:
             floor = _later(floor, reached.known + TICK)
         for unit in units:
             floor = _later(floor, unit.time) or unit.time
-            yield Arrived(self.name, restricted(unit, self._restrictions), floor, self._members(unit))
+            told = restricted(_without(unit, self._waiting), self._restrictions)
+            yield Arrived(self.name, told, floor, self._members(unit))
 
     def _members(self, unit: UnitOfWork) -> tuple[GlobalMembership, ...]:
         if self.settings is None:
@@ -150,6 +154,16 @@ class CommitStream:
             told = frozenset(part.strip() for part in str(parts).split(",")) if by_name else frozenset(settings.sources)
             count = 0 if by_name or parts is None else int(parts)
             yield GlobalMembership(str(values[settings.id]), frozenset() if count else told, count)
+
+
+def _without(unit: UnitOfWork, remotes: Collection[str]) -> UnitOfWork:
+    """Less what it did to tables that wait: a copy tells that later."""
+    if not remotes:
+        return unit
+    for spool in (spool for remote in remotes if remote in unit.changes for spool in unit.changes[remote].spools):
+        spool.close()
+    changes = {remote: change for remote, change in unit.changes.items() if remote not in remotes}
+    return replace(unit, changes=changes, quarantined=tuple(b for b in unit.quarantined if b.table not in remotes))
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -27,10 +27,10 @@ from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.core.states import SourceState
 from rollview.errors import NotFound, RollviewError
-from rollview.evolve.plan import change_from
+from rollview.evolve.plan import change_from, named_in_rows
 from rollview.evolve.run import activate_layouts, commit_layouts, note_rows, run_change, run_widening
 from rollview.sources import spool as spools
-from rollview.sources.protocol import Changes, FirstCopy, Source, SourceTable, UnitOfWork
+from rollview.sources.protocol import Changes, FirstCopy, LayoutChange, Source, SourceTable, UnitOfWork
 from rollview.sources.settings import SourceSettings
 from rollview.sources.space import Space
 from rollview.sources.spool import Spool
@@ -109,6 +109,7 @@ def copy_again(
         elif notes and not done.units:
             with catalog.write() as writer:
                 activate_layouts(writer, done.csn)
+        _end_waits(catalog, record, lease)
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
@@ -129,13 +130,38 @@ def _replace(
 ) -> CaptureProgress:
     settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
+    waiting = _still_waiting(catalog, record)
     changes = {
         table.name: _all_of(relations[table.name], pieces(record.name, settings, table, copy), space)
         for table in copy.tables
+        if table.name not in waiting
     }
     unit = UnitOfWork(copy.position, COPIED_AGAIN, copy.time, changes, quarantined=tuple(copy.quarantined))
-    streams = [CommitStream(source, record, catalog.snapshot())]
+    streams = [CommitStream(source, record, snapshot, waiting)]
     return Sequencer(catalog, root, streams, lease).replace(unit, copy.memory)
+
+
+def _still_waiting(catalog: Catalog, record: SourceRecord) -> frozenset[str]:
+    """Tables that lack a column by which their rows are chosen, so that a copy does not tell which those are."""
+    settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
+    waiting = [(table.remote, snapshot.get(table.relation)) for table in record.tables]
+    return frozenset(
+        remote
+        for remote, relation in waiting
+        if relation.waits_at is not None
+        and any(relation.schema.find(name) is None for name in named_in_rows(settings, remote))
+    )
+
+
+def _end_waits(catalog: Catalog, record: SourceRecord, lease: Lease) -> None:
+    """Of the tables that the copy has told. A process that dies before that leaves the source to be copied again."""
+    still, snapshot = _still_waiting(catalog, record), catalog.snapshot()
+    told = [table.relation for table in record.tables if table.remote not in still]
+    ended = [name for name in told if snapshot.get(name).waits_at is not None]
+    if ended:
+        with catalog.write(lease) as writer:
+            for name in ended:
+                writer.end_wait(name)
 
 
 def _all_of(relation: Relation, found: Iterator[pa.Table], space: Space) -> Changes:
@@ -162,13 +188,27 @@ def _follow_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: First
         change = copy.changes.get(table.name)
         if change is None:
             change = change_from(record, relations[table.name], table)
-        elif not (change.keeps_all or change.gone or change.unsure):
+        else:
+            change = _without_missing(change, relations[table.name], table)
+        if change is not None and not (change.keeps_all or change.gone or change.unsure):
             continue
         # Each may change what the source's settings say.
         if change is not None and run_change(catalog, root, catalog.source(record.name), change) is None:
             raise change.refused()
         followed = followed or (change is not None and change.keeps_all)
     return followed
+
+
+def _without_missing(change: LayoutChange, relation: Relation, table: SourceTable) -> LayoutChange:
+    """Columns that the settings do not take any more are gone as well."""
+    called, gone = dict(change.renamed), set(change.gone)
+    names = (name for name in relation.schema.names if name not in gone)
+    missing = tuple(name for name in names if called.get(name, name) not in table.schema.names)
+    if not missing:
+        return change
+    renamed = tuple((old, new) for old, new in change.renamed if old not in missing)
+    reason = f"{change.reason}; not captured any more: {', '.join(missing)}"
+    return replace(change, gone=(*change.gone, *missing), renamed=renamed, reason=reason)
 
 
 def _widen_copy(catalog: Catalog, root: Path, record: SourceRecord, copy: FirstCopy) -> tuple[str, ...]:

@@ -135,14 +135,22 @@ def _followed(
     """Views that are to stop come up to the csn before the change first, as long as what they name can be read; then
     those that have something declared for it go on from the change's own csn."""
     found = plan_change(catalog.snapshot(), record, change)
-    if following is None or found is None or not found.stopped:
+    held = () if found is None else _held(catalog, found)
+    if following is None or not held:
         return run_change(catalog, root, record, change)
-    for view in found.stopped:
+    for view in held:
         _tried(view, partial(following.catch_up, view, Policy.IPDA))
     plan = run_change(catalog, root, record, change)
     if plan is not None and plan.stopped:
         _tried(plan.relation, partial(following.synchronize, plan.stopped))
     return plan
+
+
+def _held(catalog: Catalog, plan: LayoutPlan) -> Sequence[str]:
+    """The views that go no further than the csn before the change: of a table that waits, all that read it."""
+    snapshot = catalog.snapshot()
+    above = {view.name for view in snapshot.above(plan.relation)} if plan.waits else set()
+    return [view.name for view in snapshot.views() if view.name in {*plan.stopped, *above}]
 
 
 def _tried(name: str, act: Callable[[], None]) -> None:
@@ -199,7 +207,9 @@ def _opened(
         return copy_again(catalog, root, record, lease, widen=True)
     space = stack.enter_context(spool_space(catalog, root, record))
     source = stack.enter_context(closing(open_recorded(catalog, record, lease, space)))
-    return CommitStream(source, record, catalog.snapshot())
+    snapshot = catalog.snapshot()
+    waiting = [table.remote for table in record.tables if snapshot.get(table.relation).waits_at is not None]
+    return CommitStream(source, record, snapshot, waiting)
 
 
 def _captured(

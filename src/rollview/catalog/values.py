@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from rollview import errors
-from rollview.core.interval import Csn, Interval
+from rollview.core.interval import ENDLESS, Csn, Interval
 from rollview.core.names import RESERVED_PREFIX
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.core.states import SourceState, ViewState
@@ -179,6 +179,12 @@ class Relation:
     def is_kept(self) -> bool:
         """Whether its rows are here, and not only its changes."""
         return Part.STATE not in self.pins or self.pins[Part.STATE].is_kept
+
+    @property
+    def waits_at(self) -> Csn | None:
+        """Of a captured table whose rows cannot be told any more: the last csn at which they could. ``problem`` says
+        why, and its last coarse stretch has no end yet."""
+        return next((stretch.after for stretch in self.coarse if stretch.through == ENDLESS), None)
 
     @property
     def shown(self) -> Pin:
@@ -581,6 +587,12 @@ class Snapshot:
     def tables_below(self, view: Relation) -> frozenset[str]:
         """The base tables that a view rests on, at any depth."""
         return frozenset(lower.name for lower in self.below(view.name) if lower.kind is RelationKind.TABLE)
+
+    def waits_for(self, relation: Relation) -> Relation | None:
+        """The table that waits, of those that a relation rests on: it goes no further than that one."""
+        waiting = [table for table in self.relations.values() if table.waits_at is not None]
+        below = self.tables_of(relation) if waiting else ()
+        return next((table for table in waiting if table.name in below), None)
 
     def _close_to(self, name: str) -> str | None:
         known = {folded(own): own for own in self.relations}

@@ -8,7 +8,7 @@ transaction ends, and everything is from then on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -42,7 +42,7 @@ from rollview.catalog.values import (
     folded,
 )
 from rollview.core import names
-from rollview.core.interval import Csn, Interval, merge_overlapping
+from rollview.core.interval import ENDLESS, Csn, Interval, merge_overlapping
 from rollview.core.schema import Constraints, Schema
 from rollview.core.states import ViewState
 
@@ -281,6 +281,20 @@ class CatalogWriter:
         relation = self.snapshot().get(name)
         merged = merge_overlapping((*relation.coarse, interval))
         self._update(relation, coarse=[[i.after, i.through] for i in merged])
+
+    def begin_wait(self, name: str, problem: str) -> None:
+        """What a captured table has after the newest csn cannot be told; one that waits already waits where it did."""
+        relation = self.snapshot().get(name)
+        if relation.waits_at is None:
+            self.add_coarse(name, Interval(self._moment.csn, ENDLESS))
+        self.set_problem(name, problem)
+
+    def end_wait(self, name: str) -> None:
+        """Its rows are known again at the newest csn, and not strictly between that and the one at which it waited."""
+        relation = self.snapshot().get(name)
+        ended = (replace(one, through=min(one.through, self._moment.csn)) for one in relation.coarse)
+        kept = [[one.after, one.through] for one in ended if one.through - one.after > 1]
+        self._update(relation, coarse=kept, problem=None)
 
     def forget_coarse(self, name: str, through: Csn) -> None:
         """Stretches that end there or before are out of reach, so nobody has to be told of them."""

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 Csn = int
 
+ENDLESS: Csn = 1 << 62
+"""Where an interval ends whose end has not come yet."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:

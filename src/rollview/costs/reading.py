@@ -14,7 +14,7 @@ from rollview.costs.sizes import RowsToRead, shown_size, size_at
 from rollview.costs.work import Machine, Work
 from rollview.errors import OutOfReach
 from rollview.relations.moved import ChangesOf
-from rollview.relations.plans import can_follow, check_reachable, high_water_mark, plan_of
+from rollview.relations.plans import can_follow, check_reachable, check_told, high_water_mark, plan_of
 from rollview.relations.versions import check_defined
 
 PastOf = Callable[[str], Sequence[Step]]
@@ -101,6 +101,7 @@ class Costs:
         return self.machine.seconds(Work(size.rows + 2 * size.changes, files=size.files, relations=1))
 
     def _past_its_mark(self, relation: Relation, at: Csn) -> Iterator[RelationCost]:
+        check_told(self.snapshot, (relation.name,), at, f"Cannot compute view '{relation.name}' at csn {at}")
         mark = high_water_mark(self.snapshot, relation)
         stored = self._stored(relation, mark)
         work = self._work(relation, Interval(mark, at))

@@ -20,6 +20,7 @@ from rollview.core.schema import Column, Constraints, Schema
 from rollview.core.states import OnSchemaChange, ViewState
 from rollview.evolve.views import on_schema_change, places_used
 from rollview.sources.protocol import LayoutChange, SourceTable
+from rollview.sources.renamed import renamed_settings
 from rollview.sources.settings import SourceSettings
 from rollview.types.spelling import widens
 
@@ -43,10 +44,13 @@ class LayoutPlan:
     wider: tuple[Column, ...] = ()
     stopped: tuple[str, ...] = ()
     copy: bool = False
+    waits: str = ""
+    """Why nobody can tell any more which of its rows are captured, if so."""
 
     def __str__(self) -> str:
         left = f"; left out here: {', '.join(self.lost)}" if self.lost else ""
         left += "; the source is copied again" if self.copy else ""
+        left += f"; it waits: {self.waits}" if self.waits else ""
         views = f"; stopped: {', '.join(self.stopped)}" if self.stopped else "; no view is affected"
         return f"table '{self.relation}': {self.reason}{left}{views}"
 
@@ -63,14 +67,37 @@ def plan_change(snapshot: Snapshot, record: SourceRecord, change: LayoutChange) 
     schema = Schema((*kept, *new))
     # Keys are compared as values of their type.
     constraints = _kept(relation.constraints, (*gone, *change.unsure, *wider)).renamed(called)
-    if not len(schema) or restricts_by(record, change.table, gone):
+    if not len(schema):
         return None
     if not is_followed and schema == relation.schema and constraints == relation.constraints:
         return None
     about = (record.position or "", snapshot.moment.csn + 1, change.reason, gone, new)
     widened = tuple(c for c in kept if any(c.stored == old.stored and c.type != old.type for old in relation.schema))
     stopped = stopped_by(snapshot, relation, (*gone, *wider), called)
-    return LayoutPlan(relation.name, schema, constraints, *about, widened, stopped, change.copy)
+    waits = _why_it_waits(snapshot, record, change.table, gone)
+    copy = change.copy or _can_be_told(record, relation, change.table, schema, called)
+    return LayoutPlan(relation.name, schema, constraints, *about, widened, stopped, copy, waits)
+
+
+def _why_it_waits(snapshot: Snapshot, record: SourceRecord, remote: str, gone: Iterable[str]) -> str:
+    lost = [name for name in gone if restricts_by(record, remote, (name,))]
+    if not lost:
+        return ""
+    at = snapshot.get(relation_of(record, remote)).waits_at
+    return (
+        f"Table '{remote}' of source '{record.name}' has lost column '{lost[0]}', by which its rows are chosen: "
+        f"{SourceSettings.from_json(record.settings).table(remote).rows}. It waits at csn "
+        f"{snapshot.moment.csn if at is None else at}. Say other rows in rollview.yaml, or bring the column back "
+        f"there; then run: rollview source resnapshot {record.name} --widen"
+    )
+
+
+def _can_be_told(
+    record: SourceRecord, relation: Relation, remote: str, schema: Schema, called: Mapping[str, str]
+) -> bool:
+    """Whether a table that waits has all columns again by which its rows are chosen: then a copy tells them."""
+    named = named_in_rows(renamed_settings(SourceSettings.from_json(record.settings), remote, called), remote)
+    return relation.waits_at is not None and all(schema.find(name) is not None for name in named)
 
 
 def _nameable(relation: Relation, change: LayoutChange) -> LayoutChange:
@@ -143,9 +170,14 @@ def relation_of(record: SourceRecord, remote: str) -> str:
 
 def restricts_by(record: SourceRecord, remote: str, gone: Iterable[str]) -> bool:
     """Whether nobody can tell any more which rows are captured."""
-    rows = SourceSettings.from_json(record.settings).table(remote).rows
-    named = {column.name.lower() for column in parse_one(rows).find_all(exp.Column)} if rows else set()
+    named = named_in_rows(SourceSettings.from_json(record.settings), remote)
     return any(name.lower() in named for name in gone)
+
+
+def named_in_rows(settings: SourceSettings, remote: str) -> frozenset[str]:
+    """The columns by which rows of a table are chosen, in lower case."""
+    rows = settings.table(remote).rows
+    return frozenset(column.name.lower() for column in parse_one(rows).find_all(exp.Column)) if rows else frozenset()
 
 
 def stopped_by(

@@ -37,7 +37,9 @@ def run_change(catalog: Catalog, root: Path, record: SourceRecord, change: Layou
 def _followed(
     writer: CatalogWriter, root: Path, record: SourceRecord, change: LayoutChange, plan: LayoutPlan
 ) -> LayoutPlan:
-    if (change.keeps_all or change.position) and not change.with_rows and not change.copy:
+    # What a table that waits has lost is gone from the next csn on: it has none of its own.
+    has_own = (change.keeps_all or change.position) and not change.with_rows and not plan.copy and not plan.waits
+    if has_own:
         plan = replace(plan, at=_commit(writer, record, change.position))
     if change.memory is not None:
         writer.sources.set_memory(record.name, change.memory)
@@ -46,8 +48,10 @@ def _followed(
     _follow_settings(writer, record, change, plan)
     if change.called is not None:
         writer.sources.call_table(record.name, change.table, change.called)
-    if change.copy:
+    if plan.copy:
         writer.sources.set_state(record.name, SourceState.WIDENING)
+    if plan.waits:
+        writer.begin_wait(plan.relation, plan.waits)
     _declare(root, writer, plan)
     _write(writer, plan)
     for view in plan.stopped:

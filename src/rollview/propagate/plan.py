@@ -24,6 +24,7 @@ from rollview.errors import OutOfReach
 from rollview.propagate.bounds import FEWEST_COMMITS, StepBound, StepLimit, bounded, step_limit
 from rollview.propagate.choice import RefreshMode, check_strict, choose, choose_without, mode_of
 from rollview.relations.algorithm import is_compensated, waits_for_quiet
+from rollview.relations.marks import told_at
 from rollview.relations.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import (
     Circumstances,
@@ -242,7 +243,7 @@ def _view_to_move(snapshot: Snapshot, name: str, target: Csn, mode: RefreshMode 
     # The rows before are of another definition: what changes with it is a step of its own.
     begins = [after + 1 for one in told_by if began_anew(one) == after + 1]
     is_cut = any(csn < target for csn in (*ends, *begins))
-    through = min([through, *ends, *begins])
+    through = told_at(below, min([through, *ends, *begins]))
     if through <= after:
         return None
     plan, wanted = plan_of(snapshot, relation), mode_of(relation, mode)

@@ -15,7 +15,7 @@ from rollview.core.phases import phase
 from rollview.engine.binding import run_query
 from rollview.engine.meter import Meter
 from rollview.publish.step import NewVersion, OpenStep, Shown, recorded
-from rollview.relations.plans import high_water_mark
+from rollview.relations.marks import high_water_mark, told_at
 from rollview.relations.reader import Reader, stored_as
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
@@ -31,7 +31,8 @@ _GROUPS = "_rv_new_groups"
 def plan_recompute(snapshot: Snapshot, name: str, target: Csn) -> Csn | None:
     """The csn at which it would be computed; None if the view is there already."""
     view = snapshot.view(name)
-    at = min([target, *(high_water_mark(snapshot, snapshot.get(lower)) for lower in view.depends_on)])
+    below = [snapshot.get(lower) for lower in view.depends_on]
+    at = told_at(below, min([target, *(high_water_mark(snapshot, lower) for lower in below)]))
     return at if at > view.shown.through else None
 
 

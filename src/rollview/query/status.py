@@ -105,7 +105,9 @@ def _kept(snapshot: Snapshot, source: SourceRecord) -> Iterator[tuple[str, str]]
     """What is here of each table, where that is not simply all."""
     for told in source.settings["tables"]:
         table = snapshot.find(told["relation"])
-        if table is not None and not table.is_kept:
+        if table is not None and table.waits_at is not None:
+            yield table.name, f"waits at csn {table.waits_at}: {table.problem}"
+        elif table is not None and not table.is_kept:
             views = ", ".join(view.name for view in snapshot.readers(table.name)) or "no view"
             asked = ", and rows are asked for" if told.get("asked") else ""
             yield table.name, f"no rows kept: only changes are read{asked}, by {views}"
@@ -148,6 +150,7 @@ def _table(snapshot: Snapshot, table: Relation) -> TableStatus:
         state.rows if state.is_kept else None,
         state.through,
         delta.through if delta is not None else snapshot.moment.csn,
+        problem=table.problem,
     )
 
 
@@ -187,10 +190,15 @@ def _view(
 def _state(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> ViewState:
     if view.state is not None or view.problem is not None:
         return view.state or ViewState.STOPPED
+    if snapshot.waits_for(view) is not None:
+        return ViewState.SCHEMA_CHANGED
     return ViewState.OK if _lack(snapshot, view, lacking) is None else ViewState.DEGRADED
 
 
 def _lack(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> str | None:
+    waits = snapshot.waits_for(view)
+    if waits is not None:
+        return waits.problem
     found = [f"{lacking[table]} of '{table}'" for table in sorted(snapshot.tables_below(view)) if table in lacking]
     return f"rows in quarantine: {', '.join(found)}" if found else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -136,7 +136,10 @@ def can_follow(snapshot: Snapshot, view: Relation, at: Csn) -> bool:
         lower.is_kept
         and lower.readable_from <= since.after
         and not any(csn in since for csn in lower.replaced)
-        and (at <= high_water_mark(snapshot, lower) or can_follow(snapshot, lower, at))
+        and (
+            at <= high_water_mark(snapshot, lower)
+            or (lower.kind is RelationKind.VIEW and can_follow(snapshot, lower, at))
+        )
         for lower in below
     )
 
@@ -146,8 +149,31 @@ def covered(snapshot: Snapshot, relation: Relation) -> Interval:
     if relation.kind is RelationKind.TABLE:
         pin = relation.pins.get(Part.DELTA)
         first = pin.after if pin is not None else relation.pins[Part.STATE].through
-        return Interval(max(first, relation.readable_from), snapshot.moment.csn)
+        return Interval(max(first, relation.readable_from), high_water_mark(snapshot, relation))
     return told_over(snapshot.newest, relation.newest)
+
+
+def check_not_waiting(snapshot: Snapshot, relation: Relation, at: Csn, wish: str) -> None:
+    """Refuse a csn after the one at which a table waits that the relation rests on."""
+    table = snapshot.waits_for(relation)
+    if table is None or table.waits_at is None or at <= table.waits_at:
+        return
+    raise OutOfReach(
+        f"{wish}: {table.problem}",
+        hint=f"The nearest csn in reach is {high_water_mark(snapshot, relation)}.",
+        name=relation.name,
+        table=table.name,
+        csn=at,
+        nearest=(high_water_mark(snapshot, relation),),
+    )
+
+
+def check_told(snapshot: Snapshot, names: Iterable[str], at: Csn, wish: str) -> None:
+    """Refuse a csn at which a captured table that one of these rests on is not known, for whoever computes there."""
+    for relation in map(snapshot.get, names):
+        check_not_waiting(snapshot, relation, at, wish)
+        for table in map(snapshot.get, snapshot.tables_of(relation)):
+            _check_coarse(table, table.coarse, at, wish)
 
 
 def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling: bool = False) -> None:
@@ -155,6 +181,8 @@ def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling:
     reach = covered(snapshot, relation)
     what = f"{relation.kind.value} '{relation.name}'"
     wish = f"Cannot roll {what} to csn {at}" if rolling else f"Cannot read {what} at csn {at}"
+    if at > reach.through:
+        check_not_waiting(snapshot, relation, at, wish)
     if not reach.after <= at <= reach.through:
         raise OutOfReach(
             f"{wish}: its changes are stored from csn {reach.after} through {reach.through}.",
@@ -164,7 +192,11 @@ def check_reachable(snapshot: Snapshot, relation: Relation, at: Csn, *, rolling:
             oldest=reach.after,
             newest=reach.through,
         )
-    for stretch in coarse_of(snapshot.at(at), relation.at(at)):
+    _check_coarse(relation, coarse_of(snapshot.at(at), relation.at(at)), at, wish)
+
+
+def _check_coarse(relation: Relation, stretches: Iterable[Interval], at: Csn, wish: str) -> None:
+    for stretch in stretches:
         if stretch.strictly_inside(at):
             raise OutOfReach(
                 f"{wish}: its changes over {stretch} are stored as one.",

@@ -41,4 +41,4 @@ def recorded_by(catalog: Catalog, point: Point | None) -> Csn | None:
 
 def published(snapshot: Snapshot, relation: Relation) -> Csn:
     """The csn at which readers see a relation when they name none."""
-    return relation.shown.through if relation.kind is RelationKind.VIEW else snapshot.moment.csn
+    return relation.shown.through if relation.kind is RelationKind.VIEW else high_water_mark(snapshot, relation)

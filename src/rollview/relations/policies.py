@@ -83,4 +83,5 @@ def check_legal(snapshot: Snapshot, policies: Policies, name: str, policy: Polic
 def is_stopped(snapshot: Snapshot, name: str) -> bool:
     """Whether the view cannot follow until somebody refreshes or replaces it."""
     view = snapshot.get(name)
-    return view.problem is not None or view.state is ViewState.SCHEMA_CHANGED
+    is_own = view.problem is not None or view.state is ViewState.SCHEMA_CHANGED
+    return is_own or snapshot.waits_for(view) is not None

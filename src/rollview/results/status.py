@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus(Result):
-    """``rows``: None where none are kept, only changes."""
+    """``rows``: None where none are kept, only changes. ``problem``: why it goes no further."""
 
     name: str
     rows: int | None
     state_csn: Csn
     through: Csn
     valid: ValidTime | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

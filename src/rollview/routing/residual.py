@@ -22,7 +22,7 @@ from rollview.propagate.plan import MANY_CSNS, SMALL_DELTA_ROWS, PropagateStep, 
 from rollview.propagate.run import closed_in
 from rollview.relations.ahead import Ahead
 from rollview.relations.moved import ChangesOf, moved
-from rollview.relations.plans import can_follow, high_water_mark, propagation_of
+from rollview.relations.plans import can_follow, check_told, high_water_mark, propagation_of
 from rollview.relations.reader import Reader
 from rollview.routing.few_groups import few_groups
 from rollview.store.folder import frame
@@ -102,7 +102,11 @@ class ResidualReader(Reader):
         return can_follow(self.snapshot, self.snapshot.get(name), at)
 
     def _is_behind(self, name: str, at: Csn) -> bool:
-        return at > self._mark(name)
+        relation = self.snapshot.get(name)
+        is_behind = relation.kind is RelationKind.VIEW and at > self._mark(name)
+        if is_behind:
+            check_told(self.snapshot, (name,), at, f"Cannot compute view '{name}' at csn {at}")
+        return is_behind
 
     def _moves(self, name: str, at: Csn) -> bool:
         """Whether a table below the view changed since its mark."""

@@ -88,7 +88,7 @@ class Crew:
         snapshot, due = self._catalog.snapshot(), self._turns.views()
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
-            if view.state is ViewState.SCHEMA_CHANGED:
+            if view.state is ViewState.SCHEMA_CHANGED or snapshot.waits_for(view) is not None:
                 continue
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name

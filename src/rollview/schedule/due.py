@@ -75,7 +75,7 @@ class Turns:
         now, snapshot, found = datetime.now(UTC), self.catalog.snapshot(), {}
         for view in snapshot.views():
             turns = turns_of(view)
-            if turns is not None and view.state is not ViewState.SCHEMA_CHANGED:
+            if turns is not None and not _is_held(snapshot, view):
                 places = places_of(snapshot, view)
                 due = {table: self._table_due(snapshot, view, table, places[table], turns) for table in places}
                 found[view.name] = frozenset(table for table, when in due.items() if _has_come(when, now))
@@ -160,7 +160,7 @@ class Turns:
         for view in views:
             through = view.pins[part].through
             newest = reachable(snapshot, view) if by_itself else snapshot.moment.csn
-            if view.state is ViewState.SCHEMA_CHANGED or through >= newest:
+            if _is_held(snapshot, view) or through >= newest:
                 continue
             interval = Interval(through, newest)
             since = self.catalog.oldest_change(snapshot.tables_below(view), interval)
@@ -216,6 +216,11 @@ def _has_more(view: Relation | None, subscriber: SubscriberRecord) -> bool:
     if view is None or (view.folder, view.schema) != (subscriber.folder, subscriber.schema):
         return False
     return subscriber.full or view.pins[Part.DELTA].through > subscriber.position
+
+
+def _is_held(snapshot: Snapshot, view: Relation) -> bool:
+    """Whether it goes on only when somebody has seen to it, or to a table below."""
+    return view.state is ViewState.SCHEMA_CHANGED or snapshot.waits_for(view) is not None
 
 
 def _has_come(due: datetime | None, now: datetime) -> bool:

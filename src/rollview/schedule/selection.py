@@ -24,6 +24,9 @@ def select_views(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]
 def going_on(snapshot: Snapshot, names: Sequence[str], *, asked: bool) -> tuple[str, ...]:
     """Those that a change at a source has not stopped; to ask for one of the others is an error."""
     stopped = [name for name in names if snapshot.get(name).state is ViewState.SCHEMA_CHANGED]
+    waiting = [name for name in names if name not in stopped and snapshot.waits_for(snapshot.get(name)) is not None]
+    if waiting and asked:
+        raise _waits(snapshot, waiting)
     if stopped and asked:
         view = snapshot.get(stopped[0])
         raise UsageError(
@@ -31,7 +34,19 @@ def going_on(snapshot: Snapshot, names: Sequence[str], *, asked: bool) -> tuple[
             hint="It can be read as it is. Create it again with CREATE OR REPLACE, without what is gone.",
             views=stopped,
         )
-    return tuple(name for name in names if name not in stopped)
+    return tuple(name for name in names if name not in (*stopped, *waiting))
+
+
+def _waits(snapshot: Snapshot, names: Sequence[str]) -> UsageError:
+    view = snapshot.get(names[0])
+    table = snapshot.waits_for(view)
+    assert table is not None
+    return UsageError(
+        f"View '{view.name}' goes no further than csn {table.waits_at}: {table.problem}",
+        hint="It can be read as it is, and goes on when the table does.",
+        views=list(names),
+        table=table.name,
+    )
 
 
 def select_relations(snapshot: Snapshot, patterns: Sequence[str]) -> tuple[str, ...]:

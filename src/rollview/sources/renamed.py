@@ -6,7 +6,7 @@ what is a key, and which type a column has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -29,11 +29,22 @@ def renamed_settings(settings: SourceSettings, remote: str, called: Mapping[str,
 def renamed_table(table: TableSettings, called: Mapping[str, str]) -> TableSettings:
     return replace(
         table,
-        types={_now(name, called): type_ for name, type_ in table.types.items()},
-        key=tuple(_now(name, called) for name in table.key),
-        columns=tuple(_now(name, called) for name in table.columns),
+        types=_types(table.types, called),
+        key=_names(table.key, called),
+        columns=_names(table.columns, called),
         rows=_condition(table.rows, called),
     )
+
+
+def _names(names: Iterable[str], called: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_now(name, called) for name in names))
+
+
+def _types(types: Mapping[str, str], called: Mapping[str, str]) -> dict[str, str]:
+    """Without that of a column that is gone, or was not captured, and whose name another one has now."""
+    taken = [new for new in called.values() if not any(same(new, old) for old in called)]
+    kept = {name: type_ for name, type_ in types.items() if not any(same(name, new) for new in taken)}
+    return {_now(name, called): type_ for name, type_ in kept.items()}
 
 
 def _condition(text: str, called: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from rollview.algebra.condition import Condition, condition, spelled
 from rollview.core.schema import Schema
+from rollview.errors import NotFound
 from rollview.sources.settings import TableSettings
 
 
@@ -19,6 +20,10 @@ def condition_on_rows(settings: TableSettings, schema: Schema) -> Condition | No
 
 
 def asked_of_source(settings: TableSettings, schema: Schema, column: Callable[[str], str | None]) -> str:
-    """The condition in SQL that every database understands alike; parts that are not portable are left out."""
-    found = condition_on_rows(settings, schema)
+    """The condition in SQL that every database understands alike; parts that are not portable are left out. A column
+    that it names may be gone or have another name by now: then all rows are asked for."""
+    try:
+        found = condition_on_rows(settings, schema)
+    except NotFound:
+        found = None
     return "1 = 1" if found is None else spelled(found, column) or "1 = 1"

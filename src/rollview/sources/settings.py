@@ -94,9 +94,9 @@ class TableSettings:
         return self.needed and not self.columns
 
     @property
-    def names_columns(self) -> bool:
-        """Whether something is said here of columns by their names."""
-        return bool(self.types or self.key or self.columns or self.rows or self.needed)
+    def follows_names(self) -> bool:
+        """Whether a column is still the same one under another name. A source is asked by the names that views know."""
+        return not self.asked
 
     @property
     def takes_new(self) -> bool:

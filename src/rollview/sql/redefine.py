@@ -24,7 +24,7 @@ from rollview.propagate.derive import AdaptMode, Derivation, derivation_of, rena
 from rollview.publish.workplace import Workplace
 from rollview.relations.former import sees_former_names
 from rollview.relations.marks import high_water_mark
-from rollview.relations.plans import plan_of
+from rollview.relations.plans import check_not_waiting, plan_of
 from rollview.relations.policies import check_reads
 from rollview.relations.rolling import check_turns
 from rollview.relations.shared import SHARES
@@ -53,6 +53,7 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         if is_same:
             _set(place, lease, old, definition)
         else:
+            _check_none_waits(snapshot, old, new)
             check_readers(snapshot, old, new, definition)
             csn = _commit(place, lease, old, new, definition, derivation)
     if is_same:
@@ -79,6 +80,7 @@ def explain_redefinition(place: Workplace, declared: Declared) -> ReplacementPla
     check_readers(snapshot, old, new, definition)
     if _is_same(snapshot, old, definition, new):
         return ReplacementPlan(old.name, "unchanged", "only its comment or its properties differ", {}, new.schema.names)
+    _check_none_waits(snapshot, old, new)
     found = derivation_of(snapshot, old, (new.plan, new.schema))
     reads = {
         AdaptMode.RENAMED: (),
@@ -199,6 +201,12 @@ def _kept(error: RollviewError, name: str, is_of_the_old: bool) -> RollviewError
     )
     hint = again if is_of_the_old else error.hint
     return EngineFailed(f"View '{name}' keeps the definition that it has. {error.message}", hint=hint, view=name)
+
+
+def _check_none_waits(snapshot: Snapshot, old: Relation, new: ViewToCreate) -> None:
+    """Refuse where the next csn cannot be told: the view cannot be brought there by either definition."""
+    for one in (old, *map(snapshot.get, new.depends_on)):
+        check_not_waiting(snapshot, one, snapshot.moment.csn + 1, f"View '{old.name}' cannot be replaced")
 
 
 def check_readers(snapshot: Snapshot, old: Relation, new: ViewToCreate, definition: Definition) -> None:

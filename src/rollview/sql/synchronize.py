@@ -27,7 +27,7 @@ from rollview.evolve.views import AffectedViews, Redefinition, ViewOutcome, on_s
 from rollview.propagate import ViewToCreate, plan_create
 from rollview.propagate.adapt import redefined_as
 from rollview.publish.merge import GetSpark
-from rollview.relations.plans import plan_of
+from rollview.relations.plans import check_told, plan_of
 from rollview.relations.policies import Policies, check_reads
 from rollview.relations.versions import GOES_ON_FROM
 from rollview.sql.redefine import definition_of
@@ -146,6 +146,7 @@ class Synchronizer:
             policy = self._policies.of_new(after, view.name, told.properties, new.depends_on)
             check_reads(after, self._policies, view.name, policy, new.depends_on)
             _check_columns(view.schema, new.schema)
+            check_told(after, new.depends_on, after.moment.csn, "it cannot be computed")
         except RollviewError as error:
             return f"{what}: {error.message.rstrip('.')}"
         definition = definition_of(new, view)

@@ -36,6 +36,7 @@ from rollview.evolve.views import (
 from rollview.publish.following import Following
 from rollview.publish.merge import GetSpark
 from rollview.relations.folders import delta_folder, state_folder
+from rollview.relations.plans import check_not_waiting
 from rollview.relations.reader import Reader
 from rollview.results import StatementResult
 from rollview.store.multiset import col
@@ -128,6 +129,8 @@ class _AlterWork:
         snapshot = self._catalog.snapshot()
         draft = self._plan(snapshot)
         for view in self._affected(draft).touched:
+            wish = f"Table '{draft.table.name}' cannot be altered so: view '{view}' cannot be brought there"
+            check_not_waiting(snapshot, snapshot.get(view), snapshot.moment.csn, wish)
             self._following.catch_up(f"+{view}", Policy.IMMEDIATE)
         names = {draft.table.name.lower(), draft.name.lower()}
         with self._catalog.lease("definitions", "commit", *(f"relation:{name}" for name in sorted(names))) as lease:

@@ -68,9 +68,14 @@ def test_what_leaves_nothing_to_read_or_changes_nothing_has_no_plan(world: World
     assert plan_change(world.snapshot, record(), change) is None
 
 
-def test_a_column_that_tells_which_rows_are_captured_cannot_go(world: World) -> None:
-    assert plan_change(world.snapshot, record(rows="x > 3"), GONE) is None
-    assert plan_change(world.snapshot, record(rows="k > 3"), GONE) is not None
+def test_a_table_waits_without_a_column_that_tells_which_rows_are_captured(world: World) -> None:
+    plan = plan_change(world.snapshot, record(rows="x > 3"), GONE)
+    assert plan is not None
+    assert "Table 'remote_t' of source 'bank' has lost column 'x', by which its rows are chosen: x > 3." in plan.waits
+    assert f"it waits: {plan.waits}" in str(plan)
+    goes_on = plan_change(world.snapshot, record(rows="k > 3"), GONE)
+    assert goes_on is not None
+    assert not goes_on.waits
 
 
 def test_a_copy_tells_what_it_lacks(world: World) -> None:

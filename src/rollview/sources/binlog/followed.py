@@ -18,7 +18,7 @@ from rollview.sources.protocol import LayoutChange, Opening, words_of
 def layout_change(opening: Opening, altered: Altered) -> LayoutChange | None:
     """None if nothing of what is captured is another."""
     table, known = altered.table, opening.known[altered.table]
-    follows = _follows(opening, table)
+    follows = opening.settings.table(table).follows_names
     renamed = {c.name: new for c in known.schema for old, new in altered.renamed if same(c.name, old) and follows}
     lost = (*altered.gone, *(() if follows else (old for old, _ in altered.renamed)))
     gone = tuple(c.name for c in known.schema if _among(c.name, lost))
@@ -37,7 +37,7 @@ def layout_change(opening: Opening, altered: Altered) -> LayoutChange | None:
         return None
     columns = dict(opening.memory["columns"][table])
     columns |= {name: list(told.recorded) for name, told in retyped.items()}
-    columns = {renamed.get(name, name): about for name, about in columns.items() if name not in gone}
+    columns = _called({name: about for name, about in columns.items() if name not in gone}, renamed)
     columns |= {column.name: list(recorded) for column, recorded in added}
     memory = {**opening.memory, "columns": {**opening.memory["columns"], table: columns}}
     new = tuple(column for column, _ in added)
@@ -53,10 +53,10 @@ def renamed_table(opening: Opening, table: str, new: str) -> LayoutChange:
     return LayoutChange(opening.name, table, words_of((), {}, {}, (), new), called=new, memory=memory)
 
 
-def _follows(opening: Opening, table: str) -> bool:
-    """Whether columns keep what they are under another name: nothing else calls them by the old one."""
-    marks = opening.settings.global_transactions
-    return not opening.settings.table(table).names_columns and (marks is None or marks.table != table)
+def _called(columns: Mapping[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
+    """Without what is remembered of columns that are not captured and whose name another one has now."""
+    taken = [new for new in renamed.values() if new not in renamed]
+    return {renamed.get(name, name): about for name, about in columns.items() if name not in taken}
 
 
 def _among(name: str, names: Iterable[str]) -> bool:

@@ -17,6 +17,7 @@ from rollview.sources.postgres.identity import Facts, Layout, Told, facts, learn
 from rollview.sources.postgres.layout import PgColumn, PgTable, split
 from rollview.sources.postgres.values import spark_type, told_constant
 from rollview.sources.protocol import LayoutChange, Opening, SourceTable, words_of
+from rollview.sources.renamed import renamed_table
 from rollview.sources.settings import TableSettings
 from rollview.types.spelling import widens
 
@@ -54,12 +55,6 @@ class TableComparison:
     def settings(self) -> TableSettings:
         return self.opening.settings.table(self.remote)
 
-    @property
-    def follows(self) -> bool:
-        """Whether columns keep what they are under another name: nothing else calls them by the old one."""
-        marks = self.opening.settings.global_transactions
-        return not self.settings.names_columns and (marks is None or marks.table != self.remote)
-
     def change(self, layout: Layout, *, copied: bool = False) -> LayoutChange | None:
         """What rows of this layout are not as known. ``copied``: values and new columns are told by a copy."""
         told = {number: one for one in layout for number in one.numbers}
@@ -75,7 +70,7 @@ class TableComparison:
                 continue
             if now.name != column.name:
                 renamed[column.name] = now.name
-            type_ = self._type(column.name, now)
+            type_ = self._type(column.name, now, {})
             if type_ is not None and type_ != column.type:
                 widened[column.name] = type_
         added = () if copied else tuple(self._added(self._new(layout, numbers)))
@@ -119,6 +114,11 @@ class TableComparison:
         base = facts(self.table) if layout is None else learned(self.recorded, layout)
         return {**base, "numbers": numbers}
 
+    def renamed_memory(self, change: LayoutChange) -> dict[str, Any]:
+        """What is remembered where only our names of columns change, and the position is the same."""
+        called, numbers = dict(change.renamed), numbers_of(self.known, self.recorded)
+        return {**self.recorded, "numbers": {called.get(n, n): k for n, k in numbers.items() if n not in change.gone}}
+
     def _change(self, reason: str, *, copy: bool = False) -> LayoutChange:
         return LayoutChange(self.opening.name, self.remote, reason, copy=copy)
 
@@ -144,43 +144,51 @@ class TableComparison:
 
     def _unknown_values(self, layout: Layout, numbers: Mapping[str, int]) -> Iterable[str]:
         """Why it is not known what older rows have in a new column."""
-        for one in self._new(layout, numbers):
+        for one, type_ in self._new(layout, numbers):
             present = [now for number in one.numbers if (now := self._column(number)) is not None]
             # Of one that is gone by now nobody can tell what it was, and nobody has to.
-            if present and (one.number is None or self._is_rewritten or not self._has_constant(one, present[0])):
+            if present and (one.number is None or self._is_rewritten or not _has_constant(present[0], type_)):
                 yield f"the log does not tell what older rows have in the new column '{one.name}'"
 
-    def _has_constant(self, one: Told, now: PgColumn) -> bool:
-        type_ = self._type(one.name, one)
-        return type_ is None or now.missing is None or told_constant(now.missing, type_) is not None
-
-    def _new(self, layout: Layout, numbers: Mapping[str, int]) -> list[Told]:
-        """Columns that were not there before, if such are captured."""
+    def _new(self, layout: Layout, numbers: Mapping[str, int]) -> list[tuple[Told, str]]:
+        """Columns that were not there before, with their types, if such are captured."""
         if not self.settings.takes_new:
             return []
         before = {column[2] for column in self.recorded["columns"].values()} | set(numbers.values())
-        new = (one for one in layout if not one.numbers <= before and self.settings.takes(one.name))
-        return [one for one in new if self._type(one.name, one) is not None]
+        new = (one for one in layout if not one.numbers <= before)
+        called = self._called(layout, numbers)
+        return [(one, type_) for one in new if (type_ := self._type(one.name, one, called)) is not None]
 
-    def _added(self, new: Iterable[Told]) -> Iterable[Column]:
-        for one in new:
-            type_, now = self._type(one.name, one), self._column(one.number)
-            if type_ is not None and now is not None:
+    def _called(self, layout: Layout, numbers: Mapping[str, int]) -> dict[str, str]:
+        """New names of our columns that are kept."""
+        told = {one.number: one for one in layout}
+        pairs = [(column, told.get(numbers[column.name])) for column in self.known.schema]
+        return {c.name: now.name for c, now in pairs if now and now.name != c.name and self._is_kept(c, now)}
+
+    def _added(self, new: Iterable[tuple[Told, str]]) -> Iterable[Column]:
+        for one, type_ in new:
+            now = self._column(one.number)
+            if now is not None:
                 fill = None if now.missing is None else told_constant(now.missing, type_)
                 yield Column(one.name, type_, fill=fill)
 
     def _is_kept(self, column: Column, now: Told) -> bool:
-        if now.name != column.name and not self.follows:
+        if now.name != column.name and not self.settings.follows_names:
             return False
-        type_ = self._type(column.name, now)
+        type_ = self._type(column.name, now, {})
         return type_ is not None and (type_ == column.type or widens(column.type, type_))
 
-    def _type(self, name: str, told: Told) -> str | None:
-        """The Spark type of a column in the layout; one that was declared stays while the server's own does."""
-        declared = self.settings.types.get(name)
+    def _type(self, name: str, told: Told, called: Mapping[str, str]) -> str | None:
+        """The Spark type of a column in the layout; one that was declared stays while the server's own does.
+        ``called``: new names of columns, if ``name`` is one beside those."""
+        declared = renamed_table(self.settings, called).types.get(name)
         if declared is not None:
-            recorded = self.recorded["columns"].get(name)
+            recorded = {called.get(own, own): about for own, about in self.recorded["columns"].items()}.get(name)
             return declared if recorded is None or recorded[0] == told.type_oid else None
         now = self._column(told.number)
         about = (now.category, now.base) if now is not None and now.type_oid == told.type_oid else ("b", None)
         return spark_type(told.type_oid, told.modifier, *about)
+
+
+def _has_constant(now: PgColumn, type_: str) -> bool:
+    return now.missing is None or told_constant(now.missing, type_) is not None

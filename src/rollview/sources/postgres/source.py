@@ -50,8 +50,9 @@ from rollview.sources.protocol import (
     UnitOfWork,
 )
 from rollview.sources.quarantine import Sieve
+from rollview.sources.renamed import renamed_table
 from rollview.sources.restrict import asked_of_source
-from rollview.sources.settings import size
+from rollview.sources.settings import TableSettings, size
 from rollview.sources.spool import BATCH_BYTES
 
 _PIECE = 50_000
@@ -109,7 +110,8 @@ class PostgresSource:
 
     def tables(self) -> tuple[SourceTable, ...]:
         with self._server.translated():
-            return self._described(self._read_tables(self._connection))
+            found = self._read_tables(self._connection)
+            return self._described(found, self._chosen(found))
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
@@ -121,12 +123,13 @@ class PostgresSource:
             position, exported = slot.create(replication, self._own, two_phase=self._two_phase)
             with self._at_snapshot(exported) as first:
                 found = self._read_tables(first)
-                tables = {table.name: table for table in self._described(found)}
+                chosen = self._chosen(found)
+                tables = {table.name: table for table in self._described(found, chosen)}
                 sieve = Sieve(self._opening)
 
                 def rows(remote: str) -> Iterator[Sequence[Row]]:
                     with self._at_snapshot(exported) as reading:
-                        yield from self._copied(reading, tables[remote], sieve)
+                        yield from self._copied(reading, tables[remote], chosen[remote], sieve)
 
                 memory = self._memory(first, found)
                 about = (lsn_text(position), slot.read_identity(first).time, tuple(tables.values()))
@@ -237,7 +240,8 @@ class PostgresSource:
                 self._check_asked(reading, remote)
 
             def rows(remote: str) -> Iterator[Sequence[Row]]:
-                yield from self._copied(reading, self._opening.known[remote], sieve)
+                settings = self._opening.settings.table(remote)
+                yield from self._copied(reading, self._opening.known[remote], settings, sieve)
 
             yield SourceStream(rows, flushed(reading, seen))
 
@@ -351,13 +355,21 @@ class PostgresSource:
             found.append(table)
         return found
 
-    def _described(self, tables: Sequence[PgTable]) -> tuple[SourceTable, ...]:
-        settings, lenient = self._opening.settings.tables, bool(self._opening.known)
-        return tuple(described(table, chosen, lenient=lenient) for table, chosen in zip(tables, settings, strict=True))
+    def _chosen(self, tables: Sequence[PgTable]) -> dict[str, TableSettings]:
+        """What is said of each table, in the names that its columns have now."""
+        changes = self._changes(tables)
+        called = {remote: dict(change.renamed) for remote, change in changes.items()}
+        return {one.remote: renamed_table(one, called.get(one.remote, {})) for one in self._opening.settings.tables}
+
+    def _described(self, tables: Sequence[PgTable], chosen: Mapping[str, TableSettings]) -> tuple[SourceTable, ...]:
+        lenient = bool(self._opening.known)
+        pairs = zip(tables, chosen.values(), strict=True)
+        return tuple(described(table, settings, lenient=lenient) for table, settings in pairs)
 
     def _changes(self, tables: Sequence[PgTable]) -> Mapping[str, LayoutChange]:
-        """What is another now in tables that were captured before, by the numbers of their columns."""
-        found: dict[str, LayoutChange] = {}
+        """What is another now in tables that were captured before, by the numbers of their columns. It is followed
+        before the copy is whole: if that fails, the log is read on from the old position."""
+        found, known = dict[str, LayoutChange](), self._tables
         for remote, table in zip(self._opening.settings.remotes, tables, strict=True):
             recorded = self._tables.get(remote)
             if recorded is not None and remote in self._opening.known and recorded["oid"] == table.oid:
@@ -365,13 +377,18 @@ class PostgresSource:
                 change, unsure = comparison.change(present_layout(table), copied=True), comparison.unsure()
                 about = LayoutChange(self._opening.name, remote, "it is as it was")
                 lost = () if unsure is None else unsure.unsure
-                found[remote] = replace(change or unsure or about, unsure=lost, with_rows=True)
+                if change is not None:
+                    known = {**known, remote: comparison.renamed_memory(change)}
+                memory = {**self._opening.memory, "tables": known}
+                found[remote] = replace(change or unsure or about, unsure=lost, with_rows=True, memory=memory)
         return found
 
-    def _copied(self, connection: Connection, table: SourceTable, sieve: Sieve) -> Iterator[Sequence[Row]]:
+    def _copied(
+        self, connection: Connection, table: SourceTable, settings: TableSettings, sieve: Sieve
+    ) -> Iterator[Sequence[Row]]:
         columns = sql.SQL(", ").join(map(sql.Identifier, table.schema.names))
         query = sql.SQL("COPY (SELECT {} FROM {} WHERE {}) TO STDOUT").format(
-            columns, sql.Identifier(*split(table.name)), sql.SQL(self._asked(table))
+            columns, sql.Identifier(*split(table.name)), sql.SQL(_asked(table, settings))
         )
         decoders = [decoder(column.type) for column in table.schema]
         piece: list[Row] = []
@@ -403,15 +420,6 @@ class PostgresSource:
             raise change.raised()
         return table
 
-    def _asked(self, table: SourceTable) -> str:
-        """Types that were declared are not the server's; an oid is compared as the number that it is here."""
-        settings = self._opening.settings.table(table.name)
-
-        def column(name: str) -> str | None:
-            return None if name in settings.types else f"CAST({double_quoted(name)} AS bigint)"
-
-        return asked_of_source(settings, table.schema, column)
-
     def _decoded(self, table: SourceTable, decoders: Sequence[Any], row: Sequence[Any], sieve: Sieve) -> Sequence[Row]:
         values: list[Any] = []
         for text, decode in zip(row, decoders, strict=True):
@@ -429,3 +437,12 @@ class PostgresSource:
         own = {"system": identity.system, "timeline": identity.timeline, "tables": described}
         own[ATTEMPT] = self._opening.attempt
         return {**self._opening.memory, **own}
+
+
+def _asked(table: SourceTable, settings: TableSettings) -> str:
+    """Types that were declared are not the server's; an oid is compared as the number that it is here."""
+
+    def column(name: str) -> str | None:
+        return None if name in settings.types else f"CAST({double_quoted(name)} AS bigint)"
+
+    return asked_of_source(settings, table.schema, column)

@@ -37,7 +37,9 @@ from rollview.sources.protocol import (
     UnitOfWork,
 )
 from rollview.sources.quarantine import Sieve
+from rollview.sources.renamed import renamed_table
 from rollview.sources.sections import NotPlainError, Section
+from rollview.sources.settings import TableSettings
 from rollview.sources.spool import Collected
 from rollview.sources.sqlite import triggers
 from rollview.sources.sqlite.altering import give_slots, lacks_slots, run_ddl
@@ -54,7 +56,7 @@ from rollview.sources.sqlite.log import (
     place_of,
     position_of,
 )
-from rollview.sources.sqlite.traced import SLOTS, TracedTable, change_of, slots_of, trace
+from rollview.sources.sqlite.traced import SLOTS, TracedTable, change_of, renamed_slots, slots_of, trace
 from rollview.sources.sqlite.triggers import Names, slot_name
 from rollview.sources.sqlite.values import Decode, decoder
 
@@ -89,7 +91,7 @@ class SqliteSource:
 
     def tables(self) -> tuple[SourceTable, ...]:
         with self._reading():
-            return tuple(described(self._layout(t.remote), t) for t in self._opening.settings.tables)
+            return tuple(described(self._layout(t.remote), t) for t in self._chosen())
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
@@ -150,7 +152,7 @@ class SqliteSource:
         self._opening.fence()
         with self._writing():
             self._check_kept()
-            run_ddl(self._connection, self._names, self._opening.settings.tables, statement)
+            run_ddl(self._connection, self._names, self._chosen(), statement)
 
     def ask(self, asks: Sequence[Ask]) -> SourceAnswer:
         sieve = Sieve(self._opening)
@@ -323,9 +325,9 @@ class SqliteSource:
 
     def _give_slots(self) -> None:
         """Columns that tables have gained are logged from here on, where such are captured."""
-        tables = zip(self._names, self._opening.settings.tables, strict=True)
-        taken = [(names, table) for names, table in tables if table.takes_new]
         with self._reading():
+            tables = zip(self._names, self._chosen(), strict=True)
+            taken = [(names, table) for names, table in tables if table.takes_new]
             lacking = [(names, table) for names, table in taken if lacks_slots(self._connection, names)]
         if lacking:
             self._opening.fence()
@@ -390,15 +392,32 @@ class SqliteSource:
                 raise
 
     def _changes_by_slots(self) -> dict[str, LayoutChange]:
-        """What a copy finds called otherwise, or in the place of another, by the triggers of the copy before."""
-        found: dict[str, LayoutChange] = {}
+        """What a copy finds called otherwise, or in the place of another, by the triggers of the copy before. It is
+        followed before the copy is whole: if that fails, the log is read on from the old position."""
+        found, memory = dict[str, LayoutChange](), self._opening.memory
         for names, remote in zip(self._names, self._remotes, strict=True) if self._opening.known else ():
             table = trace(self._connection, names)
             if table is None or not same(table.name, remote):
                 continue
             if (change := change_of(self._opening, remote, table)) is not None:
-                found[remote] = replace(change, added=(), copy=False, with_rows=True, memory=None)
+                memory = renamed_slots(memory, remote, table)
+                found[remote] = replace(change, added=(), copy=False, with_rows=True, memory=memory)
         return found
+
+    def _chosen(self) -> tuple[TableSettings, ...]:
+        """What is said of each table, in the names that its columns have now."""
+        if not self._opening.known:
+            return self._opening.settings.tables
+        pairs = zip(self._names, self._opening.settings.tables, strict=True)
+        return tuple(renamed_table(one, self._called(names, one.remote)) for names, one in pairs)
+
+    def _called(self, names: Names, remote: str) -> Mapping[str, str]:
+        """New names of captured columns that are proven to be the same."""
+        table = trace(self._connection, names)
+        if table is None or self._is_replaced(remote, table):
+            return {}
+        change = change_of(self._opening, remote, table)
+        return {} if change is None else dict(change.renamed)
 
     def _slot(self, remote: str, column: str) -> int:
         """The place of a column in the log."""

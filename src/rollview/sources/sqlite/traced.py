@@ -16,6 +16,8 @@ from typing import Any
 from rollview.core.names import same
 from rollview.core.schema import Column
 from rollview.sources.protocol import LayoutChange, Opening, words_of
+from rollview.sources.renamed import renamed_table
+from rollview.sources.settings import TableSettings
 from rollview.sources.sqlite.layout import SqliteLayout, read_layout
 from rollview.sources.sqlite.triggers import Names
 from rollview.sources.sqlite.values import decoder, spark_type
@@ -81,6 +83,15 @@ def change_of(opening: Opening, remote: str, now: TracedTable) -> LayoutChange |
     return _Comparison(opening, remote, now).change()
 
 
+def renamed_slots(memory: Mapping[str, Any], remote: str, now: TracedTable) -> Mapping[str, Any]:
+    """A source's memory, where captured columns are called otherwise here and its position is the same."""
+    if remote not in memory.get(SLOTS, {}):
+        return memory
+    told = {column.slot: column.name for column in now.columns}
+    names = [told.get(slot) for slot in range(len(memory[SLOTS][remote]))]
+    return {**memory, SLOTS: {**memory[SLOTS], remote: names}}
+
+
 def slots_of(opening: Opening, remote: str) -> Sequence[str | None]:
     """The columns in the order of their slots, under the names by which they are known."""
     slots: Mapping[str, Sequence[str | None]] = opening.memory.get(SLOTS, {})
@@ -104,13 +115,14 @@ class _Comparison:
             if now is None or (now.name != column.name and not self._follows):
                 gone.append(column.name)
                 continue
-            type_ = settings.types.get(now.name) or spark_type(now.declared)
+            type_ = settings.types.get(column.name) or spark_type(now.declared)
             if type_ != column.type and (type_ is None or not widens(column.type, type_)):
                 lost.append(column.name)
                 continue
             renamed |= {column.name: now.name} if now.name != column.name else {}
             widened |= {column.name: type_} if type_ != column.type else {}
-        added = tuple(self._added(column) for slot, column in told.items() if slot >= len(before))
+        later = renamed_table(settings, renamed)
+        added = tuple(_added(column, later) for slot, column in told.items() if slot >= len(before))
         new = tuple(column for column in added if column is not None) if settings.takes_new else ()
         called = None if same(self.now.name, self.remote) or not self._has_slots else self.now.name
         if not (gone or lost or renamed or widened or new or called):
@@ -122,10 +134,8 @@ class _Comparison:
 
     @property
     def _follows(self) -> bool:
-        """Whether columns keep what they are under another name: nothing else calls them by the old one."""
-        marks = self.opening.settings.global_transactions
-        is_named = self.opening.settings.table(self.remote).names_columns
-        return not is_named and (marks is None or marks.table != self.remote) and self._has_slots
+        """Whether columns keep what they are under another name."""
+        return self.opening.settings.table(self.remote).follows_names and self._has_slots
 
     @property
     def _has_slots(self) -> bool:
@@ -135,10 +145,6 @@ class _Comparison:
         """What a column of another type holds is told by a copy, if new columns are taken at all."""
         return bool(lost) and self.opening.settings.table(self.remote).takes_new
 
-    def _added(self, column: TracedColumn) -> Column | None:
-        type_ = spark_type(column.declared)
-        return None if type_ is None else Column(column.name, type_, fill=_fill(column.constant, type_))
-
     def _memory(self, told: Mapping[int, TracedColumn]) -> Mapping[str, Any] | None:
         if not self._has_slots:
             return None
@@ -147,6 +153,11 @@ class _Comparison:
         others = {remote: slots for remote, slots in self.opening.memory[SLOTS].items() if remote != self.remote}
         known = self.remote if same(self.now.name, self.remote) else self.now.name
         return {**self.opening.memory, SLOTS: {**others, known: names}}
+
+
+def _added(column: TracedColumn, settings: TableSettings) -> Column | None:
+    type_ = settings.types.get(column.name) or spark_type(column.declared)
+    return None if type_ is None else Column(column.name, type_, fill=_fill(column.constant, type_))
 
 
 def _fill(value: Any, type_: str) -> str | None:
