@@ -1,4 +1,4 @@
-"""Delivery in processes of its own that are killed between offer, delivery and acknowledgement, at every sink; pullers too.
+"""Deliverers and pullers in processes of their own, killed between offer, delivery and acknowledgement, at every sink.
 
 What the sink has at every position is the view there, and nothing came twice; by HTTP, nothing under two keys.
 """

@@ -17,7 +17,6 @@ import pyarrow.dataset
 import pyarrow.parquet  # noqa: F401
 import pyspark.sql.functions  # noqa: F401
 import sqlalchemy.dialects.sqlite  # noqa: F401
-
 from tests.unit.subscribers.consumer import told
 
 from rollview import subscribers
