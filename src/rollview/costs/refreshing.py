@@ -1,7 +1,7 @@
 """What a view's next step costs by its deltas, and from nothing.
 
-Law: the view's own history comes first: what its last steps took, in proportion to their rows where there are more now,
-never less. Where there is none, the rows tell.
+Law: the view's own history comes first: what its last steps took, never less, and more where there are more rows now:
+what the rows beyond cost, at most in proportion. Where there is none, the rows tell.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rollview.costs.work import ROWS_PER_CHANGE, Work, machine_of
 
 PastSteps = Callable[[], Sequence[Step]]
 """The view's last propagation steps, newest first, and its creation. One that failed has told nothing of its work."""
-_WHOLE = "whole"
+_WHOLE, _CHANGES = "whole", "delta_rows_read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,37 @@ def refresh_seconds(work: RefreshWork, past: Sequence[Step]) -> RefreshSeconds:
     machine = machine_of(told)
     whole = [_scaled(step, work.read_rows, "read_rows") for step in told if _was_whole(step)]
     recomputed = whole[0] if whole else machine.seconds(Work(rows=2 * work.read_rows, jobs=1))
-    kept = [_scaled(step, work.delta_rows, "delta_rows_read") for step in told if not _was_whole(step)]
     # As fast as this view reads its rows.
-    share = work.delta_rows / max(1, work.read_rows)
-    guess = max(machine.job_seconds, ROWS_PER_CHANGE * recomputed * share)
-    return RefreshSeconds(min(kept, default=guess) if work.delta_rows else 0.0, recomputed, bool(whole))
+    each = ROWS_PER_CHANGE * recomputed / max(1, work.read_rows)
+    kept = [step for step in told if not _was_whole(step)]
+    each = max(each, _seconds_of_each(kept))
+    guess = max(machine.job_seconds, each * work.delta_rows)
+    by_deltas = min((_with_more(step, work.delta_rows, each) for step in kept), default=guess)
+    return RefreshSeconds(by_deltas if work.delta_rows else 0.0, recomputed, bool(whole))
 
 
 def _was_whole(step: Step) -> bool:
     return step.profile["mode"] == _WHOLE or step.kind == "create"
+
+
+def _with_more(step: Step, changes: int, each: float) -> float:
+    """Much of a step on few changes are its jobs, which are the same for more."""
+    beyond = max(0, changes - int(step.profile[_CHANGES]))
+    return min(_scaled(step, changes, _CHANGES), float(step.profile["seconds"]) + each * beyond)
+
+
+def _seconds_of_each(steps: Sequence[Step]) -> float:
+    """By which the step with most changes was slower than the quickest with less than half of them; 0 if it was not."""
+    most = max(steps, key=lambda step: int(step.profile[_CHANGES]), default=None)
+    if most is None:
+        return 0.0
+    changes = int(most.profile[_CHANGES])
+    fewer = [step for step in steps if 2 * int(step.profile[_CHANGES]) < changes]
+    if not fewer:
+        return 0.0
+    quickest = min(fewer, key=lambda step: float(step.profile["seconds"]))
+    slower = float(most.profile["seconds"]) - float(quickest.profile["seconds"])
+    return max(0.0, slower / (changes - int(quickest.profile[_CHANGES])))
 
 
 def _scaled(step: Step, rows: int, unit: str) -> float:

@@ -69,6 +69,16 @@ def test_history_comes_first_and_grows_with_the_rows() -> None:
     assert not refresh_seconds(more, ()).is_known
 
 
+def test_more_changes_cost_what_they_are_more_and_not_the_jobs_again() -> None:
+    created = step("create", seconds=2.0, read_rows=2_000_000, actions=1)
+    few = step(seconds=0.3, delta_rows_read=400, read_rows=2_000_000, actions=2)
+    more = RefreshWork(delta_rows=4_400, read_rows=2_000_000, csns=(1, 1))
+    assert refresh_seconds(more, (few, created)).by_deltas == pytest.approx(0.3 + 4_000 * 4 * 1e-6)
+    # What many changes took tells what each of them takes.
+    many = step(seconds=1.1, delta_rows_read=8_400, read_rows=2_000_000, actions=2)
+    assert refresh_seconds(more, (few, many, created)).by_deltas == pytest.approx(0.3 + 4_000 * 1e-4)
+
+
 def test_where_nothing_changed_nothing_is_expected() -> None:
     assert refresh_seconds(RefreshWork(0, 300, None), (REFRESHED, CREATED)).by_deltas == 0
 
