@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from sqlglot import exp
+
 from rollview.algebra.resolve import ROWS_SUFFIX, Known
 from rollview.algebra.view import MISREAD, Outline, our_reading
 from rollview.core.lazy import lazy_module
@@ -33,14 +35,17 @@ READ_OTHERWISE = "Spark reads its text otherwise than rollview does, so it is co
 
 def misread(made: Outline, author: DataFrame, tables: Mapping[str, DataFrame]) -> Mapping[str, Any] | None:
     """What to remember of a text that is read otherwise here; ``author``: the text, analysed over ``tables``."""
-    if made.rel is None:
+    if made.rel is None or is_read_alike(author, our_reading(made.resolved), tables):
         return None
+    return {MISREAD: READ_OTHERWISE}
+
+
+def is_read_alike(author: DataFrame, ours: exp.Query, tables: Mapping[str, DataFrame]) -> bool:
     try:
-        same = mean_the_same(author, run_query(author.sparkSession, our_reading(made.resolved), tables))
+        return mean_the_same(author, run_query(author.sparkSession, ours, tables))
     except spark_errors.AnalysisException:
         # Spark takes the author's text and does not take this: it is another one.
-        same = False
-    return None if same else {MISREAD: READ_OTHERWISE}
+        return False
 
 
 def unseen(spark: SparkSession, reads: Iterable[Known]) -> dict[str, DataFrame]:

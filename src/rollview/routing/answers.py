@@ -28,9 +28,9 @@ from rollview.routing.former import of_former_columns
 from rollview.routing.freshness import Staleness, found_valid, moment_of_asking
 from rollview.routing.kept import AnswerKey, find_kept, forget, keep
 from rollview.routing.question import Question
-from rollview.routing.reading import authors_columns
+from rollview.routing.reading import AuthorsColumns, authors_columns
 from rollview.routing.residual import ResidualReader
-from rollview.routing.route import Route, RouteWish, named_in, route
+from rollview.routing.route import Route, RouteWish, check_named, named_in, route
 from rollview.store.writing import BOUND
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class _Wished:
     allow_unsafe: bool
 
     def route(self) -> Route:
-        return _route(self.place, self.tree, self.as_of, self.bound, self.rewrite)
+        return _route(self.place, self.tree, self.as_of, self.bound, self.rewrite, outside=self.allow_unsafe)
 
     @property
     def key(self) -> AnswerKey | None:
@@ -156,12 +156,24 @@ def _query(query: str | exp.Query) -> exp.Query:
     return tree
 
 
-def _route(place: Workplace, tree: exp.Query, as_of: Point | None, bound: Staleness | None, rewrite: str) -> Route:
+def _route(
+    place: Workplace,
+    tree: exp.Query,
+    as_of: Point | None,
+    bound: Staleness | None,
+    rewrite: str,
+    *,
+    outside: bool = False,
+) -> Route:
+    """``outside``: what the query names need not be here."""
     if rewrite not in set(Rewrite):
         raise UsageError(f"'{rewrite}' is no way to rewrite.", hint="Choose auto, off or require.")
     if as_of is not None and bound is not None:
         raise UsageError("An answer as of one point has no staleness.", hint="Give one of the two.")
     snapshot = place.snapshot()
+    # What is not here now may have been then.
+    if as_of is None and not outside:
+        check_named(snapshot, tree)
     at = None if as_of is None else resolve(place.catalog, as_of, *named_in(snapshot, tree))
     return route(place, snapshot, tree, RouteWish(at, bound, Rewrite(rewrite)))
 
@@ -178,9 +190,18 @@ def _routed(reader: ResidualReader, tree: exp.Query, found: Route) -> DataFrame 
     if found.rows <= BOUND and all(one.way is WayToRead.EXTENT for one in found.readings):
         # One task groups so few stored rows sooner than a shuffle begins.
         inputs = {name: data.coalesce(1) for name, data in inputs.items()}
-    rows = _above(run_query(reader.spark, rewritten.query, inputs), asked)
-    typed = (rows[quoted(name)].cast(type_) for name, type_ in zip(rows.columns, author.types, strict=True))
-    return rows.select(*typed).toDF(*author.names)
+    return _as_written(_above(run_query(reader.spark, rewritten.query, inputs), asked), author)
+
+
+def _as_written(rows: DataFrame, author: AuthorsColumns) -> DataFrame:
+    fields = rows.schema.fields
+    if all(
+        (field.name, field.dataType) == wanted
+        for field, wanted in zip(fields, zip(author.names, author.types, strict=True), strict=True)
+    ):
+        return rows
+    wanted = zip(rows.columns, author.names, author.types, strict=True)
+    return rows.select(*(rows[quoted(own)].cast(type_).alias(name) for own, name, type_ in wanted))
 
 
 def _read(reader: ResidualReader, name: str, found: Route) -> DataFrame:

@@ -89,6 +89,12 @@ def named_in(snapshot: Snapshot, query: exp.Query) -> tuple[str, ...]:
     return tuple(relation.name for name in named if (relation := snapshot.find(name)) is not None)
 
 
+def check_named(snapshot: Snapshot, query: exp.Query) -> None:
+    """Raises ``NotFound`` of a relation that is not there."""
+    for table in references.free_tables(query):
+        snapshot.get(table.name)
+
+
 def _choice(place: Workplace, snapshot: Snapshot, query: exp.Query, wish: RouteWish) -> _Choice:
     snapshot = snapshot if wish.at is None else snapshot.at(wish.at)
     names = named_in(snapshot, query)
@@ -130,7 +136,7 @@ class _Choice:
         found, reasons, remainder = self._views(asked, wish)
         routes = self._all(asked, found, wish, remainder=remainder)
         if wish.rewrite is Rewrite.REQUIRE and not found:
-            raise _not_answered(reasons if whole is None else {"the query": whole})
+            raise _not_answered(reasons, whole)
         if not routes:
             raise self._out_of_reach()
         best = min(routes, key=lambda one: (one.seconds, -one.csn))
@@ -237,6 +243,7 @@ class _Choice:
         return OutOfReach(f"No csn is in reach of all of {', '.join(self.names)}.")
 
 
-def _not_answered(reasons: Mapping[str, str]) -> UsageError:
-    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "there is none over its tables"
-    return UsageError(f"No view answers the query: {why}.", hint="With 'auto' it is read from tables.")
+def _not_answered(reasons: Mapping[str, str], whole: str | None) -> UsageError:
+    why = whole or "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    told = (why or "there is none over its tables").rstrip(".")
+    return UsageError(f"No view answers the query: {told}.", hint="With 'auto' it is read from tables.")

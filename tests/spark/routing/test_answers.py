@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlglot import exp
 from tests.spark.oracle.bags import bag
 from tests.spark.oracle.warehouses import fresh, rows
 
-from rollview.errors import UsageError
+from rollview.errors import RollviewError, UsageError
+from rollview.propagate.reading import is_read_alike
 from rollview.publish.workplace import Workplace
+from rollview.routing import reading
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 VIEWS = {
     "by_day": "SELECT c.state, o.day, SUM(o.amount) AS revenue, COUNT(*) AS n, AVG(o.amount) AS mean "
@@ -88,6 +91,29 @@ def test_a_view_answers(shop: Warehouse, text: str, view: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        f"SELECT c.state, SUM(o.amount) AS r {JOIN} WHERE o.day > {{}} AND o.day < 9 GROUP BY c.state",
+        f"SELECT c.state, AVG(o.amount) {JOIN} WHERE o.day = {{}} OR c.state = 'NY' GROUP BY c.state",
+        f"SELECT o.id, 3 - o.day AS left {JOIN} WHERE o.amount > 1{{}} ORDER BY o.id LIMIT 5",
+    ],
+)
+def test_texts_that_differ_in_values_are_compared_with_sparks_reading_once(
+    shop: Warehouse, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    compared = []
+
+    def noted(author: DataFrame, ours: exp.Query, tables: Mapping[str, DataFrame]) -> bool:
+        compared.append(ours)
+        return is_read_alike(author, ours, tables)
+
+    monkeypatch.setattr(reading, "is_read_alike", noted)
+    for value in (1, 2, 3):
+        assert {"by_day", "large"} & set(check(shop, text.format(value), rewrite="require"))
+    assert len(compared) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         f"SELECT o.id {JOIN} WHERE o.amount > 9",
         f"SELECT o.id {JOIN} WHERE o.amount >= 10",
         f"SELECT c.state, o.day, SUM(o.amount + 1) AS r {JOIN} GROUP BY c.state, o.day",
@@ -102,6 +128,20 @@ def test_what_only_looks_like_a_view_is_read_from_tables(shop: Warehouse, text: 
 def test_what_no_view_answers_is_refused_where_one_is_required(shop: Warehouse) -> None:
     with pytest.raises(UsageError, match="No view answers the query"):
         shop.query("SELECT id, state FROM customers", rewrite="require")
+
+
+@pytest.mark.parametrize("wish", [{"explain": True}, {"rewrite": "require"}, {"rewrite": "require", "explain": True}])
+def test_a_query_that_names_what_is_not_there_is_refused_however_it_is_asked(
+    shop: Warehouse, wish: dict[str, Any]
+) -> None:
+    with pytest.raises(RollviewError, match="There is no table or view 'order'"):
+        shop.query("SELECT id FROM order", **wish)
+
+
+def test_why_the_query_itself_is_not_compared_is_told_once(shop: Warehouse) -> None:
+    with pytest.raises(UsageError) as refused:
+        shop.query("SELECT id FROM orders ORDER BY amount", rewrite="require")
+    assert refused.value.message == "No view answers the query: it is ordered by what it does not show."
 
 
 @pytest.mark.parametrize("view", VIEWS)
