@@ -52,11 +52,11 @@ _kept: WeakKeyDictionary[SparkSession, dict[_Key, AuthorsColumns | None]] = Weak
 
 def authors_columns(spark: SparkSession, tree: exp.Query, snapshot: Snapshot, asked: Question) -> AuthorsColumns | None:
     """None where Spark reads the author's text otherwise than it was read here."""
-    return _Reading(spark, snapshot, asked).of(tree)
+    return _AuthorsReading(spark, snapshot, asked).of(tree)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _AuthorsReading:
     spark: SparkSession
     snapshot: Snapshot
     asked: Question
