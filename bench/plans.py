@@ -199,7 +199,7 @@ def main() -> None:
             str(number), *(f"{s:.2f}" for s in (first["rollview"], first["Spark"], again["rollview"], again["Spark"]))
         )
     console.print(shown)
-    goal = verdicts({}, planned=found)[-1]
+    goal = next(one for one in verdicts({}, planned=found) if one.number == "P11")
     console.print(f"{goal.number}: {goal.goal}: {goal.figure}, {'met' if goal.met else 'not met'}")
 
 

@@ -21,10 +21,15 @@ import pyarrow.parquet as pq
 
 TABLES = ("region", "nation", "supplier", "customer", "orders", "lineitem")
 
+ALL_TABLES = (*TABLES[:3], "part", "partsupp", *TABLES[3:])
+"""Those of all queries of TPC-H, each after the ones that it refers to."""
+
 KEYS = {
     "region": ("r_regionkey",),
     "nation": ("n_nationkey",),
     "supplier": ("s_suppkey",),
+    "part": ("p_partkey",),
+    "partsupp": ("ps_partkey", "ps_suppkey"),
     "customer": ("c_custkey",),
     "orders": ("o_orderkey",),
     "lineitem": ("l_orderkey", "l_linenumber"),
@@ -33,6 +38,7 @@ KEYS = {
 REFERENCES = {
     "nation": {"n_regionkey": "region"},
     "supplier": {"s_nationkey": "nation"},
+    "partsupp": {"ps_partkey": "part", "ps_suppkey": "supplier"},
     "customer": {"c_nationkey": "nation"},
     "orders": {"o_custkey": "customer"},
     "lineitem": {"l_orderkey": "orders"},
@@ -72,15 +78,15 @@ def cache() -> Path:
     return Path(base) / "rollview" / "bench"
 
 
-def data(scale: float) -> Path:
+def data(scale: float, tables: tuple[str, ...] = TABLES) -> Path:
     """The tables as Parquet, made once and kept outside the project."""
-    place = cache() / f"w-sf{scale:g}"
+    place = cache() / f"{'w' if tables == TABLES else 'h'}-sf{scale:g}"
     if not place.exists():
         staging = place.with_suffix(".part")
         shutil.rmtree(staging, ignore_errors=True)
         generator = Path(sys.executable).with_name("tpchgen-cli")
-        tables = f"--tables={','.join(TABLES)}"
-        subprocess.run([generator, "parquet", "-s", f"{scale:g}", tables, f"--output-dir={staging}"], check=True)
+        asked = f"--tables={','.join(tables)}"
+        subprocess.run([generator, "parquet", "-s", f"{scale:g}", asked, f"--output-dir={staging}"], check=True)
         staging.rename(place)
     return place
 

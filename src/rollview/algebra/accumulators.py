@@ -146,7 +146,8 @@ def _moments(value: exp.Expr, present: exp.Column, type_: str, ledger: Accumulat
         if scale > 3 or precision > 15:
             raise NotLinear(f"variance of {type_} needs more digits than an exact sum leaves")
     kept = f"decimal(38,{scale})"
-    total = ledger.add("s", kept, cast(value, kept))
+    is_decimal = type_ not in _INTEGERS
+    total = _decimal_total(value, scale, ledger) if is_decimal else ledger.add("s", kept, cast(value, kept))
     square = cast(value, f"decimal(19,{scale})")
     squares = ledger.add(
         "q",
@@ -187,11 +188,15 @@ def _total(value: exp.Expr, type_: str, ledger: AccumulatorSet) -> exp.Expr:
         return ledger.add("s", kept, cast(value, kept))
     decimal = _DECIMAL.fullmatch(type_)
     if decimal is not None:
-        kept = f"decimal(38,{decimal.group(2)})"
-        return ledger.add("s", kept, cast(value, kept))
+        return _decimal_total(value, int(decimal.group(2)), ledger)
     if type_ in _FLOATS:
         return _float_total(cast(value, "double"), ledger)
     raise NotLinear(f"a sum of {type_} is not kept by adding up")
+
+
+def _decimal_total(value: exp.Expr, scale: int, ledger: AccumulatorSet) -> exp.Expr:
+    """Spark adds up decimals with ten digits more than they have: the sum is made wider, and not each of its rows."""
+    return ledger.add("s", f"decimal(38,{scale})", value)
 
 
 def _float_total(value: exp.Expr, ledger: AccumulatorSet) -> exp.Expr:

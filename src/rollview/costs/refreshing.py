@@ -15,7 +15,11 @@ from rollview.costs.work import ROWS_PER_CHANGE, Work, machine_of
 
 PastSteps = Callable[[], Sequence[Step]]
 """The view's last propagation steps, newest first, and its creation. One that failed has told nothing of its work."""
+TOOK = "took"
+"""In the profile of a step: the seconds in which it was computed, planning included, without waiting for others."""
 _WHOLE, _CHANGES = "whole", "delta_rows_read"
+_TRIED = 2
+"""So many steps by deltas tell what planning one takes: the first may have met a process that had all yet to load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,13 @@ class RefreshWork:
 
 @dataclass(frozen=True, slots=True)
 class RefreshSeconds:
-    """``is_known``: the view was computed from nothing before, so that one can tell what that takes."""
+    """``is_known``: the view was computed from nothing before, so that one can tell what that takes. ``planned``: what
+    whole steps took, by deltas and recomputed, planning included; None where too few have told it."""
 
     by_deltas: float
     recomputed: float
     is_known: bool
+    planned: tuple[float, float] | None = None
 
 
 def refresh_seconds(work: RefreshWork, past: Sequence[Step]) -> RefreshSeconds:
@@ -47,7 +53,13 @@ def refresh_seconds(work: RefreshWork, past: Sequence[Step]) -> RefreshSeconds:
     each = max(each, _seconds_of_each(kept))
     guess = max(machine.job_seconds, each * work.delta_rows)
     by_deltas = min((_with_more(step, work.delta_rows, each) for step in kept), default=guess)
-    return RefreshSeconds(by_deltas if work.delta_rows else 0.0, recomputed, bool(whole))
+    return RefreshSeconds(by_deltas if work.delta_rows else 0.0, recomputed, bool(whole), _planned(told))
+
+
+def _planned(told: Sequence[Step]) -> tuple[float, float] | None:
+    by_deltas = [float(step.profile[TOOK]) for step in told if TOOK in step.profile and not _was_whole(step)]
+    whole = [float(step.profile[TOOK]) for step in told if TOOK in step.profile and _was_whole(step)]
+    return (min(by_deltas), whole[0]) if whole and len(by_deltas) >= _TRIED else None
 
 
 def _was_whole(step: Step) -> bool:

@@ -20,6 +20,7 @@ from statistics import linear_regression
 from rollview.algebra.view import ViewPlan
 from rollview.catalog import ChangeCount, Step
 from rollview.core.interval import Csn, Interval
+from rollview.costs.refreshing import TOOK
 
 TARGET_SECONDS = 5.0
 """A step that takes longer was too long."""
@@ -32,8 +33,6 @@ BRIEF_COMMITS = 2_000
 """Of a brief step: the first of a process, which has everything yet to load and may soon be killed."""
 BRIEF = "brief"
 """In the profile of a step: it was brief, so it does not tell how long the next one may be."""
-TOOK = "took"
-"""In the profile of a step: the seconds in which it was computed, without waiting for those before it."""
 _TOLD_BY = 6
 """So many of the last steps tell what a step takes, so that one that met a busy machine does not decide alone."""
 _SHORTER = 4

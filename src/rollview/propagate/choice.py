@@ -19,11 +19,13 @@ from rollview.relations.plans import REFRESH_MODE
 DELTAS_ONLY = "deltas only"
 
 LITTLE_DATA = 100_000
-"""Up to so many rows in all that a view reads, nothing is worth choosing."""
+"""Up to so many rows in all that a view reads, only planning costs enough to choose by."""
 FEW_CHANGES = 0.02
 """Up to this share of what is read, only a view that has been slow before is worth thinking about."""
 MUCH_CHEAPER = 0.8
 WORTH_SECONDS = 0.5
+PLANNED_CHEAPER, WORTH_PLANNING = 0.5, 1.0
+"""The same of little data, which a busy machine computes in any time between none and a second."""
 
 
 class RefreshMode(StrEnum):
@@ -90,20 +92,31 @@ def choose(
         return Choice(Mode.WHOLE, plan.outline.whole_because or "")
     if mode is RefreshMode.RECOMPUTE:
         return Choice(Mode.WHOLE, "asked for")
-    if mode is RefreshMode.INCREMENTAL or not _worth_a_thought(plan, work) or not expected.is_known:
+    if mode is RefreshMode.INCREMENTAL or not _worth_a_thought(plan, work, expected) or not expected.is_known:
         return Choice(plan.mode, DELTAS_ONLY)
     if not merges and (work.csns is None or work.csns[0] != work.csns[1]):
         return Choice(plan.mode, "deltas only: recomputing would make several commits one")
     return _cheaper(plan, work, expected)
 
 
-def _worth_a_thought(plan: ViewPlan, work: RefreshWork) -> bool:
-    return work.read_rows > LITTLE_DATA and (plan.groups_states or work.delta_rows > FEW_CHANGES * work.read_rows)
+def _worth_a_thought(plan: ViewPlan, work: RefreshWork, expected: RefreshSeconds) -> bool:
+    if work.read_rows <= LITTLE_DATA:
+        return expected.planned is not None and _pays(*expected.planned, PLANNED_CHEAPER, WORTH_PLANNING)
+    return plan.groups_states or work.delta_rows > FEW_CHANGES * work.read_rows
 
 
 def _cheaper(plan: ViewPlan, work: RefreshWork, expected: RefreshSeconds) -> Choice:
-    saved = expected.by_deltas - expected.recomputed
-    pays = expected.recomputed < MUCH_CHEAPER * expected.by_deltas and saved > WORTH_SECONDS
-    both = f"{expected.by_deltas:.1f} s by deltas, {expected.recomputed:.1f} s recomputed"
-    reason = f"expected for {work.delta_rows:,} changes: {both}"
-    return Choice(Mode.WHOLE if pays else plan.mode, reason)
+    about = f"expected for {work.delta_rows:,} changes"
+    if work.read_rows <= LITTLE_DATA and expected.planned is not None:
+        return Choice(Mode.WHOLE, f"{about}, planning included: {_told(*expected.planned)}")
+    both = expected.by_deltas, expected.recomputed
+    pays = _pays(*both, MUCH_CHEAPER, WORTH_SECONDS)
+    return Choice(Mode.WHOLE if pays else plan.mode, f"{about}: {_told(*both)}")
+
+
+def _pays(by_deltas: float, recomputed: float, share: float, seconds: float) -> bool:
+    return recomputed < share * by_deltas and by_deltas - recomputed > seconds
+
+
+def _told(by_deltas: float, recomputed: float) -> str:
+    return f"{by_deltas:.1f} s by deltas, {recomputed:.1f} s recomputed"

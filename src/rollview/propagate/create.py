@@ -7,6 +7,7 @@ first delta.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from rollview.algebra.view import (
 from rollview.catalog import Catalog, CatalogWriter, Definition, Lease, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Column, Constraints, Schema
+from rollview.costs.refreshing import TOOK
 from rollview.engine.binding import run_query
 from rollview.engine.failures import spark_analysis
 from rollview.engine.meter import Meter
@@ -123,9 +125,11 @@ def run_create(reader: Reader, catalog: Catalog, lease: Lease, view: ViewToCreat
     name, at = view.declared.name, Interval(view.at, view.at)
     home = f"v-{uuid4().hex}"
     stored = Stored(name, view.schema, reader.root / home, {}, view.plan.hidden)
+    began = time.monotonic()
     with recorded(catalog, lease, reader.root, name, "create", at, (home,)) as step:
         logged = _log_first_parts(reader, view, stored, meter, step)
-        profile = {"mode": view.plan.mode.value, "read_rows": read_rows(reader, view), **meter.of(LABEL).to_json()}
+        told = {"mode": view.plan.mode.value, "read_rows": read_rows(reader, view), TOOK: time.monotonic() - began}
+        profile = {**told, **meter.of(LABEL).to_json()}
         with step.publish(lease, profile) as publishing:
             _check_still_told(publishing.writer.snapshot(), view)
             _add(publishing.writer, view, home)

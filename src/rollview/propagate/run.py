@@ -18,9 +18,10 @@ from rollview.catalog import Catalog, CatalogWriter, Lease, Part, Pin
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT, CSN
 from rollview.core.phases import phase
+from rollview.costs.refreshing import TOOK
 from rollview.engine.meter import Meter, Usage
 from rollview.errors import EngineFailed, StaleStep
-from rollview.propagate.bounds import BRIEF, TOOK
+from rollview.propagate.bounds import BRIEF
 from rollview.propagate.closed import closed_references
 from rollview.propagate.compensated import ToldDelta
 from rollview.propagate.plan import PropagateStep

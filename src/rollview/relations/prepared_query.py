@@ -34,7 +34,7 @@ from rollview.relations.reader import MOST_FILES, Reader, prepared
 from rollview.store import timed
 from rollview.store.datafile import DataFile, safe_places
 from rollview.store.folder import DeltaFolder
-from rollview.store.parquet import write_table
+from rollview.store.parquet import write_for_now
 from rollview.store.timed import Stored
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class _Links:
     def _fill(self, one: _Input) -> None:
         self.size = one.size
         if one.rows is not None:
-            write_table(one.rows, self._home, one.folder.schema, None, ())
+            write_for_now(one.rows, self._home, one.folder.schema)
         for number, place in enumerate(safe_places(one.folder.root, one.files)):
             (self._home / f"{number}-{place.name}").symlink_to(place.absolute())
 

@@ -52,9 +52,14 @@ def bucket_expression(buckets: Buckets, schema: Schema) -> SparkColumn:
 
 def hash_expression(schema: Schema, columns: Iterable[str]) -> SparkColumn:
     """A BIGINT that is the same for rows that are the same in these columns; at least one of them is atomic."""
+    return sf.expr(hash_sql(schema, columns))
+
+
+def hash_sql(schema: Schema, columns: Iterable[str]) -> str:
+    """The same as text."""
     hashed = _hash_sql(schema, columns)
     assert hashed is not None
-    return sf.expr(hashed)
+    return hashed
 
 
 def is_hashed(schema: Schema) -> bool:

@@ -27,6 +27,7 @@ from rollview.errors import Corrupt, EnvironmentFault
 from rollview.store import links, parquet
 from rollview.store.buckets import Buckets
 from rollview.store.datafile import DataFile, safe_places
+from rollview.store.loaded import FILES
 from rollview.store.log import DeltaLog
 from rollview.types.arrow import arrow_schema, arrow_type, constant, spark_schema, spark_type
 
@@ -176,8 +177,14 @@ class DeltaFolder:
         physical = arrow_schema(self.schema)
         chosen = tuple(files)
         places = zip(safe_places(self.root, chosen), chosen, strict=True)
-        typed = [as_declared(parquet.load(place, csns=csns), self.schema, file.constants) for place, file in places]
+        typed = [self._load(place, file, csns) for place, file in places]
         return pa.concat_tables([physical.empty_table(), *typed]).rename_columns(list(self.schema.names))
+
+    def _load(self, place: Path, file: DataFile, csns: Interval | None) -> pa.Table:
+        def read() -> pa.Table:
+            return as_declared(parquet.load(place, csns=csns), self.schema, file.constants)
+
+        return read() if csns is not None or file.linked else FILES.rows(place, self.schema, read)
 
     def load_columns(self, files: Iterable[DataFile], names: Iterable[str], csns: Interval) -> pa.Table:
         """Some columns of the changes in the interval, in this process: only for files that are known to be small."""

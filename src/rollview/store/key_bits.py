@@ -49,10 +49,10 @@ def key_bits(rows: pa.Table, schema: Schema, key: Iterable[str]) -> np.ndarray:
 def maybe_marked(spark: SparkSession, bits: np.ndarray, schema: Schema, key: Iterable[str]) -> SparkColumn:
     """Whether the bit of a row's key is set."""
     kept = pa.table({_COLUMN: pa.array([bits], pa.list_(pa.int64()))})
-    place = sf.expr(_place_sql(_marked(schema, key)))
+    place = _place_sql(_marked(schema, key))
     # A subquery: the array is no part of the plan's text.
-    word = sf.get(spark.createDataFrame(kept).scalar(), sf.shiftright(place, _WORD).cast("int"))
-    return sf.getbit(word, place.bitwiseAND(sf.lit((1 << _WORD) - 1)).cast("int")) == sf.lit(1)
+    word = sf.get(spark.createDataFrame(kept).scalar(), sf.expr(f"CAST(shiftright({place}, {_WORD}) AS INT)"))
+    return sf.getbit(word, sf.expr(f"CAST(({place}) & {(1 << _WORD) - 1}L AS INT)")) == 1
 
 
 def _place_sql(columns: tuple[Column, ...]) -> str:

@@ -5,25 +5,25 @@ and one comes. So a row lives from the csn that inserts it, the snapshot's rows 
 csn that deletes its key; rolled back, a row lived from the last csn before which its key was inserted. Nothing has to
 be added up: rows are read as in a plain scan, and dropped if the delta ends their lives on the way. Where they are
 many, a row whose key has a bit that no ending key has (``key_bits``) passes without being looked up.
+
+Conditions are given to Spark as text: each part of an expression that is built here is a message to its process.
 """
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
 from rollview.core.interval import Interval
-from rollview.core.names import COUNT, CSN
+from rollview.core.names import COUNT, CSN, quoted
 from rollview.core.schema import SIGNED, Schema
-from rollview.store.buckets import hash_expression, is_hashed_whole
+from rollview.store.buckets import hash_expression, hash_sql, is_hashed_whole
 from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder, read_together
 from rollview.store.key_bits import can_mark, key_bits, maybe_marked
-from rollview.store.multiset import col
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -58,17 +58,19 @@ def rows_by_key(
     (snapshot, _), (delta, files) = parts
     schema = snapshot.schema
     data = read_together(spark, Schema(schema.columns + SIGNED), parts)
-    alive = data.where(sf.col(COUNT).isNull() | (_begins(back) & _between(interval)))
+    alive = data.where(f"{COUNT} IS NULL OR ({_begins(back)} AND {_between(interval)})")
     ending = tuple(file for file in files if _may_end(file, back))
     if ending:
-        ends = _ends(delta.read(spark, ending).where(~_begins(back) & _between(interval)), schema, key)
+        changes = delta.read(spark, ending).where(f"NOT ({_begins(back)}) AND {_between(interval)}")
+        ends = changes.selectExpr(*_ends(schema, key))
         few = sum(file.rows for file in ending) <= most
         sought = hash_expression(schema, key)
         if _has_many_rows(*parts) and _are_few(ending) and can_mark(schema, key):
             # NULL is found nowhere, and is not even looked for.
             sought = sf.when(_maybe_ended(spark, (delta, ending), key, interval, back), sought)
-        alive = alive.join(sf.broadcast(ends) if few else ends, _ended(schema, key, sought, back), "left_anti")
-    return alive.select(*map(col, schema.names))
+        same = (sought == sf.col(f"{_END}_hash")) & sf.expr(_ended(schema, key, back))
+        alive = alive.join(sf.broadcast(ends) if few else ends, same, "left_anti")
+    return alive.drop(COUNT, CSN)
 
 
 def _has_many_rows(*parts: tuple[DeltaFolder, tuple[DataFile, ...]]) -> bool:
@@ -94,9 +96,9 @@ def _maybe_ended(
     return maybe_marked(spark, key_bits(ends, delta.schema, key), delta.schema, key)
 
 
-def _begins(back: bool) -> SparkColumn:
+def _begins(back: bool) -> str:
     """On the way to the csn this row comes, rather than goes."""
-    return sf.col(COUNT) < 0 if back else sf.col(COUNT) > 0
+    return f"{COUNT} < 0" if back else f"{COUNT} > 0"
 
 
 def _may_end(file: DataFile, back: bool) -> bool:
@@ -104,28 +106,27 @@ def _may_end(file: DataFile, back: bool) -> bool:
     return bounds is None or (bounds[1] > 0 if back else bounds[0] < 0)
 
 
-def _between(interval: Interval) -> SparkColumn:
-    return (sf.col(CSN) > interval.after) & (sf.col(CSN) <= interval.through)
+def _between(interval: Interval) -> str:
+    return f"{CSN} > {interval.after} AND {CSN} <= {interval.through}"
 
 
-def _ends(changes: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+def _ends(schema: Schema, key: tuple[str, ...]) -> Iterator[str]:
     """The keys with the csns at which rows with them end, under names of their own."""
-    keys = [col(column.name).alias(f"{_END}_{place}") for place, column in enumerate(schema.only(key))]
-    hashed = hash_expression(schema, key).alias(f"{_END}_hash")
-    return changes.select(hashed, *keys, sf.col(CSN).alias(f"{_END}_csn"))
+    yield f"{hash_sql(schema, key)} AS {_END}_hash"
+    yield from (f"{quoted(column.name)} AS {_END}_{place}" for place, column in enumerate(schema.only(key)))
+    yield f"{CSN} AS {_END}_csn"
 
 
-def _ended(schema: Schema, key: tuple[str, ...], sought: SparkColumn, back: bool) -> SparkColumn:
+def _ended(schema: Schema, key: tuple[str, ...], back: bool) -> str:
     """One number is looked up for each row; the key itself is compared only where that is found.
 
     An equality of the key's own columns would become a part of what is looked up, which is several times slower.
     """
-    pairs = [(col(column.name), sf.col(f"{_END}_{place}")) for place, column in enumerate(schema.only(key))]
-    same = reduce(and_, (_equal(own, other) for own, other in pairs))
-    csn, end = sf.coalesce(sf.col(CSN), sf.lit(_AFTER_ALL if back else _BEFORE_ALL)), sf.col(f"{_END}_csn")
-    return (sought == sf.col(f"{_END}_hash")) & same & (end < csn if back else end > csn)
+    same = [_equal(quoted(column.name), f"{_END}_{place}") for place, column in enumerate(schema.only(key))]
+    csn = f"coalesce({CSN}, {_AFTER_ALL if back else _BEFORE_ALL}L)"
+    return " AND ".join([*same, f"{_END}_csn {'<' if back else '>'} {csn}"])
 
 
-def _equal(own: SparkColumn, other: SparkColumn) -> SparkColumn:
+def _equal(own: str, other: str) -> str:
     """As GROUP BY means it: NULL is one value."""
-    return sf.coalesce((own >= other) & (own <= other), own.isNull() & other.isNull())
+    return f"coalesce({own} >= {other} AND {own} <= {other}, {own} IS NULL AND {other} IS NULL)"

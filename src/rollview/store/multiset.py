@@ -3,6 +3,8 @@
 Law: rows are the same if Spark's GROUP BY puts them together: NULL is one value, NaN is one value, 0.0 is -0.0. Only a
 table's own rows are told apart by the sign of a zero, for an expression above may: what comes back is what was written.
 A net effect has one count for each different row and no zero; a plain row is there at least zero times.
+
+Expressions are given to Spark as text: each part of one that is built here is a message to its process.
 """
 
 from __future__ import annotations
@@ -32,17 +34,18 @@ def net(data: DataFrame, schema: Schema, *, apart: bool = False) -> DataFrame:
     ``apart``: 0.0 and -0.0 are two values, and come back as they were.
     """
     signs = floating(schema) if apart else ()
-    spelled = [col(name).cast("string").alias(f"{_SPELLED}_{place}") for place, name in enumerate(signs)]
-    kept = [sf.any_value(col(name)).alias(f"{_KEPT}_{place}") for place, name in enumerate(signs)]
-    grouped = data.groupBy(*map(col, schema.names), *spelled).agg(sf.sum(COUNT).alias(COUNT), *kept)
-    back = {name: sf.col(f"{_KEPT}_{place}").alias(name) for place, name in enumerate(signs)}
-    return grouped.where(sf.col(COUNT) != 0).select(*(back.get(name, col(name)) for name in schema.names), COUNT)
+    spelled = [sf.expr(f"CAST({quoted(name)} AS STRING) AS {_SPELLED}_{place}") for place, name in enumerate(signs)]
+    kept = [sf.expr(f"any_value({quoted(name)}) AS {_KEPT}_{place}") for place, name in enumerate(signs)]
+    grouped = data.groupBy(*map(quoted, schema.names), *spelled).agg(sf.expr(f"sum({COUNT}) AS {COUNT}"), *kept)
+    back = {name: f"{_KEPT}_{place} AS {quoted(name)}" for place, name in enumerate(signs)}
+    named = (back.get(name, quoted(name)) for name in schema.names)
+    return grouped.where(f"{COUNT} <> 0").selectExpr(*named, COUNT)
 
 
 def net_by_csn(data: DataFrame, schema: Schema) -> DataFrame:
     """Timed changes, one row for each different row of a csn."""
     netted = net(data, Schema((*schema.columns, SIGNED[1])), apart=True)
-    return netted.select(*map(col, schema.names), COUNT, CSN)
+    return netted.select(*map(quoted, schema.names), COUNT, CSN)
 
 
 def floating(schema: Schema) -> tuple[str, ...]:
@@ -52,9 +55,9 @@ def floating(schema: Schema) -> tuple[str, ...]:
 
 def expand(data: DataFrame, schema: Schema) -> DataFrame:
     """Every row as often as its ``_count`` says; the query fails if that is less than zero."""
-    times = sf.when(sf.col(COUNT) < 0, refusal(schema)).otherwise(sf.col(COUNT)).cast("int")
-    copies = sf.explode(sf.array_repeat(sf.lit(True), times))
-    return data.select(*map(col, schema.names), copies.alias(_COPY)).drop(_COPY)
+    times = f"CAST(CASE WHEN {COUNT} < 0 THEN {refusal(schema)} ELSE {COUNT} END AS INT)"
+    copies = f"explode(array_repeat(true, {times})) AS {_COPY}"
+    return data.selectExpr(*map(quoted, schema.names), copies).drop(_COPY)
 
 
 def separate(data: DataFrame, schema: Schema, *more: SparkColumn) -> DataFrame:
@@ -66,12 +69,12 @@ def separate(data: DataFrame, schema: Schema, *more: SparkColumn) -> DataFrame:
 
 def signed(data: DataFrame) -> DataFrame:
     """Plain rows as rows that are there once."""
-    return data.withColumn(COUNT, sf.lit(1).cast("bigint"))
+    return data.selectExpr("*", f"1L AS {COUNT}")
 
 
-def refusal(schema: Schema) -> SparkColumn:
+def refusal(schema: Schema) -> str:
     """An expression that fails the query and names the row."""
-    return sf.raise_error(sf.concat(sf.lit(f"{_MARK}: "), sf.to_json(sf.struct(*map(col, schema.names)))))
+    return f"raise_error(concat('{_MARK}: ', to_json(struct({', '.join(map(quoted, schema.names))}))))"
 
 
 def negative_multiplicity(error: BaseException) -> Corrupt | None:

@@ -87,6 +87,17 @@ def write_table(data: pa.Table, place: Path, schema: Schema, buckets: Buckets | 
         _write_sorted(table.filter(pc.equal(bucket, value)), place / f"{BUCKET}={value}-of-{buckets.count}", sort)
 
 
+def write_for_now(data: pa.Table, place: Path, schema: Schema) -> None:
+    """In this process, for one query: without what makes a file small or quick to search, and not synced."""
+    physical = arrow_schema(schema)
+    table = data.select(list(schema.names)).rename_columns(physical.names).cast(physical)
+    if table.num_rows:
+        target, plain = place / f"part-{uuid4().hex}.parquet", {"compression": "none", "use_dictionary": False}
+        pq.write_table(
+            table, target, store_schema=False, store_decimal_as_integer=True, write_statistics=False, **plain
+        )
+
+
 def collect_staged(root: Path, place: Path, schema: Schema) -> tuple[DataFile, ...]:
     """The files below ``place`` with their facts, synced; files without rows are taken away."""
     found: list[DataFile] = []

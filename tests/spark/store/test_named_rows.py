@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.clientserver import ClientServerConnection
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from tests.sizes import times
@@ -226,3 +227,21 @@ def test_a_column_of_others_is_never_taken_for_our_count(spark: SparkSession, tm
     }
     stored = timed.Stored("t", schema, tmp_path, pins)
     assert [tuple(row) for row in timed.rows(spark, stored, 2, ("id",)).collect()] == [(2,)]
+
+
+def test_rows_at_a_csn_take_few_messages_to_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifetimes, "_MANY_ROWS", 0)
+    stored, sent = large_table(tmp_path), 0
+    told = ClientServerConnection.send_command
+
+    def counted(*command: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        return told(*command)
+
+    timed.rows(spark, stored, 2, ("id",))
+    monkeypatch.setattr(ClientServerConnection, "send_command", counted)
+    timed.rows(spark, stored, 2, ("id",))
+    assert 0 < sent < 400

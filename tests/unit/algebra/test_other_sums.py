@@ -50,3 +50,14 @@ def told_by_sums(type_: str, call: str) -> exp.Expr | None:
     for node in list(asked.find_all(exp.Column)):
         node.replace(column(None, summed))
     return value_over(summary.accumulated, summary.types, asked)
+
+
+@pytest.mark.parametrize("calls", ["SUM(x) AS s", "AVG(x) AS a", "SUM(x) AS s, STDDEV_POP(x) AS d"])
+def test_a_sum_of_decimals_is_made_wider_once_and_not_row_by_row(calls: str) -> None:
+    known = Known("t", Schema((Column("g", "int"), Column("x", "decimal(8,2)"))))
+    summary = Duck((known,)).compile("v", f"SELECT g, {calls} FROM t GROUP BY g").summary
+    assert summary is not None
+    (total,) = (one for one in summary.accumulated.accumulators if one.type == "decimal(38,2)")
+    (added,) = total.increment.find_all(exp.Sum)
+    assert not list(added.find_all(exp.Cast))
+    assert isinstance(total.increment, exp.Cast)

@@ -30,9 +30,12 @@ WHOLE = plan_for("SELECT k, RANK() OVER (ORDER BY x) AS place FROM r")
 KEYED = plan_for("SELECT k FROM (SELECT k, MAX(x) AS x FROM r GROUP BY k) AS t WHERE x > 3")
 
 
-def step(mode: Mode, seconds: float, *, kind: Any = "propagate", delta: int = 0, read: int = 1_000_000) -> Step:
+def step(
+    mode: Mode, seconds: float, *, kind: Any = "propagate", delta: int = 0, read: int = 1_000_000, took: float = 0.0
+) -> Step:
     now = datetime.now(UTC)
     profile = {"mode": mode.value, "seconds": seconds, "delta_rows_read": delta, "read_rows": read}
+    profile |= {"took": took} if took else {}
     return Step(1, "v", kind, Interval(0, 1), "done", now, now, "me", (), profile)
 
 
@@ -169,3 +172,43 @@ def test_several_commits_are_recomputed_only_where_the_view_does_not_keep_them()
     expected = refresh_seconds(spread, (step(Mode.INCREMENTAL, 4.0, delta=500_000), CREATED_IN_2_S))
     assert choose(LINEAR, RefreshMode.AUTO, spread, expected).mode is Mode.INCREMENTAL
     assert choose(LINEAR, RefreshMode.AUTO, spread, expected, merges=True).mode is Mode.WHOLE
+
+
+FEW = RefreshWork(delta_rows=20, read_rows=2_000, csns=(7, 7))
+"""All that there is to pay is planning."""
+
+
+def planned(by_deltas: float) -> Step:
+    return step(Mode.INCREMENTAL, 0.1, delta=20, took=by_deltas)
+
+
+def created(seconds: float) -> Step:
+    return step(Mode.INCREMENTAL, 0.1, kind="create", took=seconds)
+
+
+def test_little_data_whose_deltas_take_long_to_plan_is_recomputed() -> None:
+    past = planned(3.0), planned(9.0), created(1.0)
+    assert chosen(FEW, *past) is Mode.WHOLE
+    reason = choose(LINEAR, RefreshMode.AUTO, FEW, refresh_seconds(FEW, past)).reason
+    assert reason == "expected for 20 changes, planning included: 3.0 s by deltas, 1.0 s recomputed"
+
+
+@pytest.mark.parametrize(
+    "past",
+    [
+        pytest.param((planned(9.0), created(1.0)), id="one step may have met a cold process"),
+        pytest.param((planned(9.0), planned(1.9), created(1.0)), id="less than a second is saved"),
+        pytest.param((planned(9.0), planned(8.0), created(4.0)), id="not half"),
+        pytest.param((planned(9.0), planned(8.0)), id="never computed from nothing"),
+    ],
+)
+def test_little_data_is_not_recomputed_for_a_little(past: tuple[Step, ...]) -> None:
+    assert chosen(FEW, *past) is Mode.INCREMENTAL
+
+
+def test_little_data_loses_no_csn_by_being_recomputed() -> None:
+    past = planned(9.0), planned(9.0), created(1.0)
+    several = RefreshWork(20, 2_000, (7, 8))
+    assert chosen(several, *past) is Mode.INCREMENTAL
+    assert choose(LINEAR, RefreshMode.AUTO, several, refresh_seconds(several, past), merges=True).mode is Mode.WHOLE
+    assert chosen(FEW, *past, mode=RefreshMode.INCREMENTAL) is Mode.INCREMENTAL
