@@ -321,3 +321,12 @@ def test_only_parts_at_several_sources_are_one_transaction() -> None:
         ("y", 1, "1", 2),
     }
     assert [(part.number, part.transaction, part.parts) for part in one.parts] == [(2, None, 1)]
+
+
+def test_a_row_that_points_at_what_the_view_shows_asks_nobody(tmp_path: Path) -> None:
+    world = written()
+    world.units.append(Unit("x", [("a", (2, 1), 1)], 4))
+    reader = reader_of(tmp_path, ONE, "t-strobe", {(1, 1, 1, 5): 1, (7, 1, 1, 5): 1}, 3)
+    told = told_delta(reader, over(3, 4), world, due=False, goes_on=False)  # type: ignore[arg-type]
+    assert (told.through, told_up_to(told, 4)) == (4, {(2, 1, 1, 5): 1})
+    assert world.wishes == []
