@@ -379,3 +379,10 @@ def test_a_view_that_does_not_show_all_of_a_row_answers_nothing() -> None:
     machine = Strobe(natural("r1(A*B)@x ⋈ r2(B*C)@y", shown="AB"))
     _, said = machine.on(machine.begin({(1, 2): 1}, {}), told("x", 1, ins("r1", 4, 2)))
     assert [type(one) for one in said] == [AskFor]
+
+
+@pytest.mark.parametrize(("known", "asks"), [({(1, 2, 3): 1}, True), ({(1, 2, 3): 1, (8, 6, 7): 1}, False)])
+def test_a_term_is_asked_for_unless_the_view_answers_all_of_it(known: dict[tuple[int, ...], int], asks: bool) -> None:
+    terms = inserted(REFERENCES, WHOLE_VIEW, "r1", {(4, 2): 1, (5, 6): 1})
+    _, ask = next_ask(REFERENCES, run_query(terms), 1, known)
+    assert (ask is not None) is asks
