@@ -52,10 +52,12 @@ def tied(block: Block, condition: exp.Expr) -> tuple[Place, Place] | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedRows:
-    """A join's rows with the keys of all its tables: groups of one row each. ``shown``: the columns of the view."""
+    """A join's rows with the keys of all its tables: groups of one row each. ``shown``: the columns of the view;
+    ``hidden``: the others."""
 
     groups: Aggregate
     shown: tuple[Output, ...]
+    hidden: tuple[Output, ...]
 
     @property
     def types(self) -> Mapping[str, str]:
@@ -72,7 +74,7 @@ def with_hidden_keys(rel: Operator) -> KeyedRows | None:
     rows = replace(rel, outputs=(*rel.outputs, *hidden))
     names = tuple(output.name for output in rows.outputs)
     shown = tuple(Output(output.name, column("g", output.name)) for output in rel.outputs)
-    return KeyedRows(Aggregate(rows.pruned(set(names)), names, ()), shown)
+    return KeyedRows(Aggregate(rows.pruned(set(names)), names, ()), shown, hidden)
 
 
 def _has_key(rel: Operator) -> bool:
@@ -92,7 +94,8 @@ def _hidden(block: Block) -> Iterator[Output]:
     shown = {named(one.table, one.name) for one in columns if isinstance(one, exp.Column)}
     for place, source in enumerate(block.sources):
         assert isinstance(source.rel, Leaf)
-        for own in source.rel.constraints.primary_key:
+        for number, own in enumerate(source.rel.constraints.primary_key):
             if named(source.alias, own) not in shown:
                 shown.add(named(source.alias, own))
-                yield Output(f"{RESERVED_PREFIX}key{place}_{own}", column(source.alias, own))
+                # The column may get another name; what is stored keeps its own.
+                yield Output(f"{RESERVED_PREFIX}key{place}_{number}", column(source.alias, own))

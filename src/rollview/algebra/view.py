@@ -19,7 +19,7 @@ from rollview.algebra.build import Sources, build
 from rollview.algebra.clock import check_words
 from rollview.algebra.definition import Declared
 from rollview.algebra.equalities import KeyedRows, with_hidden_keys
-from rollview.algebra.expressions import column, named, number, select, table
+from rollview.algebra.expressions import column, columns_in, named, number, select, table
 from rollview.algebra.float_sums import order_dependent_sum
 from rollview.algebra.group_keys import grouped_by_maps
 from rollview.algebra.notes import notes_of
@@ -279,7 +279,7 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
 def _with_keys(outline: Outline, keyed: KeyedRows, choices: tuple[OperatorNote, ...]) -> ViewPlan:
     assert outline.rel is not None
     summary = summarise((keyed.groups, keyed.shown, ()), keyed.types, {})
-    hidden = ", ".join(name for name in keyed.groups.keys if name not in {output.name for output in keyed.shown})
+    hidden = ", ".join(f"{alias}.{name}" for alias, name in sorted(columns_in(one.expression for one in keyed.hidden)))
     notes = notes_of(outline.rel, [relation.name for relation in outline.resolved.reads], None, None)
     note = OperatorNote("keys of tables", "stored", f"not shown: {hidden}")
     return ViewPlan(outline, Mode.SUMMARY, summary, (*notes, note, *choices))

@@ -124,13 +124,14 @@ def test_keys_that_are_not_shown_are_stored_beside_what_is() -> None:
     assert made.keeps_keys
     assert made.hidden is not None
     # The key of b is what a compares with it, and is stored once; that of c likewise.
-    assert made.hidden.names == ("word", "_rv_key0_id", "_rv_key1_id", "_rv_key2_id", "_rv_rows")
+    assert made.hidden.names == ("word", "_rv_key0_0", "_rv_key1_0", "_rv_key2_0", "_rv_rows")
     assert [column.type for column in made.hidden] == ["string", "int", "bigint", "int", "bigint"]
     found = natural_join(made, {"a": "x", "b": "y", "c": "y"})
     assert found.view.is_keyed
     assert found.outputs == ("b.word", "a.id", "a.b", "b.c")
     assert render(made.visible("stored")) == "SELECT `word` AS `word` FROM `stored`"
     assert made.moved_by == {"a", "b", "c"}
+    assert "not shown: a.id, b.id, c.id" in [note.reason for note in made.operators]
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_rows_that_look_alike_are_told_apart_by_keys_that_are_not_shown(
         world.capture()
         first = stored(world, after)
         reader = reader_of(tmp_path / str(seed), sources, algorithm, first, after, HIDDEN)
-        assert reader.stored("v").columns.names == ("d", "_rv_key0_id", "_rv_key1_id", "_rv_key2_id", "_rv_rows")
+        assert reader.stored("v").columns.names == ("d", "_rv_key0_0", "_rv_key1_0", "_rv_key2_0", "_rv_rows")
         told = told_delta(reader, over(after, through), world, due=False, goes_on=False)  # type: ignore[arg-type]
         assert (told.through, told.problem) == (through, None)
         for csn in range(after, through + 1):
