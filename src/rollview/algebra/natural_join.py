@@ -8,18 +8,18 @@ join with nothing, so σ leaves them out too. A table that is read twice is two 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from sqlglot import exp
 
+from rollview.algebra.equalities import KEY_TYPES, ColumnClasses, Place, tied
 from rollview.algebra.expressions import columns_in
 from rollview.algebra.operators.block import Block
 from rollview.algebra.operators.leaf import Leaf
-from rollview.algebra.routes import KEY_TYPES, NotAskableError
+from rollview.algebra.routes import NotAskableError
 from rollview.algebra.text import render
-from rollview.algebra.types import compared_one_to_one
 from rollview.algebra.view import ViewPlan
 from rollview.consistency.join_view import COMPARES, JoinView, Occurrence
 
@@ -35,8 +35,6 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _EXACT = (*KEY_TYPES, "boolean", "date", "timestamp", "timestamp_ntz", "binary")
 """Types whose values are equal here where Spark takes them for equal."""
 
-Place = tuple[str, str]
-"""A column of an input: its alias, and the column's name there."""
 Row = tuple[Any, ...]
 
 
@@ -70,7 +68,7 @@ class JoinedTable:
 
 @dataclass(frozen=True, slots=True)
 class NaturalJoin:
-    """``tables``: by occurrence. ``outputs``: the column of the join that each column of the view is."""
+    """``tables``: by occurrence. ``outputs``: the column of the join that each column is which the view stores."""
 
     view: JoinView
     tables: Mapping[str, JoinedTable]
@@ -93,8 +91,8 @@ class NaturalJoin:
 
 def natural_join(plan: ViewPlan, sources: Mapping[str, str]) -> NaturalJoin:
     """``sources``: where each table is. NotAskableError tells why a view has no such form."""
-    block = plan.outline.rel
-    if plan.summary is not None or not isinstance(block, Block):
+    block = plan.outline.rel if plan.summary is None or not plan.keeps_keys else plan.summary.input
+    if (plan.summary is not None and not plan.keeps_keys) or not isinstance(block, Block):
         raise NotAskableError("it is more than SELECT … FROM … JOIN … WHERE …")
     places = _places(block, sources)
     named, tests = _conditions(block, places)
@@ -137,21 +135,10 @@ def _aliases(condition: exp.Expr) -> set[str]:
     return {alias for alias, _ in columns_in([condition])}
 
 
-@dataclass(slots=True)
-class _Classes:
-    """Columns that the join takes for equal, by the name of the first of them."""
-
-    named: dict[Place, str] = field(default_factory=dict)
-
-    def join(self, left: Place, right: Place) -> None:
-        ours, theirs = (self.named.setdefault(one, ".".join(one)) for one in (left, right))
-        self.named = {place: ours if name == theirs else name for place, name in self.named.items()}
-
-
 def _conditions(block: Block, places: Mapping[str, Leaf]) -> tuple[dict[Place, str], dict[str, list[ColumnTest]]]:
-    classes, tests = _Classes(), dict[str, list[ColumnTest]]()
+    classes, tests = ColumnClasses(), dict[str, list[ColumnTest]]()
     for condition in block.where:
-        if (pair := _tie(block, condition)) is not None:
+        if (pair := tied(block, condition)) is not None:
             classes.join(*pair)
         elif (test := _test(condition, places)) is not None:
             tests.setdefault(test[0], []).append(test[1])
@@ -161,18 +148,6 @@ def _conditions(block: Block, places: Mapping[str, Leaf]) -> tuple[dict[Place, s
                 "text, nor a comparison of one with a value"
             )
     return classes.named, tests
-
-
-def _tie(block: Block, condition: exp.Expr) -> tuple[Place, Place] | None:
-    if not isinstance(condition, exp.EQ):
-        return None
-    left, right = condition.this, condition.expression
-    if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
-        return None
-    types = (block.source(side.table).rel.type_of(side.name) for side in (left, right))
-    if left.table == right.table or not compared_one_to_one(block.sources, left, right):
-        return None
-    return ((left.table, left.name), (right.table, right.name)) if all(one in KEY_TYPES for one in types) else None
 
 
 def _test(condition: exp.Expr, places: Mapping[str, Leaf]) -> tuple[str, ColumnTest] | None:

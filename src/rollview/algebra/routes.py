@@ -14,14 +14,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from rollview.algebra.equalities import KEY_TYPES
 from rollview.algebra.operator import Operator, walk
 from rollview.algebra.operators.block import Block
 from rollview.algebra.operators.leaf import Leaf, leaves
 from rollview.algebra.types import compared_one_to_one
 from rollview.algebra.view import Mode, ViewPlan
-
-KEY_TYPES = ("bigint", "int", "smallint", "tinyint", "string")
-"""Of columns by which rows can be asked for: equal values are equal at every source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from rollview.algebra.accumulators import NotLinear
 from rollview.algebra.build import Sources, build
 from rollview.algebra.clock import check_words
 from rollview.algebra.definition import Declared
-from rollview.algebra.expressions import column, named, number, select, table
+from rollview.algebra.equalities import KeyedRows, with_hidden_keys
+from rollview.algebra.expressions import column, columns_in, named, number, select, table
 from rollview.algebra.float_sums import order_dependent_sum
 from rollview.algebra.group_keys import grouped_by_maps
 from rollview.algebra.notes import notes_of
@@ -47,6 +48,7 @@ from rollview.core.schema import Schema
 from rollview.core.states import ViewMode
 
 MISREAD, SETTLED, CHOICES, TOLD_APART_BY = "misread", "settled", "choices", "told_apart_by"
+HIDDEN_KEYS = "hidden_keys"
 """What is remembered of a view beside the types that Spark told."""
 PROBED = "_rv_probed"
 
@@ -96,6 +98,8 @@ class Outline:
     rel: Operator | None
     whole_because: str | None
     settled: SettledQuery
+    keyed: KeyedRows | None = None
+    """What is stored, where that is the view's rows with keys of tables that it does not show."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -103,6 +107,8 @@ class Outline:
         found: dict[str, Any] = {}
         if self.settled.notes:
             found = {SETTLED: self.settled.text.strip(), CHOICES: list(self.settled.notes)}
+        if self.keyed is not None:
+            found[HIDDEN_KEYS] = True
         keys = told_apart_by(self.resolved)
         return found | {TOLD_APART_BY: [list(key) for key in keys]} if keys else found
 
@@ -128,12 +134,18 @@ class ViewPlan:
         """The relations whose changes can change the view; of others, keys prove that they do not."""
         if self.outline.rel is None:
             return frozenset(relation.name for relation in self.reads)
-        return frozenset(leaf.relation for leaf in leaves(self.outline.rel))
+        rel = self.outline.rel if self.outline.keyed is None else self.outline.keyed.groups
+        return frozenset(leaf.relation for leaf in leaves(rel))
 
     @property
     def hidden(self) -> Schema | None:
         """Columns of the stored view delta where they are not the view's own."""
         return self.summary.schema if self.summary is not None else None
+
+    @property
+    def keeps_keys(self) -> bool:
+        """Whether keys of tables are stored that the view does not show."""
+        return self.outline.keyed is not None
 
     @property
     def groups_states(self) -> bool:
@@ -212,21 +224,25 @@ def our_reading(resolved: Resolved) -> exp.Query:
     return rebind(resolved.query, resolved.reads, rename)
 
 
-def outline(declared: Declared, known: Mapping[str, Known]) -> Outline:
-    """Resolve the query and find its incremental form, or the reason why there is none."""
+def outline(declared: Declared, known: Mapping[str, Known], *, keeps_keys: bool = False) -> Outline:
+    """Resolve the query and find its incremental form, or the reason why there is none.
+
+    ``keeps_keys``: the key of every table is stored, whether it is shown or not.
+    """
     found = settled(declared, known)
     resolved = found.resolved
     check_words(resolved)
     pieces = [TablePiece(relation.name, relation.schema, relation.constraints) for relation in resolved.reads]
     stored = {piece.name.lower(): Leaf.build(piece) for piece in pieces}
     try:
-        rel = build(resolved.query, Sources(stored))
-        rel = rel.pruned(set(rel.columns))
+        whole = build(resolved.query, Sources(stored))
+        rel = whole.pruned(set(whole.columns))
+        keyed = with_hidden_keys(whole) if keeps_keys else None
     except NotIncremental as refusal:
         line, _ = place_of(refusal.node)
         where = f" (line {line})" if line else ""
         return Outline(resolved, None, f"{refusal.operator}{where}: {refusal.reason}", found)
-    return Outline(resolved, rel, None, found)
+    return Outline(resolved, rel, None, found, keyed)
 
 
 def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
@@ -235,11 +251,13 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
     Under ``MISREAD`` they say why the view is not what its text was taken for here.
     """
     if outline.rel is not None and MISREAD in facts:
-        return plan(replace(outline, rel=None, whole_because=str(facts[MISREAD])), facts)
+        return plan(replace(outline, rel=None, whole_because=str(facts[MISREAD]), keyed=None), facts)
     choices = tuple(_choice_note(note) for note in facts.get(CHOICES, outline.settled.notes))
     if outline.rel is None:
         note = OperatorNote("query", "whole", outline.whole_because or "")
         return ViewPlan(outline, Mode.WHOLE, None, (note, *choices))
+    if outline.keyed is not None:
+        return _with_keys(outline, outline.keyed, choices)
     top, summary, not_linear = find_aggregate(outline.rel), None, None
     try:
         summary = summarise(top, facts["input"], facts["results"]) if top is not None else None
@@ -256,6 +274,15 @@ def plan(outline: Outline, facts: Mapping[str, Any]) -> ViewPlan:
     mode = Mode.INCREMENTAL if summary is None else Mode.SUMMARY
     notes = notes_of(rel, [relation.name for relation in outline.resolved.reads], not_linear, summary)
     return ViewPlan(outline, mode, summary, (*notes, *choices))
+
+
+def _with_keys(outline: Outline, keyed: KeyedRows, choices: tuple[OperatorNote, ...]) -> ViewPlan:
+    assert outline.rel is not None
+    summary = summarise((keyed.groups, keyed.shown, ()), keyed.types, {})
+    hidden = ", ".join(f"{alias}.{name}" for alias, name in sorted(columns_in(one.expression for one in keyed.hidden)))
+    notes = notes_of(outline.rel, [relation.name for relation in outline.resolved.reads], None, None)
+    note = OperatorNote("keys of tables", "stored", f"not shown: {hidden}")
+    return ViewPlan(outline, Mode.SUMMARY, summary, (*notes, note, *choices))
 
 
 def _choice_note(note: str) -> OperatorNote:

@@ -99,7 +99,7 @@ class CStrobe:
         return self._go_on(state, Spawned(evaluation.run_query(terms), 0), said)
 
     def _go_on(self, state: CStrobeState, spawned: Spawned, said: list[Said]) -> CStrobeState:
-        query, ask = evaluation.next_ask(self.view, spawned.query, state.ask)
+        query, ask = evaluation.next_ask(self.view, spawned.query, state.ask, state.rows)
         if ask is not None:
             said.append(ask)
             unanswered = {**state.unanswered, ask.ask: replace(spawned, query=query)}

@@ -1,7 +1,8 @@
 """One source after another is asked: source_evaluate of Zhuge et al., *The Strobe Algorithms*, section 5.1.
 
 Law: a query is a sum of signed terms; a term is what some tables have been joined to already. It goes on to a source
-whose tables join with what is known, and ends where no table is left or no row.
+whose tables join with what is known, and ends where no table is left or no row. A row of the view that shows a key, and
+all that it uses of the row with that key, is that row: nobody has to be asked for it (section 7).
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from rollview.compensate.maintainer import Answered, AskFor
-from rollview.consistency.bags import Bag, plus, times
+from rollview.consistency.bags import EMPTY, Bag, plus, times
 from rollview.consistency.history import Update
-from rollview.consistency.join_view import NOTHING_YET, JoinView, Occurrence, Partial, join
+from rollview.consistency.join_view import NOTHING_YET, JoinView, Occurrence, Partial, join, keys_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,10 @@ def inserted(view: JoinView, term: SignedTerm, table: str, rows: Bag) -> list[Si
     return [SignedTerm(1, join(term.partial, view.partial(one.name, rows))) for one in left]
 
 
-def next_ask(view: JoinView, query: RunningQuery, number: int) -> tuple[RunningQuery, AskFor | None]:
-    """The query with its next ask under way; no ask is left when it is answered."""
+def next_ask(view: JoinView, query: RunningQuery, number: int, rows: Bag = EMPTY) -> tuple[RunningQuery, AskFor | None]:
+    """The query with its next ask under way; no ask is left when it is answered. ``rows``: of the view, those of which
+    nothing has been deleted since."""
+    query = replace(query, terms=tuple(_found_in(view, term, rows) for term in query.terms))
     for source in view.sources:
         wanted = {place: _wanted(view, term, source) for place, term in enumerate(query.terms)}
         asked = tuple(place for place, some in wanted.items() if some)
@@ -74,6 +77,28 @@ def next_ask(view: JoinView, query: RunningQuery, number: int) -> tuple[RunningQ
             ask = AskFor(number, source, partials, tuple(wanted[place] for place in asked))
             return replace(query, asked=asked), ask
     return replace(query, asked=()), None
+
+
+def _found_in(view: JoinView, term: SignedTerm, rows: Bag) -> SignedTerm:
+    """The term joined with what the view shows by key."""
+    while rows and term.partial.rows:
+        left = (one for one in view.occurrences if one.name not in term.partial.have)
+        found = next((told for one in left if (told := _by_key(view, term.partial, one, rows)) is not None), None)
+        if found is None:
+            break
+        term = replace(term, partial=join(term.partial, found))
+    return term
+
+
+def _by_key(view: JoinView, partial: Partial, one: Occurrence, rows: Bag) -> Partial | None:
+    """Of one table the rows that a partial joins with; None unless the view shows every one of them."""
+    if not one.key or not set(one.key) <= set(partial.columns) or not set(one.columns) <= set(view.shown):
+        return None
+    at, key = [view.shown.index(name) for name in one.columns], [one.columns.index(name) for name in one.key]
+    shown = (tuple(row[i] for i in at) for row in rows)
+    by_key = {tuple(row[i] for i in key): row for row in shown}
+    wanted = keys_of(partial, one.key).rows.keys()
+    return view.partial(one.name, {by_key[k]: 1 for k in wanted}) if wanted <= by_key.keys() else None
 
 
 def take(query: RunningQuery, event: Answered) -> RunningQuery:

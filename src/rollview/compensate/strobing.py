@@ -71,7 +71,7 @@ def publish(view: JoinView, state: StrobeState, said: list[Said], *, through: Th
 
 
 def _go_on(view: JoinView, state: StrobeState, running: PendingQuery, said: list[Said]) -> StrobeState:
-    query, ask = evaluation.next_ask(view, running.query, state.ask)
+    query, ask = evaluation.next_ask(view, running.query, state.ask, _current_rows(view, state))
     if ask is not None:
         said.append(ask)
         unanswered = {**state.unanswered, ask.ask: replace(running, query=query)}
@@ -79,3 +79,9 @@ def _go_on(view: JoinView, state: StrobeState, running: PendingQuery, said: list
     found = once(evaluation.answer(view, query))
     found = view.key_deletes(found, [(update.table, update.row) for update in running.pending])
     return replace(state, actions=(*state.actions, found))
+
+
+def _current_rows(view: JoinView, state: StrobeState) -> Bag:
+    """Published rows that no delete since has taken away."""
+    gone = [(action.table, action.row) for action in state.actions if isinstance(action, Update)]
+    return view.key_deletes(state.rows, gone)

@@ -12,13 +12,13 @@ from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from rollview.algebra.natural_join import NaturalJoin
 from rollview.compensate.maintainer import Requirement
 from rollview.consistency.bags import Bag, Row
 from rollview.consistency.history import Update
+from rollview.consistency.join_view import Occurrence
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
 from rollview.core.schema import SIGNED, Column, Schema
@@ -38,6 +38,7 @@ from rollview.types.keys import has_keys
 
 _IN_PROCESS = 200_000
 """Up to so many rows of the view are looked through here; of more Spark finds the ones that matter."""
+_WANTED = "_rv_wanted_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,38 +74,70 @@ def told_delta(reader: Reader, step: PropagateStep, lookup: Telling, *, due: boo
     problem = talk.run(shown([update for unit in wanted for part in unit.parts for update in part.updates]))
     if problem is not None and not talk.published:
         raise problem
-    return _told(view.schema, join, step.interval, talk, problem)
+    return _told(reader.stored(view.name).columns, join, step.interval, talk, problem)
+
+
+@dataclass(frozen=True, slots=True)
+class _RowsWanted:
+    """Of the view's rows those in which ``columns`` have one of the keys, or one of them for each key."""
+
+    columns: Schema
+    keys: frozenset[Row]
+    one_each: bool = False
+
+    def among(self, rows: pa.Table) -> pa.Table:
+        found = rows.filter(has_keys(rows, self.columns.names, self.keys))
+        if not self.one_each:
+            return found
+        keys = zip(*(found[name].to_pylist() for name in self.columns.names), strict=True)
+        return found.take(pa.array({key: place for place, key in enumerate(keys)}.values(), pa.int64()))
 
 
 def _known_rows(reader: Reader, step: PropagateStep, join: NaturalJoin, updates: Sequence[Update]) -> Bag:
-    """Of the rows that the view shows, those that a unit can take away: they have the key of a row that changes."""
-    schema = reader.snapshot.get(step.view).schema
-    wanted: list[tuple[Schema, frozenset[Row]]] = []
-    for one in join.view.occurrences:
-        at = [one.columns.index(name) for name in one.key]
-        keys = frozenset(tuple(update.row[i] for i in at) for update in updates if update.table == one.name)
-        wanted.append((schema.only([schema.names[join.outputs.index(name)] for name in one.key]), keys))
-    rows = timed.few_rows(reader.stored(step.view), step.interval.after, _IN_PROCESS)
+    """Of the rows that the view stores, those that a unit can take away, which have the key of a row that changes, and
+    of those that show what a new row points at one each."""
+    stored = reader.stored(step.view)
+    wanted = [*_rows_wanted(stored.columns, join, updates)]
+    rows = timed.few_rows(stored, step.interval.after, _IN_PROCESS)
     if rows is None:
         rows = _found_by_spark(reader, step, wanted)
     else:
-        has = [has_keys(rows, own.names, keys) for own, keys in wanted]
-        rows = rows.filter(reduce(pc.or_, has))
+        rows = pa.concat_tables([one.among(rows) for one in wanted])
     at = [join.outputs.index(name) for name in join.view.shown]
-    return {tuple(told[i] for i in at): 1 for told in _tuples(rows.select(list(schema.names)))}
+    names = list(stored.columns.names[: len(join.outputs)])
+    return {tuple(told[i] for i in at): 1 for told in _tuples(rows.select(names))}
 
 
-def _found_by_spark(reader: Reader, step: PropagateStep, wanted: Iterable[tuple[Schema, frozenset[Row]]]) -> pa.Table:
-    shown = reader.rows(step.view, step.interval.after)
+def _rows_wanted(schema: Schema, join: NaturalJoin, updates: Sequence[Update]) -> Iterable[_RowsWanted]:
+    for one in join.view.occurrences:
+        columns = schema.only([schema.names[join.outputs.index(name)] for name in one.key])
+        changed = frozenset(_values(one, one.key, updates))
+        yield _RowsWanted(columns, changed)
+        if set(one.columns) <= set(join.view.shown):
+            new = [update for update in updates if not update.is_delete]
+            others = (other for other in join.view.occurrences if other is not one and set(one.key) <= {*other.columns})
+            pointed = frozenset(key for other in others for key in _values(other, one.key, new))
+            yield _RowsWanted(columns, pointed - changed, one_each=True)
+
+
+def _values(one: Occurrence, names: Sequence[str], updates: Iterable[Update]) -> Iterable[Row]:
+    at = [one.columns.index(name) for name in names]
+    return (tuple(update.row[i] for i in at) for update in updates if update.table == one.name)
+
+
+def _found_by_spark(reader: Reader, step: PropagateStep, wanted: Iterable[_RowsWanted]) -> pa.Table:
+    kept = reader.groups if reader.plan(step.view).keeps_keys else reader.rows
+    shown = kept(step.view, step.interval.after)
     found = []
-    for own, keys in wanted:
-        same = [col(name) == col(f"_rv_key_{name}") for name in own.names]
-        found.append(shown.join(_frame(reader, own, keys), same, "left_semi"))
+    for one in wanted:
+        same = [col(name) == col(f"{_WANTED}{name}") for name in one.columns.names]
+        rows = shown.join(_frame(reader, one.columns, one.keys), same, "left_semi")
+        found.append(rows.dropDuplicates(list(one.columns.names)) if one.one_each else rows)
     return reduce(DataFrame.union, found).distinct().toArrow()
 
 
 def _frame(reader: Reader, own: Schema, keys: frozenset[Row]) -> DataFrame:
-    named = Schema(tuple(Column(f"_rv_key_{column.name}", column.type) for column in own))
+    named = Schema(tuple(Column(f"{_WANTED}{column.name}", column.type) for column in own))
     return frame(reader.spark, table_of(keys, named), named)
 
 
@@ -115,12 +148,14 @@ def _tuples(rows: pa.Table) -> Iterable[Row]:
 def _told(
     schema: Schema, join: NaturalJoin, interval: Interval, talk: Conversation, problem: Retryable | None
 ) -> ToldDelta:
+    """``schema``: of what is stored. Behind its columns a view that keeps hidden keys counts the rows of each: one."""
     place = [join.view.shown.index(name) for name in join.outputs]
+    copies = (1,) * (len(schema.names) - len(join.outputs))
     changes: list[tuple[Any, ...]] = []
     after, coarse = interval.after, list[Interval]()
     for csn, changed in sorted(talk.published.items()):
-        changes += [(*(row[i] for i in place), count, csn) for row, count in changed.items()]
-        between = [one for one in talk.csns if after < one <= csn]
+        changes += [(*(row[i] for i in place), *copies, count, csn) for row, count in changed.items()]
+        between = [heard for heard in talk.csns if after < heard <= csn]
         coarse += [Interval(between[0] - 1, csn)] if len(between) > 1 else []
         after = csn
     through = max(after, interval.through) if problem is None else after

@@ -39,6 +39,7 @@ from rollview.propagate.copies import is_copy
 from rollview.propagate.reading import misread, unseen
 from rollview.propagate.renaming import told_before
 from rollview.publish.step import LoggedVersion, NewVersion, RunningStep, recorded
+from rollview.relations.algorithm import needs_keys
 from rollview.relations.plans import DETAIL, REFRESH_MODE, covered, high_water_mark, known_as
 from rollview.relations.reader import Reader, prepare_author
 from rollview.relations.shared import SHARES
@@ -90,7 +91,7 @@ def plan_create(
     known = {name.lower(): known_as(relation) for name, relation in snapshot.relations.items()}
     if existing is not None:
         known.pop(existing.name.lower(), None)
-    made = outline(declared, known)
+    made = outline(declared, known, keeps_keys=needs_keys(declared.properties))
     renames = over_the_same and not declared.columns
     told = told_before(snapshot, existing, made, declared.query) if renames else None
     schema, facts = told or _told_by_spark(spark, declared, made)

@@ -30,6 +30,7 @@ PROPAGATE_ALL, ROLLING = "propagate", "rolling"
 MAX_ROWS = "rollview.max_rows"
 QUIET = ("eca", "strobe", "t-strobe", "g-strobe")
 """They publish when nothing is unanswered, and what lies between is one change."""
+_KEYED = ("strobe", "t-strobe", "g-strobe", "c-strobe", "c-tstrobe")
 BY_QUERIES = (PROPAGATE_ALL, ROLLING)
 """They run propagation queries on tables as they are, and compensate for what those saw too much."""
 NAMES = (AUTO, SWEEP, *QUIET, "c-strobe", "c-tstrobe", *BY_QUERIES)
@@ -62,6 +63,11 @@ def publish_within(properties: Mapping[str, str]) -> timedelta | None:
             hint="Leave it out: this view is published at every csn.",
         )
     return duration(text)
+
+
+def needs_keys(properties: Mapping[str, str]) -> bool:
+    """Whether the key of every table has to be stored with the view's rows."""
+    return algorithm_of(properties) in _KEYED or PUBLISH_WITHIN in properties
 
 
 def max_rows(properties: Mapping[str, str]) -> int:
@@ -132,4 +138,7 @@ def _check_needs(algorithm: str, join: NaturalJoin, *, needs_keys: bool) -> None
         if not one.key:
             raise NotAskableError(f"table '{join.tables[one.name].relation}' has no key")
         if missing:
-            raise NotAskableError(f"it does not show the key of '{one.name}', by which it tells rows apart")
+            raise NotAskableError(
+                f"the key of '{one.name}', by which it tells rows apart, is not stored with its rows, as it is where a "
+                "view is created with this algorithm"
+            )

@@ -12,7 +12,7 @@ from rollview.algebra.replacing import called
 from rollview.algebra.resolve import Known
 from rollview.algebra.script import Motion
 from rollview.algebra.states import states_read
-from rollview.algebra.view import SETTLED, TOLD_APART_BY, Mode, Propagation, ViewPlan, outline, plan
+from rollview.algebra.view import HIDDEN_KEYS, SETTLED, TOLD_APART_BY, Mode, Propagation, ViewPlan, outline, plan
 from rollview.catalog import Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
@@ -68,7 +68,8 @@ def _plan(name: str, query: str, columns: tuple[str, ...], known: tuple[Known, .
     told = json.loads(facts)
     text = told.get(SETTLED, query)
     declared = Declared(name, columns, None, {}, called(text, told[TABLES]) if TABLES in told else text, False)
-    made = outline(declared, {relation.name.lower(): relation for relation in known})
+    by_name = {relation.name.lower(): relation for relation in known}
+    made = outline(declared, by_name, keeps_keys=HIDDEN_KEYS in told)
     # The types that Spark told are those of the text as it was settled then.
     return plan(replace(made, rel=None, whole_because=_TIES) if made.settled.notes else made, told)
 

@@ -53,6 +53,8 @@ def _answering(snapshot: Snapshot, relation: Relation, below: Collection[Relatio
     if any(lower.layouts for lower in below) and sees_former_names(snapshot, relation):
         return "columns that it reads have other names by now"
     plan = plan_of(snapshot, relation)
+    if plan.keeps_keys:
+        return "it stores keys that it does not show"
     if plan.outline.rel is None:
         return plan.outline.whole_because or "it is recomputed whole"
     views = [lower for lower in below if lower.kind is RelationKind.VIEW and _is_read(lower)]

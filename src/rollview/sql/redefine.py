@@ -46,6 +46,8 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         check_turns(snapshot, old.name, new.plan, declared.properties, policy)
         check_weak(snapshot, old.name, declared.properties, subscribed=is_subscribed(place, old.name))
         check_reads_no_weak(snapshot, old.name, new.depends_on)
+        if new.plan.keeps_keys or plan_of(snapshot, old).keeps_keys:
+            return None
         definition = definition_of(new, old)
         told = (*notes, *new.notes)
         derivation = derivation_of(snapshot, old, (new.plan, new.schema))

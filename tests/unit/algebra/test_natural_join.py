@@ -8,7 +8,8 @@ from rollview.algebra.definition import Declared
 from rollview.algebra.natural_join import NaturalJoin, natural_join
 from rollview.algebra.resolve import Known
 from rollview.algebra.routes import NotAskableError
-from rollview.algebra.view import outline, plan
+from rollview.algebra.text import render
+from rollview.algebra.view import ViewPlan, outline, plan
 from rollview.consistency.bags import bag
 from rollview.core.schema import Column, Constraints, Schema
 
@@ -112,3 +113,37 @@ def test_a_table_of_no_source_cannot_be_asked() -> None:
     made = plan(outline(Declared("v", (), None, {}, CHAIN, False), KNOWN), {})
     with pytest.raises(NotAskableError, match="'c', which is no table of a source"):
         natural_join(made, {"a": "x", "b": "y"})
+
+
+def keeping_keys(query: str) -> ViewPlan:
+    return plan(outline(Declared("v", (), None, {}, query, False), KNOWN, keeps_keys=True), {})
+
+
+def test_keys_that_are_not_shown_are_stored_beside_what_is() -> None:
+    made = keeping_keys("SELECT b.word FROM a JOIN b ON a.b = b.id JOIN c ON b.c = c.id")
+    assert made.keeps_keys
+    assert made.hidden is not None
+    # The key of b is what a compares with it, and is stored once; that of c likewise.
+    assert made.hidden.names == ("word", "_rv_key0_0", "_rv_key1_0", "_rv_key2_0", "_rv_rows")
+    assert [column.type for column in made.hidden] == ["string", "int", "bigint", "int", "bigint"]
+    found = natural_join(made, {"a": "x", "b": "y", "c": "y"})
+    assert found.view.is_keyed
+    assert found.outputs == ("b.word", "a.id", "a.b", "b.c")
+    assert render(made.visible("stored")) == "SELECT `word` AS `word` FROM `stored`"
+    assert made.moved_by == {"a", "b", "c"}
+    assert "not shown: a.id, b.id, c.id" in [note.reason for note in made.operators]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        CHAIN,
+        "SELECT a.id, a.b FROM a JOIN b ON a.b = b.id",
+        "SELECT word, COUNT(*) AS n FROM a GROUP BY word",
+        "SELECT a.id + 1 AS next FROM a JOIN b ON a.b = b.id",
+    ],
+)
+def test_nothing_is_hidden_where_all_is_shown_or_rows_are_no_plain_join(query: str) -> None:
+    made = outline(Declared("v", (), None, {}, query, False), KNOWN, keeps_keys=True)
+    assert made.keyed is None
+    assert "hidden_keys" not in made.facts

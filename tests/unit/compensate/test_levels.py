@@ -158,3 +158,38 @@ def test_keys_of_deleted_rows_are_enough(name: str) -> None:
                 return inner.on(state, event)
 
         assert _run(world, KeysOnly(), Random(schedule)) >= Level.STRONG  # type: ignore[arg-type]
+
+
+def _references(random: Random, *, local: bool) -> World:
+    """Each row points at one of the next table by that one's key, so the view often knows what is asked for."""
+    names = [("k1", "k2"), ("k2", "k3"), ("k3", "v")]
+    occurrences = tuple(
+        Occurrence(f"r{i}", columns, columns[:1], f"x{i}", f"r{i}") for i, columns in enumerate(names, start=1)
+    )
+    rows = {one.table: {key: (key, random.randrange(3)) for key in range(3)} for one in occurrences}
+    initial, transactions = {table: bag(own.values()) for table, own in rows.items()}, []
+    for _ in range(5):
+        one, updates = random.choice(occurrences), list[Update]()
+        own = rows[one.table]
+        for _ in range(random.randint(1, 3) if local else 1):
+            key = random.randrange(4)
+            if key in own:
+                updates.append(Update(one.table, own.pop(key), -1))
+            else:
+                own[key] = (key, random.randrange(3))
+                updates.append(Update(one.table, own[key], 1))
+        transactions.append((HistoryUnit(one.source, tuple(updates)),))
+    return World(JoinView(occurrences, ("k1", "k2", "k3", "v")), initial, tuple(transactions))
+
+
+@pytest.mark.parametrize("name", ["strobe", "t-strobe", "g-strobe", "c-strobe", "c-tstrobe"])
+def test_what_the_view_knows_by_keys_is_as_good_as_an_answer(name: str) -> None:
+    asks = 0
+    for schedule in range(3 * SCHEDULES):
+        world = _references(Random(schedule), local=name in ("t-strobe", "g-strobe", "c-tstrobe"))
+        maintainer = ALGORITHMS[name](world.view)
+        done = Simulation(world.view, world.initial, world.transactions, maintainer)
+        done.run(Random(schedule))
+        assert judge(done.history(), believe=False).level >= maintainer.promises, schedule
+        asks += done.asks_sent
+    assert asks

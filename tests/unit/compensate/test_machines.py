@@ -18,7 +18,7 @@ from rollview.compensate.evaluation import VIEW as WHOLE_VIEW
 from rollview.compensate.evaluation import inserted, next_ask, run_query
 from rollview.compensate.g_strobe import GStrobe
 from rollview.compensate.inbox import Inbox
-from rollview.compensate.maintainer import Answered, AskFor, Due, Publish, Reported, Seen
+from rollview.compensate.maintainer import Answered, AskFor, Due, Maintainer, Publish, Reported, Seen
 from rollview.compensate.strobe import Strobe
 from rollview.compensate.sweep import SweepMaintainer
 from rollview.compensate.t_strobe import TStrobe, without_pairs
@@ -351,3 +351,38 @@ def test_a_version_that_is_published_while_a_part_waits_reflects_no_prefix() -> 
     state, _ = machine.on(machine.begin({(1, 3, 4): 1}, {}), Reported("y", 1, (ins("r2", 3, 5),), "T", 2))
     _, said = machine.on(state, told("x", 1, dele("r1", 1, 3)))
     assert said == (Publish({}, None),)
+
+
+REFERENCES = natural("r1(A*B)@x ⋈ r2(B*C)@y")
+
+
+@pytest.mark.parametrize("machine", [Strobe(REFERENCES), TStrobe(REFERENCES), GStrobe(REFERENCES), CStrobe(REFERENCES)])
+def test_what_a_key_in_the_view_answers_is_not_asked(machine: Maintainer) -> None:
+    """Section 7 of the paper: B is the key of r2, so [1,2,3] in the view says that r2 has [2,3]."""
+    _, said = machine.on(machine.begin({(1, 2, 3): 1}, {}), told("x", 1, ins("r1", 4, 2)))
+    assert said == (Publish({(1, 2, 3): 1, (4, 2, 3): 1}, {"x": 1}),)
+    _, said = machine.on(machine.begin({(1, 2, 3): 1}, {}), told("x", 1, ins("r1", 4, 5)))
+    assert [type(one) for one in said] == [AskFor]
+    _, said = machine.on(machine.begin({(1, 2, 3): 1}, {}), told("y", 1, ins("r2", 7, 3)))
+    assert [type(one) for one in said] == [AskFor], "A, not B, is the key of r1"
+
+
+def test_the_view_answers_nothing_of_what_was_deleted_since() -> None:
+    machine = Strobe(REFERENCES)
+    state, _ = machine.on(machine.begin({(1, 2, 3): 1}, {}), told("x", 1, ins("r1", 9, 9)))
+    state, _ = machine.on(state, told("y", 1, dele("r2", 2, 3)))
+    _, said = machine.on(state, told("x", 2, ins("r1", 4, 2)))
+    assert [type(one) for one in said] == [AskFor]
+
+
+def test_a_view_that_does_not_show_all_of_a_row_answers_nothing() -> None:
+    machine = Strobe(natural("r1(A*B)@x ⋈ r2(B*C)@y", shown="AB"))
+    _, said = machine.on(machine.begin({(1, 2): 1}, {}), told("x", 1, ins("r1", 4, 2)))
+    assert [type(one) for one in said] == [AskFor]
+
+
+@pytest.mark.parametrize(("known", "asks"), [({(1, 2, 3): 1}, True), ({(1, 2, 3): 1, (8, 6, 7): 1}, False)])
+def test_a_term_is_asked_for_unless_the_view_answers_all_of_it(known: dict[tuple[int, ...], int], asks: bool) -> None:
+    terms = inserted(REFERENCES, WHOLE_VIEW, "r1", {(4, 2): 1, (5, 6): 1})
+    _, ask = next_ask(REFERENCES, run_query(terms), 1, known)
+    assert (ask is not None) is asks

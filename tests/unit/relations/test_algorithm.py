@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rollview.errors import UsageError
-from rollview.relations.algorithm import algorithm_of, max_rows, publish_within
+from rollview.relations.algorithm import NAMES, algorithm_of, max_rows, needs_keys, publish_within
 
 
 def test_auto_is_sweep() -> None:
@@ -30,6 +30,12 @@ def test_only_who_waits_for_quiet_sources_can_wait_too_long() -> None:
         publish_within({"rollview.algorithm": "c-strobe", **told})
     with pytest.raises(UsageError, match="not a duration"):
         publish_within({"rollview.algorithm": "strobe", "rollview.publish_within": "soon"})
+
+
+def test_keys_are_needed_by_strobe_and_by_who_may_have_to_hurry() -> None:
+    keyed = {name for name in NAMES if needs_keys({"rollview.algorithm": name})}
+    assert keyed == {"strobe", "t-strobe", "g-strobe", "c-strobe", "c-tstrobe"}
+    assert needs_keys({"rollview.algorithm": "eca", "rollview.publish_within": "1 minute"})
 
 
 def test_only_propagation_queries_have_a_number_of_rows() -> None:
