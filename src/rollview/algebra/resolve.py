@@ -53,6 +53,7 @@ def resolve(text: str, known: Mapping[str, Known], columns: tuple[str, ...] = ()
         raise SqlError("Expected a query.")
     references = references_in(tree, known)
     reads = {relation.name.lower(): relation for _, relation in references}
+    _refuse_several_names(tree)
     if not columns:
         _demand_names(tree)
     spelled = _spelled_outputs(tree)
@@ -115,12 +116,22 @@ def _relation(table: exp.Table, known: Mapping[str, Known]) -> Known:
     return relation
 
 
+def _refuse_several_names(tree: exp.Query) -> None:
+    for item in _first_side(tree).selects:
+        if isinstance(item, exp.Aliases):
+            line, column = place_of(item)
+            written, names = item.this.sql("spark"), ", ".join(name.sql("spark") for name in item.aliases)
+            raise Unsupported(
+                f"{written} gives several columns at once, which a view takes from FROM only.",
+                line=line,
+                column=column,
+                hint=f"Name {names} in SELECT, and write after FROM: LATERAL VIEW {written} AS {names}",
+            )
+
+
 def _demand_names(tree: exp.Query) -> None:
-    first = tree
-    while isinstance(first, exp.SetOperation | exp.Subquery):
-        first = first.this
-    for item in first.selects:
-        if not isinstance(item, exp.Alias | exp.Column | exp.Star | exp.Dot | exp.Aliases):
+    for item in _first_side(tree).selects:
+        if not isinstance(item, exp.Alias | exp.Column | exp.Star | exp.Dot):
             line, column = place_of(item)
             raise SqlError(
                 f"The expression {item.sql('spark')} has no name.",
@@ -132,10 +143,14 @@ def _demand_names(tree: exp.Query) -> None:
 
 def _spelled_outputs(tree: exp.Query) -> dict[str, str]:
     """How the author spelled the outputs; resolving folds them."""
-    first = tree
-    while isinstance(first, exp.SetOperation | exp.Subquery):
-        first = first.this
-    return {item.alias_or_name.lower(): item.alias_or_name for item in first.selects}
+    return {item.alias_or_name.lower(): item.alias_or_name for item in _first_side(tree).selects}
+
+
+def _first_side(query: exp.Query) -> exp.Query:
+    """Of a set operation the side that names the outputs."""
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    return query
 
 
 def _qualify(tree: exp.Query, reads: Mapping[str, Known]) -> exp.Query:
@@ -243,10 +258,8 @@ def _as_stored(item: exp.Expr) -> str:
 
 
 def _rename(query: exp.Query, outputs: tuple[str, ...]) -> exp.Query:
-    """The outputs' final names; in a set operation the first side names them."""
-    first = query
-    while isinstance(first, exp.SetOperation | exp.Subquery):
-        first = first.this
+    """With the outputs' final names."""
+    first = _first_side(query)
     if isinstance(first, exp.Select):
         items = [_renamed(item, name) for item, name in zip(first.selects, outputs, strict=True)]
         first.set("expressions", items)

@@ -14,6 +14,8 @@ from rollview.errors import EngineFailed, RollviewError, SqlError
 # A place in the text that Spark was given, which is not the user's.
 _PLACE = re.compile(r";? line \d+ pos \d+;?")
 _WRAPPED = ("Exception thrown in awaitResult", "Job aborted", "Multiple failures in stage materialization")
+# What py4j says before the Java exception's own words.
+_CALLED = re.compile(r"^An error occurred while calling \S+\s*:\s*(?:[\w.$]+: ?)?")
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
 _OF_THE_DATA = ("ArithmeticException", "NumberFormatException", "DateTimeException", "SparkRuntimeException")
@@ -71,7 +73,7 @@ def as_users_error(error: Exception) -> RollviewError:
 
 def said(error: BaseException) -> str:
     """The first paragraph of what Spark said, or of the cause where it said only that something failed."""
-    own = _paragraph(str(error))
+    own = _CALLED.sub("", _paragraph(str(error)))
     return (_root_cause(error) if not own or own.startswith(_WRAPPED) else own)[:600] or type(error).__name__
 
 

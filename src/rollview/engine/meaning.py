@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ALWAYS_INLINE = "spark.sql.optimizer.collapseProjectAlwaysInline"
 _FIELDS_SHOWN = "spark.sql.debug.maxToStringFields"
+_RULES_LEFT_OUT = "spark.sql.optimizer.excludedRules"
 _OPTIMISED = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==", re.DOTALL)
 _NUMBER = re.compile(r"#(\d+)L?")
 
@@ -29,7 +30,7 @@ def mean_the_same(one: DataFrame, other: DataFrame) -> bool:
     if one.sameSemantics(other):
         return True
     # Spark analyses a join by name, a CTE and a star into other plans than their long forms; optimised they are one.
-    with _settings(one.sparkSession, {_ALWAYS_INLINE: "true", _FIELDS_SHOWN: "100000"}):
+    with _settings(one.sparkSession, {_ALWAYS_INLINE: "true", _FIELDS_SHOWN: "100000", _RULES_LEFT_OUT: ""}):
         if is_connect(one.sparkSession):
             return _told(_plain(one)) == _told(_plain(other))
         plans = (_plain(data)._jdf.queryExecution().optimizedPlan() for data in (one, other))

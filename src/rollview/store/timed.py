@@ -189,9 +189,9 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
         part = stored.snapshot_part
         parts = (stored.folder(part), stored.files(part)), (stored.folder("delta"), files)
         return lifetimes.rows_by_key(spark, parts, key, way.interval, back=way.back, most=_BROADCAST_ROWS)
-    state = snapshot(spark, stored)
     if not way.back and all(only_inserts(file) for file in files):
-        return state.unionAll(_inserted(spark, stored, way, files))
+        come = _inserted(spark, stored, way, files)
+        return snapshot(spark, stored).unionAll(come) if stored.files(stored.snapshot_part) else come
     if any(holds_map(arrow_type(c.type, c.name)) for c in stored.columns):
         return expand(net(signed_state(spark, stored, at), stored.columns, apart=stored.is_table), stored.columns)
     if everything <= _GATHERED_ROWS:
@@ -199,7 +199,7 @@ def rows(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...] = ()
         return expand(net(gathered, stored.columns, apart=stored.is_table), stored.columns)
     change = net(_gathered(_signed_changes(spark, stored, way), size), stored.columns, apart=stored.is_table)
     merge = _merge_keyed if key else _merge_rows
-    return merge(stored, state, change, key or stored.columns.names, size <= _BROADCAST_ROWS)
+    return merge(stored, snapshot(spark, stored), change, key or stored.columns.names, size <= _BROADCAST_ROWS)
 
 
 def _rows_unsettled(spark: SparkSession, stored: Stored, at: Csn, key: tuple[str, ...]) -> DataFrame:

@@ -132,6 +132,18 @@ def test_many_csns_at_once_are_exact_too(
         check_view(warehouse, model, name)
 
 
+def test_select_is_computed_for_rows_that_are_there_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """Over a table whose first rows are changes beside an empty state, and later both."""
+    views = {
+        "newest": "SELECT k, (SELECT MAX(w) FROM s WHERE s.k = r.k) AS w FROM r",
+        "mapped": "SELECT k, MAP(w, x)[w] AS x FROM r WHERE w IS NOT NULL",
+    }
+    warehouse, model = build(spark, tmp_path / "warehouse", views)
+    warehouse.refresh()
+    for name in views:
+        check_view(warehouse, model, name)
+
+
 def test_views_over_views_roll_together_and_apart(spark: SparkSession, tmp_path: Path) -> None:
     warehouse, model = build(spark, tmp_path / "warehouse", SETS["views over views"])
     warehouse.propagate(["three"])

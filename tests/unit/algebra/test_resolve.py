@@ -47,6 +47,13 @@ def resolved(text: str, columns: tuple[str, ...] = ()) -> str:
         ("SELECT x.* FROM orders o", SqlError, "no table or alias 'x'", "FROM has: o", (1, 8)),
         ("SELECT id, total * 2 FROM orders", SqlError, r"total \* 2 has no name", "AS name", (1, 12)),
         ("SELECT COUNT(*) FROM orders", SqlError, r"COUNT\(\*\) has no name", "AS name", (1, 8)),
+        (
+            "SELECT id, STACK(2, id, total) AS (v) FROM orders",
+            Unsupported,
+            r"STACK\(2, id, total\) gives several columns",
+            "LATERAL VIEW STACK(2, id, total) AS v",
+            None,
+        ),
         ("SELECT id AS a, total AS A FROM orders", SqlError, "two columns named 'A'", "AS", None),
         ("SELECT * FROM orders, customers", SqlError, "two columns named", "AS", None),
         ("SELECT id AS _csn FROM orders", InvalidName, "_csn", None, None),
