@@ -61,6 +61,11 @@ def capture_all(warehouse: Warehouse) -> None:
     warehouse.capture()
 
 
+def decide(warehouse: Warehouse, view: str) -> None:
+    """For the first that is proposed."""
+    warehouse.decide_view(view, 1)
+
+
 def commit_several(warehouse: Warehouse, numbers: tuple[int, ...], ears: Connection) -> list[int]:
     """One after another; returns their csns."""
     found = []

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,9 +45,14 @@ class MappedTable:
     """``partition``: the number of the column that divides the table."""
 
     def __init__(
-        self, root: Path, columns: Sequence[tuple[str, str]], mode: str = "name", partition: int | None = None
+        self,
+        root: Path,
+        columns: Sequence[tuple[str, str]],
+        mode: str = "name",
+        partition: int | None = None,
+        id_: str = "the first",
     ) -> None:
-        self.root, self.mode, self.partition = root, mode, partition
+        self.root, self.mode, self.partition, self.id = root, mode, partition, id_
         self.version, self._last, self._files = -1, 0, 0
         self.columns: tuple[MappedColumn, ...] = ()
         self.files: dict[str, list[Record]] = {}
@@ -104,7 +110,7 @@ class MappedTable:
         divided = [column.name for column in self.columns if column.number == self.partition]
         return {
             "metaData": {
-                "id": "00000000-0000-0000-0000-000000000001",
+                "id": str(uuid5(NAMESPACE_URL, self.id)),
                 "format": {"provider": "parquet", "options": {}},
                 "schemaString": json.dumps(schema),
                 "partitionColumns": divided,

@@ -114,16 +114,30 @@ def test_versions_before_one_that_cannot_be_read_are_captured(lake: Path, empty_
     assert stored(empty_warehouse, "t") == Counter({(1, "a"): 1, (2, "b"): 1, (3, "c"): 1})
 
 
-def test_a_table_made_anew_is_a_lost_position(lake: Path, empty_warehouse: Warehouse) -> None:
+def test_a_table_made_anew_is_its_own_substitute(lake: Path, empty_warehouse: Warehouse) -> None:
     write_deltalake(lake / "t", rows((1, "a")))
     empty_warehouse.add_source("s", settings(lake))
     shutil.rmtree(lake / "t")
     for number in range(3):
         write_deltalake(lake / "t", rows((number, "z")), mode="append")
+    assert "it was made anew" in capture(empty_warehouse).notes[0]
+    assert empty_warehouse.sources()[0].state == "active"
+    assert stored(empty_warehouse, "t") == Counter({(number, "z"): 1 for number in range(3)})
+    assert stored(empty_warehouse, "t", 1) == Counter({(1, "a"): 1})
+    write_deltalake(lake / "t", rows((9, "z")), mode="append")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "t")[(9, "z")] == 1
+
+
+def test_a_table_that_has_gone_back_is_a_lost_position(lake: Path, empty_warehouse: Warehouse) -> None:
+    write_deltalake(lake / "t", rows((1, "a")))
+    shutil.copytree(lake / "t", lake.parent / "kept")
+    write_deltalake(lake / "t", rows((2, "b")), mode="append")
+    empty_warehouse.add_source("s", settings(lake))
+    shutil.rmtree(lake / "t")
+    shutil.copytree(lake.parent / "kept", lake / "t")
     empty_warehouse.capture()
     assert empty_warehouse.sources()[0].state == "lost_position"
-    empty_warehouse.resnapshot("s")
-    assert len(stored(empty_warehouse, "t")) == 3
 
 
 def test_what_is_not_read_is_refused(lake: Path, empty_warehouse: Warehouse) -> None:

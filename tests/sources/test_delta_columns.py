@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,6 +67,24 @@ def test_a_name_that_comes_back_is_another_column(tmp_path: Path, empty_warehous
     assert stored(empty_warehouse, "t", 1) == Counter([(1, None)])
     first, *_, last = empty_warehouse.schema_at("t", 1).columns[1], empty_warehouse.schema_at("t", 4).columns[1]
     assert first.id != last.id
+
+
+def test_columns_of_a_table_made_anew_are_known_by_their_names(tmp_path: Path, empty_warehouse: Warehouse) -> None:
+    """The numbers that it gives its columns are its own."""
+    table = MappedTable(tmp_path / "lake" / "t", [("a", "long"), ("b", "long")])
+    table.append({"a": 1, "b": 10})
+    empty_warehouse.add_source("s", settings(tmp_path / "lake"))
+    before = {one.column: one.id for one in empty_warehouse.schema_at("t", 1).columns}
+    shutil.rmtree(table.root)
+    table = MappedTable(tmp_path / "lake" / "t", [("b", "long"), ("a", "long")], id_="another")
+    table.append({"a": 2, "b": 20})
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "t") == Counter([(2, 20)])
+    assert {one.column: one.id for one in empty_warehouse.schema_at("t", 2).columns} == before
+    table.rename(a="c")
+    table.append({"c": 3, "b": 30})
+    capture(empty_warehouse)
+    assert (names(empty_warehouse), stored(empty_warehouse, "t")) == (("c", "b"), Counter([(2, 20), (3, 30)]))
 
 
 def test_a_table_that_begins_to_map_its_columns_keeps_them(tmp_path: Path, empty_warehouse: Warehouse) -> None:

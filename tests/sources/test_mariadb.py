@@ -240,3 +240,17 @@ def test_what_is_missing_is_told(empty_warehouse: Warehouse, bank: MariadbHarnes
     said = " ".join(finding.what for finding in checked.findings)
     assert all(part in said for part in ("MyISAM", "'b'", "'d'", "'none'"))
     assert checked.findings[0].repair == "ALTER TABLE `t` ENGINE = InnoDB;"
+
+
+@pytest.mark.parametrize("text", ["TRUNCATE TABLE note", "ALTER TABLE account RENAME COLUMN owner TO x"])
+def test_a_statement_that_only_some_versions_run_is_not_guessed(
+    warehouse: Warehouse, bank: MariadbHarness, text: str
+) -> None:
+    bank.execute("/*!40000 ALTER TABLE note DISABLE KEYS */", "INSERT INTO note VALUES ('a')")
+    capture(warehouse)
+    assert stored(warehouse, "note") == bank.rows("note")
+    bank.execute(f"/*!50000 {text} */")
+    warehouse.capture()
+    assert warehouse.sources()[0].state == "lost_position"
+    warehouse.resnapshot("bank")
+    assert stored(warehouse, "note") == bank.rows("note")

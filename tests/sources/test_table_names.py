@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rollview.catalog import NewUnit, UnitPart
+from rollview.errors import OutOfReach, SourceDown
+from rollview.relations.plans import check_reachable
 from rollview.sources import SourceSettings, TableSettings
 from rollview.warehouse import Warehouse
 from tests.sources.harness import Write, account, capture, stored
@@ -89,3 +93,91 @@ def test_a_table_made_anew_is_its_own_substitute(empty_warehouse: Warehouse, ban
     execute(bank, "UPDATE account SET more = 7")
     capture(empty_warehouse)
     assert stored(empty_warehouse, "account") == bank.rows("account")
+
+
+def make_account(bank: Any) -> None:
+    execute(bank, ANEW, "INSERT INTO account VALUES (1, 'ann', 5, 6)")
+    if bank.kind == "postgres":
+        execute(bank, "ALTER TABLE account REPLICA IDENTITY FULL")
+
+
+def test_a_table_that_is_gone_waits_alone_and_csns_until_it_is_back_are_refused(
+    empty_warehouse: Warehouse, bank: Any
+) -> None:
+    empty_warehouse.add_source("bank", settings(bank))
+    before = bank.rows("account")
+    bank.write(Write("note", None, ("before",)))
+    execute(bank, "DROP TABLE account")
+    for text in ("one", "two"):
+        bank.write(Write("note", None, (text,)))
+        capture(empty_warehouse)
+        assert stored(empty_warehouse, "note") == bank.rows("note")
+    snapshot = empty_warehouse.snapshot()
+    waits, gone = snapshot.get("account").waits_at, snapshot.moment.csn
+    assert waits is not None
+    assert waits < gone
+    assert "is gone" in (snapshot.get("account").problem or "")
+    assert empty_warehouse.sources()[0].state == "active"
+    make_account(bank)
+    bank.write(Write("note", None, ("three",)))
+    capture(empty_warehouse)
+    capture(empty_warehouse)
+    now = empty_warehouse.snapshot()
+    assert (now.get("account").waits_at, now.get("account").problem) == (None, None)
+    assert stored(empty_warehouse, "account") == bank.rows("account")
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+    assert stored(empty_warehouse, "account", waits) == {(*row, None): count for row, count in before.items()}
+    for csn in range(waits + 1, now.moment.csn):
+        with pytest.raises(OutOfReach) as refused:
+            check_reachable(now, now.get("account"), csn)
+        assert refused.value.facts["nearest"] == (waits, now.moment.csn)
+    execute(bank, "UPDATE account SET more = 7")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "account") == bank.rows("account")
+
+
+def test_two_tables_that_are_gone_come_back_one_after_the_other(empty_warehouse: Warehouse, bank: Any) -> None:
+    empty_warehouse.add_source("bank", settings(bank))
+    execute(bank, "CREATE TABLE other (id INT PRIMARY KEY)", "DROP TABLE note")
+    execute(bank, "DROP TABLE account")
+    capture(empty_warehouse)
+    waiting = [table.name for table in empty_warehouse.snapshot().tables() if table.waits_at is not None]
+    assert sorted(waiting) == ["account", "note"]
+    make_account(bank)
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "account") == bank.rows("account")
+    execute(bank, "UPDATE account SET more = 7")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "account") == bank.rows("account")
+    assert empty_warehouse.snapshot().get("note").waits_at is not None
+    execute(bank, "CREATE TABLE note (text VARCHAR(100))", "INSERT INTO note VALUES ('back')")
+    if bank.kind == "postgres":
+        execute(bank, "ALTER TABLE note REPLICA IDENTITY FULL")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "note") == bank.rows("note")
+    assert all(table.waits_at is None for table in empty_warehouse.snapshot().tables())
+
+
+def test_a_table_that_is_another_is_refused_until_it_is_copied(empty_warehouse: Warehouse, bank: Any) -> None:
+    """What other sources commit before the copy does not show the rows of the table that is gone."""
+    empty_warehouse.add_source("bank", settings(bank))
+    execute(bank, "DROP TABLE account")
+    make_account(bank)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rollview.capture.run.copy_again", _fails)
+        assert empty_warehouse.capture().sources[0].problem is not None
+    with empty_warehouse.catalog.write() as writer:
+        place = UnitPart("local", "1", "1", datetime.now(UTC))
+        csn = writer.commit_units([NewUnit((place,), (), None)]).csn
+    snapshot = empty_warehouse.snapshot()
+    with pytest.raises(OutOfReach, match="is another since csn"):
+        check_reachable(snapshot, snapshot.get("account"), csn)
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "account") == bank.rows("account")
+    snapshot = empty_warehouse.snapshot()
+    with pytest.raises(OutOfReach):
+        check_reachable(snapshot, snapshot.get("account"), csn)
+
+
+def _fails(*_: object, **__: object) -> None:
+    raise SourceDown("bank", "it is away")

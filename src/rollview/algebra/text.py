@@ -111,7 +111,12 @@ def resolution_error(error: SqlglotError, tree: exp.Expr, candidates: Sequence[t
         )
     known = sorted({column for _, columns in candidates for column in columns})
     return SqlError(
-        f"There is no column '{name}'.", line=line, column=column, hint=f"Columns here: {', '.join(known)}."
+        f"There is no column '{name}'.",
+        line=line,
+        column=column,
+        hint=f"Columns here: {', '.join(known)}.",
+        missing=name,
+        relations=[relation for relation, _ in candidates],
     )
 
 

@@ -109,7 +109,7 @@ def copy_again(
         elif notes and not done.units:
             with catalog.write() as writer:
                 activate_layouts(writer, done.csn)
-        _end_waits(catalog, record, lease)
+        _end_waits(catalog, record, copy, lease)
         return replace(done, notes=(*notes, *(_note_rows(catalog, record, copy.position) if widen else ())))
 
 
@@ -130,7 +130,7 @@ def _replace(
 ) -> CaptureProgress:
     settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
     relations = {table.remote: snapshot.get(table.relation) for table in record.tables}
-    waiting = _still_waiting(catalog, record)
+    waiting = _still_waiting(catalog, record, copy)
     changes = {
         table.name: _all_of(relations[table.name], pieces(record.name, settings, table, copy), space)
         for table in copy.tables
@@ -141,21 +141,25 @@ def _replace(
     return Sequencer(catalog, root, streams, lease).replace(unit, copy.memory)
 
 
-def _still_waiting(catalog: Catalog, record: SourceRecord) -> frozenset[str]:
-    """Tables that lack a column by which their rows are chosen, so that a copy does not tell which those are."""
+def _still_waiting(catalog: Catalog, record: SourceRecord, copy: FirstCopy) -> frozenset[str]:
+    """Tables that the copy does not tell: those that are not there, and those that lack a column by which their rows
+    are chosen."""
     settings, snapshot = SourceSettings.from_json(record.settings), catalog.snapshot()
+    copied = {table.name for table in copy.tables}
     waiting = [(table.remote, snapshot.get(table.relation)) for table in record.tables]
     return frozenset(
         remote
         for remote, relation in waiting
         if relation.waits_at is not None
-        and any(relation.schema.find(name) is None for name in named_in_rows(settings, remote))
+        and (
+            remote not in copied or any(relation.schema.find(name) is None for name in named_in_rows(settings, remote))
+        )
     )
 
 
-def _end_waits(catalog: Catalog, record: SourceRecord, lease: Lease) -> None:
+def _end_waits(catalog: Catalog, record: SourceRecord, copy: FirstCopy, lease: Lease) -> None:
     """Of the tables that the copy has told. A process that dies before that leaves the source to be copied again."""
-    still, snapshot = _still_waiting(catalog, record), catalog.snapshot()
+    still, snapshot = _still_waiting(catalog, record, copy), catalog.snapshot()
     told = [table.relation for table in record.tables if table.remote not in still]
     ended = [name for name in told if snapshot.get(name).waits_at is not None]
     if ended:

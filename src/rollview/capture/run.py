@@ -89,9 +89,9 @@ def capture(
         ):
             found, again = done, _capture(catalog, root, names, order, lease, following)
             done = {name: _added(done[name], again[name], followed.get(name)) for name in again}
-        stopped = stopped_views(catalog) - before
+        stopped = (stopped_views(catalog) - before) | waiting_views(catalog)
         if following is not None and stopped:
-            # A copy has stopped them, which knows nobody who brings views along.
+            # A copy has stopped them, which knows nobody who brings views along; or a table of theirs is gone.
             _tried("views", partial(following.synchronize, stopped))
         return {name: _final(catalog, name, one.outcome, lease) for name, one in done.items()}
 
@@ -165,6 +165,13 @@ def stopped_views(catalog: Catalog) -> frozenset[str]:
     """Those that a change of columns has stopped."""
     views = catalog.snapshot().views()
     return frozenset(view.name for view in views if view.state is ViewState.SCHEMA_CHANGED)
+
+
+def waiting_views(catalog: Catalog) -> frozenset[str]:
+    """Those over a table that waits."""
+    snapshot = catalog.snapshot()
+    tables = [table.name for table in snapshot.tables() if table.waits_at is not None]
+    return frozenset(view.name for table in tables for view in snapshot.above(table))
 
 
 def _final(catalog: Catalog, name: str, outcome: Captured | LayoutChange, lease: Lease) -> Captured:

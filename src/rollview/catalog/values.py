@@ -209,6 +209,11 @@ class Relation:
         pending = self.pending
         return self.depends_on if pending is None else tuple(dict.fromkeys((*self.depends_on, *pending.depends_on)))
 
+    def depends_from(self, csn: Csn) -> tuple[str, ...]:
+        """What it reads from a csn on."""
+        pending = self.pending
+        return self.depends_next if pending is None or pending.csn > csn else pending.depends_on
+
     @property
     def depends_ever(self) -> tuple[str, ...]:
         """What any of its definitions reads."""
@@ -589,10 +594,15 @@ class Snapshot:
         return frozenset(lower.name for lower in self.below(view.name) if lower.kind is RelationKind.TABLE)
 
     def waits_for(self, relation: Relation) -> Relation | None:
-        """The table that waits, of those that a relation rests on: it goes no further than that one."""
-        waiting = [table for table in self.relations.values() if table.waits_at is not None]
-        below = self.tables_of(relation) if waiting else ()
-        return next((table for table in waiting if table.name in below), None)
+        """The table that waits, of those that a relation rests on: it goes no further than that one. What it reads only
+        by a definition that ends there does not hold it."""
+        waiting = [(table, table.waits_at) for table in self.relations.values() if table.waits_at is not None]
+        return next((table for table, at in waiting if self._rests_on(relation, table, at + 1)), None)
+
+    def _rests_on(self, relation: Relation, table: Relation, csn: Csn) -> bool:
+        """Whether it reads a table at that csn or later, at any depth; a table rests on itself."""
+        reached = _reached(relation, lambda one: [self.get(read) for read in one.depends_from(csn)])
+        return any(one.name == table.name for one in (relation, *reached))
 
     def _close_to(self, name: str) -> str | None:
         known = {folded(own): own for own in self.relations}

@@ -56,6 +56,7 @@ STEPS: dict[str, str] = {
     "adapt.first_logged": "the Delta log of the next definition's extent exists",
     "adapt.logged": "the Delta logs of the next definition's parts exist",
     "adapt.published": "the view has its next definition",
+    "follow.written": "a captured table has its next columns, or waits, and nothing that came after that is read",
     "source.recorded": "the catalog has a source whose first copy is still to be made",
     "copy.opened": "the source keeps its changes for us, and its rows are about to be read",
     "copy.computed": "the first copy is in files, nothing refers to them",

@@ -58,7 +58,7 @@ class LayoutPlan:
 def plan_change(snapshot: Snapshot, record: SourceRecord, change: LayoutChange) -> LayoutPlan | None:
     """None if the table cannot be read without what is gone, or if nothing of it would change here."""
     relation = snapshot.get(relation_of(record, change.table))
-    is_followed = change.keeps_all or change.copy
+    is_followed = change.keeps_all or change.copy or change.replaced
     change = _nameable(relation, change)
     gone = tuple(c.name for c in relation.schema if any(same(c.name, other) for other in change.gone))
     called, wider = dict(change.renamed), dict(change.widened)
@@ -74,21 +74,27 @@ def plan_change(snapshot: Snapshot, record: SourceRecord, change: LayoutChange) 
     about = (record.position or "", snapshot.moment.csn + 1, change.reason, gone, new)
     widened = tuple(c for c in kept if any(c.stored == old.stored and c.type != old.type for old in relation.schema))
     stopped = stopped_by(snapshot, relation, (*gone, *wider), called)
-    waits = _why_it_waits(snapshot, record, change.table, gone)
+    waits = _why_it_waits(snapshot, record, change, gone)
     copy = change.copy or _can_be_told(record, relation, change.table, schema, called)
     return LayoutPlan(relation.name, schema, constraints, *about, widened, stopped, copy, waits)
 
 
-def _why_it_waits(snapshot: Snapshot, record: SourceRecord, remote: str, gone: Iterable[str]) -> str:
+def _why_it_waits(snapshot: Snapshot, record: SourceRecord, change: LayoutChange, gone: Iterable[str]) -> str:
+    """Empty if it does not."""
+    remote = change.table
+    began = snapshot.get(relation_of(record, remote)).waits_at
+    what, at = f"Table '{remote}' of source '{record.name}'", snapshot.moment.csn if began is None else began
     lost = [name for name in gone if restricts_by(record, remote, (name,))]
+    if change.replaced and change.copy:
+        return f"{what} is another since csn {at}: {change.reason}. It waits there until it is copied: rollview capture"
+    if change.replaced:
+        return f"{what} is gone. It waits at csn {at} until there is one of its name, and is captured then."
     if not lost:
         return ""
-    at = snapshot.get(relation_of(record, remote)).waits_at
     return (
-        f"Table '{remote}' of source '{record.name}' has lost column '{lost[0]}', by which its rows are chosen: "
-        f"{SourceSettings.from_json(record.settings).table(remote).rows}. It waits at csn "
-        f"{snapshot.moment.csn if at is None else at}. Say other rows in rollview.yaml, or bring the column back "
-        f"there; then run: rollview source resnapshot {record.name} --widen"
+        f"{what} has lost column '{lost[0]}', by which its rows are chosen: "
+        f"{SourceSettings.from_json(record.settings).table(remote).rows}. It waits at csn {at}. Say other rows in "
+        f"rollview.yaml, or bring the column back there; then run: rollview source resnapshot {record.name} --widen"
     )
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rollview.catalog import Catalog, CatalogWriter, NewUnit, SourceRecord, UnitPart
+from rollview.core.faults import reach
 from rollview.core.interval import Csn
 from rollview.core.states import SourceState, ViewState
 from rollview.evolve.plan import LayoutPlan, plan_change, plan_widening, relation_of
@@ -31,15 +32,19 @@ def run_change(catalog: Catalog, root: Path, record: SourceRecord, change: Layou
             plan = plan_change(writer.snapshot(), record, change)
             if plan is not None:
                 plan = _followed(writer, root, record, change, plan)
+    if plan is not None:
+        reach("follow.written")
     return plan
 
 
 def _followed(
     writer: CatalogWriter, root: Path, record: SourceRecord, change: LayoutChange, plan: LayoutPlan
 ) -> LayoutPlan:
-    # What a table that waits has lost is gone from the next csn on: it has none of its own.
-    has_own = (change.keeps_all or change.position) and not change.with_rows and not plan.copy and not plan.waits
-    if has_own:
+    if plan.waits:
+        writer.begin_wait(plan.relation, plan.waits)
+    # What a table that waits has lost is gone from the next csn on: it has none of its own, unless it is the table.
+    is_told = (change.keeps_all or change.position) and not plan.waits
+    if (is_told or change.replaced) and not change.with_rows and not plan.copy:
         plan = replace(plan, at=_commit(writer, record, change.position))
     if change.memory is not None:
         writer.sources.set_memory(record.name, change.memory)
@@ -50,8 +55,6 @@ def _followed(
         writer.sources.call_table(record.name, change.table, change.called)
     if plan.copy:
         writer.sources.set_state(record.name, SourceState.WIDENING)
-    if plan.waits:
-        writer.begin_wait(plan.relation, plan.waits)
     _declare(root, writer, plan)
     _write(writer, plan)
     for view in plan.stopped:

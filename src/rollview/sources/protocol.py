@@ -126,8 +126,9 @@ class LayoutChange:
     ``gone``: columns without which the table can still be read; ``unsure``: columns that may be NULL or repeat now;
     ``renamed``: old and new names of columns that are proven to be the same; ``widened``: new types, by the old names;
     ``added``: new columns, with the constant that older rows have in them. ``called``: the table's new name there.
-    ``copy``: the log does not tell what rows
-    are now, so the source has to be copied again. With none of them the table cannot be read at all.
+    ``copy``: the log does not tell what rows are now, so the source has to be copied again. ``replaced``: the table
+    that was captured is gone; with ``copy`` another one has its name, else none has. With none of them the table cannot
+    be read at all.
     ``with_rows``: rows of the same transaction may follow, so the change has no csn of its own. ``position``: it is a
     transaction of its own, and this is the position after it. ``memory``: what the kind has to know from then on, None:
     as before.
@@ -143,6 +144,7 @@ class LayoutChange:
     added: tuple[Column, ...] = ()
     called: str | None = None
     copy: bool = False
+    replaced: bool = False
     with_rows: bool = False
     position: str | None = None
     memory: Mapping[str, Any] | None = None
@@ -224,6 +226,9 @@ class Finding:
 SAID = "said_renames"
 """In a source's memory, by tables: old and new names of columns that a user says are the same."""
 
+GONE = "gone"
+"""In a source's memory: tables that were captured and are not there any more."""
+
 ATTEMPT = "attempt"
 """What a source remembers of the copy that it goes on from: under which name it left something there."""
 
@@ -261,6 +266,26 @@ class Opening:
     @property
     def room(self) -> Space:
         return self.space or Space.temporary(self.name)
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Tables that are known to be gone: nothing is read of them until there is one of their name."""
+        return frozenset(self.memory.get(GONE, ()))
+
+    def lost_table(self, remote: str) -> LayoutChange:
+        """The change that a captured table is gone and none has its name."""
+        memory = {**self.memory, GONE: sorted({*self.gone, remote})}
+        return LayoutChange(self.name, remote, "it is gone", replaced=True, memory=memory)
+
+    def new_table(self, remote: str, reason: str = "it was made anew") -> LayoutChange:
+        """The change that another table has the name of a captured one."""
+        return LayoutChange(self.name, remote, reason, copy=True, replaced=True)
+
+    def memory_without(self, missing: Iterable[str]) -> Mapping[str, Any]:
+        """The memory once all tables were copied but these."""
+        kept = {key: value for key, value in self.memory.items() if key != GONE}
+        gone = sorted(missing)
+        return {**kept, GONE: gone} if gone else kept
 
 
 @dataclass(frozen=True, slots=True)

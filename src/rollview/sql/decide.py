@@ -1,4 +1,4 @@
-"""What a stopped view could become, and the decision for one of that.
+"""What a view could become that is stopped, or whose table is gone, and the decision for one of that.
 
 Law: a decision takes effect at the csn of the change, however late it is made: nothing beyond the csn before was
 published. Nothing is recorded of proposals; they are found anew from the catalog and from what is declared by then.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from rollview.algebra.used import columns_used
 from rollview.catalog import CatalogWriter, Part, Relation, RelationKind, Snapshot
 from rollview.core.interval import Csn
+from rollview.core.schema import Schema
 from rollview.core.states import Extent, OnSchemaChange, ViewState
 from rollview.errors import NotFound, UsageError
 from rollview.evolve.candidates import Candidates, candidates
@@ -21,6 +22,7 @@ from rollview.publish.workplace import Workplace
 from rollview.relations.former import former_names, schema_going_on, seen_as
 from rollview.relations.plans import plan_of
 from rollview.results import ViewChanges, ViewDecided, ViewProposal
+from rollview.sources.protocol import GONE
 from rollview.sql.synchronize import Planned, Synchronizer, with_definition
 
 _AS_IT_IS = "as it is"
@@ -62,9 +64,10 @@ def _is_wider(table: Relation, at: Csn, used: Collection[str]) -> bool:
 def view_changes(place: Workplace, name: str) -> ViewChanges:
     snapshot = place.snapshot()
     view = snapshot.view(name)
-    if view.state is not ViewState.SCHEMA_CHANGED:
+    lost = _lost_tables(place, snapshot)
+    if not _is_held(snapshot, view, lost):
         return ViewChanges(view.name, None, (), (), ())
-    question = _question(place, snapshot, view)
+    question = _question(place, snapshot, view, lost)
     if question.waits is not None:
         said = f"It reads view '{question.waits}', which is stopped: decide that one first."
         return ViewChanges(view.name, question.at, (), (), (said,))
@@ -81,7 +84,8 @@ def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
     with place.catalog.lease("definitions", *leases) as lease:
         snapshot = place.snapshot()
         view = snapshot.view(name)
-        question = _question(place, snapshot, _stopped(view))
+        lost = _lost_tables(place, snapshot)
+        question = _question(place, snapshot, _held(snapshot, view, lost), lost)
         planned, _ = _planned(place, question)
         if not 1 <= number <= len(planned):
             raise NotFound(
@@ -95,6 +99,11 @@ def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
             _write(writer, view.name, question.at, chosen.redefinition if chosen is not None else None)
             for upper, redefinition in above.items():
                 _write(writer, upper, question.at, redefinition)
+            for upper in (one for one in uppers if one not in above and _waits(snapshot, snapshot.get(one))):
+                why = (
+                    f"View '{upper}' reads view '{view.name}', which has another definition from csn {question.at} on."
+                )
+                writer.set_state(upper, ViewState.SCHEMA_CHANGED, why)
     for one in (view.name, *above):
         policy = place.policies.of(place.snapshot(), place.snapshot().get(one))
         if policy.in_commits:
@@ -106,19 +115,43 @@ def decide_view(place: Workplace, name: str, number: int) -> ViewDecided:
 def resume_stopped(place: Workplace, names: Collection[str]) -> None:
     """Of views that a change at a source has stopped, those that follow: each takes the best that is declared and
     acceptable, or its own text with a column's wider type, from the csn of the change on. The others stay stopped, for
-    somebody to decide."""
+    somebody to decide; those whose table is gone wait for it."""
     for name in [view.name for view in place.snapshot().views() if view.name in names]:
         snapshot = place.snapshot()
-        view = snapshot.view(name)
-        if not _is_stopped(view) or on_schema_change(view) is not OnSchemaChange.FOLLOW:
+        view, lost = snapshot.view(name), _lost_tables(place, snapshot)
+        if not _is_held(snapshot, view, lost) or on_schema_change(view) is not OnSchemaChange.FOLLOW:
             continue
-        question = _question(place, snapshot, view)
+        question = _question(place, snapshot, view, lost)
         if (question.found.lost or question.is_wider) and _planned(place, question)[0]:
             decide_view(place, name, 1)
 
 
-def _stopped(view: Relation) -> Relation:
-    if view.state is not ViewState.SCHEMA_CHANGED:
+def _lost_tables(place: Workplace, snapshot: Snapshot) -> frozenset[str]:
+    """Captured tables that wait because their source has none of their name."""
+    waiting = [table for table in snapshot.tables() if table.waits_at is not None and table.source is not None]
+    records = {name: place.catalog.source(name) for name in {table.source for table in waiting if table.source}}
+    lost = {
+        one.relation
+        for record in records.values()
+        for one in record.tables
+        if one.remote in record.memory.get(GONE, ())
+    }
+    return frozenset(table.name for table in waiting if table.name in lost)
+
+
+def _is_held(snapshot: Snapshot, view: Relation, lost: Collection[str]) -> bool:
+    """Whether it is stopped, or waits where a table was that is gone."""
+    table = snapshot.waits_for(view)
+    at_it = table is not None and table.name in lost and view.pins[Part.DELTA].through == table.waits_at
+    return _is_stopped(view) or (at_it and view.pending is None)
+
+
+def _waits(snapshot: Snapshot, view: Relation) -> bool:
+    return not _is_stopped(view) and snapshot.waits_for(view) is not None
+
+
+def _held(snapshot: Snapshot, view: Relation, lost: Collection[str]) -> Relation:
+    if not _is_held(snapshot, view, lost):
         raise UsageError(f"View '{view.name}' is not stopped: there is nothing to decide.", view=view.name)
     return view
 
@@ -129,10 +162,11 @@ def _write(writer: CatalogWriter, name: str, at: Csn, new: Redefinition | None) 
         writer.redefine_from(name, at, new.definition, new.schema, new.depends_on, new.why)
 
 
-def _question(place: Workplace, snapshot: Snapshot, view: Relation) -> _Question:
+def _question(place: Workplace, snapshot: Snapshot, view: Relation, lost: Collection[str]) -> _Question:
     mark = view.pins[Part.DELTA].through
-    now, after = snapshot.at(mark), from_change(snapshot, mark + 1)
-    waits = next((one for one in view.depends_on if _is_stopped(snapshot.get(one))), None)
+    now, after = snapshot.at(mark), without_tables(from_change(snapshot, mark + 1), lost)
+    below = (snapshot.get(one) for one in view.depends_on if snapshot.get(one).kind is RelationKind.VIEW)
+    waits = next((one.name for one in below if _is_held(snapshot, one, lost)), None)
     then = now.get(view.name)
     found = Candidates() if waits else candidates(now, then, after, place.substitutes)
     return _Question(then, mark + 1, now, after, found, waits)
@@ -154,6 +188,12 @@ def from_change(snapshot: Snapshot, csn: Csn) -> Snapshot:
             new = Redefinition(pending.definition, pending.schema, pending.depends_on, pending.why)
             found = with_definition(found, view, new, pending.csn)
     return found
+
+
+def without_tables(snapshot: Snapshot, lost: Collection[str]) -> Snapshot:
+    """These are not there, as if they had no columns."""
+    gone = {name: replace(snapshot.get(name), schema=Schema(())) for name in lost}
+    return replace(snapshot, relations={**snapshot.relations, **gone})
 
 
 def _from_change(one: Relation, csn: Csn) -> Relation:
@@ -202,11 +242,8 @@ def _above(
 ) -> Mapping[str, Redefinition | None]:
     """Views that were stopped with this one and go on with it, bottom-up."""
     above = {upper.name for upper in snapshot.above(question.view.name)}
-    same_csn = [
-        view.name
-        for view in snapshot.views()
-        if view.name in above and _is_stopped(view) and view.pins[Part.DELTA].through + 1 == question.at
-    ]
-    still = {view.name for view in snapshot.views() if _is_stopped(view)} - {*same_csn, question.view.name}
+    held = [view for view in snapshot.views() if _is_stopped(view) or _waits(snapshot, view)]
+    same_csn = [view.name for view in held if view.name in above and view.pins[Part.DELTA].through + 1 == question.at]
+    still = {view.name for view in held} - {*same_csn, question.view.name}
     synchronizer = Synchronizer(lambda: place.spark, place.substitutes, place.policies)
     return synchronizer.follow(question.now, question.after, (question.view, chosen), same_csn, still)

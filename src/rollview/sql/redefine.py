@@ -14,8 +14,10 @@ from uuid import uuid4
 from rollview.algebra.definition import Declared
 from rollview.algebra.used import columns_used
 from rollview.catalog import Definition, DefinitionVersion, Lease, NewUnit, Part, Relation, Snapshot, UnitPart
+from rollview.catalog.definitions import TABLES
 from rollview.core.faults import reach
 from rollview.core.interval import Csn
+from rollview.core.names import RESERVED_PREFIX
 from rollview.core.states import Policy, ViewState
 from rollview.errors import Corrupt, EngineFailed, InUse, Retryable, RollviewError, UsageError
 from rollview.propagate import ViewToCreate, plan_create
@@ -56,6 +58,8 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
             _set(place, lease, old, definition)
         else:
             _check_none_waits(snapshot, old, new)
+            if snapshot.waits_for(old) is not None:
+                return None
             check_readers(snapshot, old, new, definition)
             csn = _commit(place, lease, old, new, definition, derivation)
     if is_same:
@@ -83,6 +87,10 @@ def explain_redefinition(place: Workplace, declared: Declared) -> ReplacementPla
     if _is_same(snapshot, old, definition, new):
         return ReplacementPlan(old.name, "unchanged", "only its comment or its properties differ", {}, new.schema.names)
     _check_none_waits(snapshot, old, new)
+    if (table := snapshot.waits_for(old)) is not None:
+        why = f"table '{table.name}' waits, so the view begins anew, without the csns that it has"
+        sizes = {name: _rows(snapshot.get(name)) for name in new.depends_on}
+        return ReplacementPlan(old.name, AdaptMode.RECOMPUTED.value, why, sizes, new.schema.names)
     found = derivation_of(snapshot, old, (new.plan, new.schema))
     reads = {
         AdaptMode.RENAMED: (),
@@ -91,7 +99,15 @@ def explain_redefinition(place: Workplace, declared: Declared) -> ReplacementPla
         AdaptMode.RECOMPUTED: (*new.depends_on, old.name),
     }
     sizes = {name: _rows(snapshot.get(name)) for name in reads[found.mode]}
-    return ReplacementPlan(old.name, found.mode.value, found.why, sizes, new.schema.names)
+    return ReplacementPlan(old.name, found.mode.value, _in_own_names(old, found.why), sizes, new.schema.names)
+
+
+def _in_own_names(view: Relation, said: str) -> str:
+    """Tables that were dropped by the names that the view's text has for them."""
+    known = {} if view.definition is None else view.definition.facts.get(TABLES, {})
+    for written, present in known.items():
+        said = said.replace(present, written) if present.startswith(RESERVED_PREFIX) else said
+    return said
 
 
 def _rows(relation: Relation) -> int:
@@ -206,8 +222,8 @@ def _kept(error: RollviewError, name: str, is_of_the_old: bool) -> RollviewError
 
 
 def _check_none_waits(snapshot: Snapshot, old: Relation, new: ViewToCreate) -> None:
-    """Refuse where the next csn cannot be told: the view cannot be brought there by either definition."""
-    for one in (old, *map(snapshot.get, new.depends_on)):
+    """Refuse where the next csn of what it is to read cannot be told."""
+    for one in map(snapshot.get, new.depends_on):
         check_not_waiting(snapshot, one, snapshot.moment.csn + 1, f"View '{old.name}' cannot be replaced")
 
 

@@ -32,11 +32,17 @@ from rollview.relations.policies import check_legal, check_reads
 from rollview.relations.rolling import check_even, check_turns
 from rollview.relations.weak import check_reads_no_weak, check_weak
 from rollview.results import ReplacementPlan, ViewCreated, ViewSet
+from rollview.sql.former_names import telling_new_names
 from rollview.sql.redefine import check_unread, explain_redefinition, is_subscribed, redefine
 
 
 def create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
     """``text``: CREATE MATERIALIZED VIEW, as it is written or parsed."""
+    with telling_new_names(place.catalog):
+        return _create_view(place, text)
+
+
+def _create_view(place: Workplace, text: str | exp.Expr) -> ViewCreated:
     declared = declare(text)
     refuse_unsafe(declared.query)
     check_properties(declared.properties)
@@ -86,7 +92,8 @@ def explain_replace(place: Workplace, name: str, texts: Sequence[str]) -> Replac
         raise UsageError(f"View '{name}' is not defined there.", hint=hint)
     refuse_unsafe(declared.query)
     check_properties(declared.properties)
-    return explain_redefinition(place, declared)
+    with telling_new_names(place.catalog):
+        return explain_redefinition(place, declared)
 
 
 def set_view(place: Workplace, name: str, properties: Mapping[str, str]) -> ViewSet:

@@ -31,6 +31,8 @@ TABLES = {"t": {"id": "int(11)", "name": "varchar(20)", "price": "decimal(12,2)"
         ("ALTER TABLE t ADD INDEX i (name, price), ENGINE=InnoDB, COMMENT 'DROP name'", []),
         ("ALTER TABLE t ADD CONSTRAINT c UNIQUE (name), ALTER name SET DEFAULT 'x'", []),
         ("ALTER TABLE t ADD key_figure INT", ["key_figure"]),
+        ("ALTER /*!50100 ONLINE */ TABLE t DROP name", ["name"]),
+        ("/*!40000 ALTER TABLE t DISABLE KEYS */", []),
     ],
 )
 def test_which_columns_are_touched(text: str, columns: list[str]) -> None:
@@ -52,6 +54,9 @@ def test_which_columns_are_touched(text: str, columns: list[str]) -> None:
         "RENAME TABLE other NOWAIT TO another",
         "CREATE DATABASE x",
         "INSERT INTO t VALUES (1)",
+        "/*!50100 DROP TABLE other */",
+        "CREATE TABLE e.t (id INT)",
+        "CREATE TABLE other (id INT COMMENT 'of t') /*!50100 PARTITION BY KEY (id) */",
     ],
 )
 def test_what_is_about_others_is_nothing(text: str) -> None:
@@ -65,7 +70,10 @@ def test_what_is_about_others_is_nothing(text: str) -> None:
         "ALTER TABLE t DROP PARTITION p1",
         "ALTER TABLE t RENAME TO u",
         "ALTER TABLE t ADD COLUMN (a INT, b INT)",
-        "ALTER /*!50100 ONLINE */ TABLE t DROP name",
+        "/*!50100 ALTER TABLE t DROP name */",
+        "/*M!100100 ALTER TABLE t RENAME COLUMN name TO n */",
+        "/*! DROP TABLE t */",
+        "ALTER TABLE t /*!50100 DROP name, */ DROP price",
         "DROP TABLE IF EXISTS t",
         "RENAME TABLE x TO t",
         "RENAME TABLES t TO u",

@@ -17,15 +17,18 @@ import pytest
 from sqlglot import exp
 from tests.sizes import times
 
+from rollview.algebra.resolve import resolve
 from rollview.algebra.text import parse_one
 from rollview.catalog import Catalog, Part, Pin, RelationKind
 from rollview.core.names import COUNT, CSN
 from rollview.core.schema import Column, Constraints, Schema
-from rollview.errors import OutOfReach, UsageError
+from rollview.errors import OutOfReach, SqlError, UsageError
 from rollview.publish.following import NobodyFollows
 from rollview.publish.merge import merge
 from rollview.relations.former import check_kept, tables_at
+from rollview.relations.plans import known_as
 from rollview.relations.reader import stored_as
+from rollview.sql.former_names import telling_new_names
 from rollview.store.timed import Stored, few_rows
 from rollview.tables.alter import alter_table
 from rollview.tables.alter_plan import Meanings, plan_alter
@@ -162,7 +165,7 @@ class World:
         return refused
 
 
-@pytest.mark.parametrize("seed", range(times(4, 2000)))
+@pytest.mark.parametrize("seed", range(times(4, 400)))
 def test_every_csn_has_its_own_columns_and_no_value_in_a_wrong_one(tmp_path: Path, seed: int) -> None:
     random, world = Random(seed), World(tmp_path)
     for number in range(24):
@@ -215,3 +218,20 @@ def test_a_new_name_needs_no_spark_and_is_in_the_ledger(tmp_path: Path) -> None:
 
 def _no_spark() -> Any:
     raise AssertionError("nothing has to be understood by Spark")
+
+
+def test_a_text_that_names_a_former_name_is_told_the_present_one(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for text in ("RENAME COLUMN a TO y", "RENAME COLUMN y TO z", "ADD COLUMN y INT", "DROP COLUMN y"):
+        world.alter(text)
+    known = {"t": known_as(world.table)}
+    for name, hint in (
+        ("a", "Column 'a' of 't' is called 'z' since csn 2."),
+        ("Y", "'y' of 't' is called 'z'"),
+        ("q", ""),
+    ):
+        with pytest.raises(SqlError) as refused, telling_new_names(world.catalog):
+            resolve(f"SELECT x.{name} FROM t AS x", known)
+        assert hint in (refused.value.hint or "")
+        assert (refused.value.hint or "").endswith("Columns here: b, z.")
+        assert ("called" in (refused.value.hint or "")) == bool(hint)

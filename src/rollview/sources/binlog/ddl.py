@@ -24,6 +24,8 @@ _TABLE = rf"(?:{_NAME}\s*\.\s*)?{_NAME}"
 _REMARKS = r"(?:\s|/\*(?!M?!).*?\*/|--[^\n]*|\#[^\n]*)*"
 _SETTINGS = r"""SET\s+STATEMENT\b(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?!\bFOR\b).)*\bFOR\b"""
 _BEFORE = re.compile(rf"{_REMARKS}(?:{_SETTINGS}{_REMARKS})?", re.I | re.S)
+_RUN = re.compile(r"/\*M?!\d*")
+"""The beginning of a comment that servers of some versions run."""
 _FIRST = re.compile(r"(?:\s|/\*.*?\*/)*(?:ALTER|DROP|RENAME|CREATE)\b", re.I | re.S)
 _ALTER_ANY = re.compile(r"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?", re.I)
 _ALTER = re.compile(rf"{_ALTER_ANY.pattern}{_TABLE}\s*", re.I)
@@ -106,13 +108,44 @@ def statement_itself(text: str) -> str:
     return text if found is None else text[found.end() :]
 
 
+def readings(text: str) -> tuple[str, ...]:
+    """The statement, or the two that it may be: whether a server runs a comment that begins with ``/*!`` depends on its
+    version."""
+    words = [found[0] for found in _TOKEN.finditer(text)]
+    if not any(_RUN.match(word) for word in words):
+        return (statement_itself(text),)
+    run = "".join(f" {_RUN.sub('', word)[:-2]} " if _RUN.match(word) else word for word in words)
+    skipped = "".join(" " if _RUN.match(word) else word for word in words)
+    return statement_itself(run), statement_itself(skipped)
+
+
 def altered(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> Altered | None:
     """What the statement does to one of the tables of the database; None if it is about none of them."""
-    text = statement_itself(text)
+    told = [_told(reading, schema, database, tables) for reading in readings(text)]
+    if any(_effect(one) != _effect(told[0]) for one in told):
+        raise UnclearError(NOT_UNDERSTOOD)
+    if isinstance(told[0], UnclearError):
+        raise told[0]
+    return told[0]
+
+
+def _told(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> Altered | UnclearError | None:
+    try:
+        return _does(text, schema, database, tables)
+    except UnclearError as error:
+        return error
+
+
+def _effect(told: Altered | UnclearError | None) -> object:
+    """What is the same for two statements that do the same to our tables."""
+    if isinstance(told, UnclearError):
+        return type(told), str(told), tuple(vars(told).items())
+    return None if told is not None and told == Altered(told.table) else told
+
+
+def _does(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) -> Altered | None:
     if _FIRST.match(text) is None:
         return None
-    if "/*!" in text and any(name.lower() in text.lower() for name in tables):
-        raise UnclearError(NOT_UNDERSTOOD)
     text = " ".join(_words(text))
     found = _ALTER.match(text)
     if found is None:
@@ -154,7 +187,11 @@ def _refuse_whole(text: str, schema: str, database: str, tables: Mapping[str, Sp
         return
     if text[: found.end()].upper().startswith("RENAME"):
         _tell_renamed(list(_renames(text[found.end() :], schema)), database, tables)
-    named = {_plain(word) for word in re.findall(_NAME, text[found.end() :])}
+    rest = text[found.end() :]
+    made = re.match(_TABLE, rest) if text[: found.end()].upper().startswith("CREATE") else None
+    if made is not None and (_plain(made[1]) if made[1] else schema) != database:
+        return
+    named = {_plain(word) for word in ((database, made[2]) if made else re.findall(_NAME, rest))}
     ours = sorted(named.intersection(tables))
     if ours and (schema == database or database in named):
         raise ReplacedError(ours[0])

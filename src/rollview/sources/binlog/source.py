@@ -106,7 +106,9 @@ class BinlogSource(LeavesNothing, ABC):
     def first_copy(self) -> Iterator[FirstCopy]:
         with self._server.translated(), closing(self._server.connect()) as reading:
             position = self.snapshot(reading)
-            found = {remote: self._get(reading, remote) for remote in self._opening.settings.remotes}
+            missing = [remote for remote in self._opening.gone if self._find(reading, remote) is None]
+            remotes = [remote for remote in self._opening.settings.remotes if remote not in missing]
+            found = {remote: self._get(reading, remote) for remote in remotes}
 
             sieve = Sieve(self._opening)
 
@@ -114,13 +116,18 @@ class BinlogSource(LeavesNothing, ABC):
                 yield from self._copied(reading, found[remote], sieve)
 
             tables = tuple(self._described(table) for table in found.values())
-            memory = {**self._opening.memory, "columns": {remote: recorded(table) for remote, table in found.items()}}
+            before = {remote: self._opening.memory["columns"][remote] for remote in missing}
+            columns = {**before, **{remote: recorded(table) for remote, table in found.items()}}
+            memory = {**self._opening.memory_without(missing), "columns": columns}
             yield FirstCopy(position, _clock(reading), tables, rows, memory, sieve.found)
 
     def read(self, after: str, limit: int) -> Batch:
         with self._server.translated():
             now, newest = _clock(self._connection), self.newest(self._connection, after)
             self._position = after
+            for remote in sorted(self._opening.gone):
+                if self._find(self._connection, remote) is not None:
+                    raise self._opening.new_table(remote).raised()
             if self.reaches(after, newest):
                 return Batch((), after, known=now)
             try:
@@ -132,10 +139,13 @@ class BinlogSource(LeavesNothing, ABC):
 
     def _as_it_is_now(self, change: LayoutChange) -> LayoutChange:
         """Where another table has the old name by now, that one is captured from a copy on."""
-        if change.called is None or self._find(self._connection, change.table) is None:
+        if change.called is None and not change.replaced:
             return change
-        reason = f"{change.reason}, and another table has its name"
-        return LayoutChange(change.source, change.table, reason, copy=True)
+        if self._find(self._connection, change.table) is None:
+            return self._opening.lost_table(change.table) if change.replaced else change
+        if change.replaced:
+            return change
+        return self._opening.new_table(change.table, f"{change.reason}, and another table has its name")
 
     def health(self) -> Health:
         prepared = prepared_after(self._position)

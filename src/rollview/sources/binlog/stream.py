@@ -32,7 +32,14 @@ from rollview.core.bad_row import BadRow
 from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, Unreadable
 from rollview.sources.binlog.charsets import find_unreadable
-from rollview.sources.binlog.ddl import RenamedError, ReplacedError, UnclearError, altered, statement_itself
+from rollview.sources.binlog.ddl import (
+    NOT_UNDERSTOOD,
+    RenamedError,
+    ReplacedError,
+    UnclearError,
+    altered,
+    readings,
+)
 from rollview.sources.binlog.events import reason_to_stop
 from rollview.sources.binlog.followed import layout_change, renamed_table
 from rollview.sources.binlog.values import Decode, decoder
@@ -92,6 +99,7 @@ class BinlogStream:
         self._decoders: dict[str, dict[str, Decode]] = {
             remote: {c.name: _decoder(columns[remote][c.name], c) for c in table.schema}
             for remote, table in opening.known.items()
+            if remote not in opening.gone
         }
         self._spelled = {
             remote: {name: columns[remote][name][1] for name in decoders} for remote, decoders in self._decoders.items()
@@ -164,19 +172,24 @@ class BinlogStream:
 
     def _query(self, event: Any) -> bool:
         """Whether the statement ends its transaction."""
-        text = statement_itself(_text(event.query))
+        text, *others = readings(_text(event.query))
+        if any(_ROWS.match(one) or _EMPTIED.match(one) for one in (text, *others) if others) and self._names_ours(text):
+            raise LostPosition(self._opening.name, NOT_UNDERSTOOD)
         if _INSIDE.match(text) or _BEGINS_TOO.search(text):
             return False
         if _UNDONE.match(text):
             self._collected = {}
         elif _EMPTIED.match(text):
             self._truncate(text, _text(event.schema))
-        elif _ROWS.match(text) and any(remote.lower() in text.lower() for remote in self._decoders):
+        elif _ROWS.match(text) and self._names_ours(text):
             raise LostPosition(self._opening.name, _A_STATEMENT)
-        elif (change := self._altered(text, _text(event.schema))) is not None:
+        elif (change := self._altered(_text(event.query), _text(event.schema))) is not None:
             # The statement is a transaction of its own, and is not read again.
             raise replace(change, position=None if change.copy else str(self._end(event))).raised()
         return True
+
+    def _names_ours(self, text: str) -> bool:
+        return any(remote.lower() in text.lower() for remote in self._decoders)
 
     def _altered(self, text: str, schema: str) -> LayoutChange | None:
         """What a statement about the layout means, if what follows it cannot be read as what came before."""
@@ -185,7 +198,7 @@ class BinlogStream:
         except RenamedError as error:
             return renamed_table(self._opening, error.table, error.new)
         except ReplacedError as error:
-            return LayoutChange(self._opening.name, error.table, str(error), copy=True)
+            return self._opening.new_table(error.table, str(error))
         except UnclearError as error:
             raise LostPosition(self._opening.name, str(error)) from None
         return None if change is None else layout_change(self._opening, change)

@@ -105,7 +105,9 @@ class DeltaSource(LeavesNothing):
 
         position = _position([table.version() for table in opened.values()])
         ids = {remote: str(table.metadata().id) for remote, table in opened.items()}
-        changes = self._changes(columns)
+        # Columns of another table are known by their names alone.
+        same = {remote: found for remote, found in columns.items() if not self._is_another(remote, opened[remote])}
+        changes = self._changes(same)
         memory = {**self._opening.memory, "ids": ids}
         for remote, found in columns.items():
             said = [old for old, _ in changes[remote].renamed] if remote in changes else []
@@ -197,11 +199,20 @@ class DeltaSource(LeavesNothing):
 
     def _checked(self, remote: str, seen: int) -> DeltaTable:
         newest = self._at(remote, None)
-        if str(newest.metadata().id) != self._opening.memory["ids"][remote] or newest.version() < seen:
-            raise LostPosition(self._opening.name, f"table '{remote}' was made anew")
+        if self._is_another(remote, newest):
+            raise self._opening.new_table(remote).raised()
+        if newest.version() < seen:
+            raise LostPosition(
+                self._opening.name, f"table '{remote}' ends at version {newest.version()}, before {seen}"
+            )
         for feature in unread_features(newest):
             raise SchemaChanged(self._opening.name, remote, f"it uses {feature} now, which is not read here")
         return newest
+
+    def _is_another(self, remote: str, table: DeltaTable) -> bool:
+        """Whether it is not the table that was captured under this name."""
+        ids: Mapping[str, str] = self._opening.memory.get("ids", {})
+        return str(table.metadata().id) != ids.get(remote)
 
     def _changed(self, remote: str, old: DeltaTable, new: DeltaTable, position: str) -> LayoutChange | None:
         """What a version does to the columns. ``position``: after it."""
@@ -241,7 +252,7 @@ class DeltaSource(LeavesNothing):
     def _described(self, remote: str, table: DeltaTable) -> SourceTable:
         with self._telling(remote):
             settings, found = self._opening.settings.table(remote), described(remote, table)
-            if remote in self._opening.known:
+            if remote in self._opening.known and not self._is_another(remote, table):
                 settings = renamed_table(settings, dict(self._since(remote, columns_of(table)).renamed))
             return projected(found, settings)
 

@@ -118,7 +118,7 @@ class PostgresSource:
         self._take_away(keep=self._name if self._opening.known else None)
         self._opening.fence()
         with self._server.translated():
-            slot.publish(self._connection, self._own, self._opening.settings.remotes)
+            slot.publish(self._connection, self._own, list(self._read_tables(self._connection)))
         with self._server.connected(replication="database") as replication:
             position, exported = slot.create(replication, self._own, two_phase=self._two_phase)
             with self._at_snapshot(exported) as first:
@@ -184,7 +184,10 @@ class PostgresSource:
 
     def _are_there(self, tables: Mapping[str, PgTable | None]) -> bool:
         """Whether none was dropped, or made anew, so that nothing more will come of it."""
-        return all(table is not None and table.oid == self._tables[one]["oid"] for one, table in tables.items())
+        return all(
+            one in self._opening.gone if table is None else table.oid == self._tables[one]["oid"]
+            for one, table in tables.items()
+        )
 
     def _find(self, remote: str) -> PgTable | None:
         """The table of that name; if there is none, the one that had it, by the name that it has now."""
@@ -195,11 +198,13 @@ class PostgresSource:
         return None if called is None else read_table(self._connection, called)
 
     def _are_as_recorded(self, tables: Mapping[str, PgTable | None]) -> bool:
-        def is_same(recorded: Mapping[str, Any], table: PgTable | None) -> bool:
-            now = None if table is None else facts(table)
-            return now is not None and all(recorded.get(fact) == value for fact, value in now.items())
+        def is_same(remote: str, table: PgTable | None) -> bool:
+            if table is None:
+                return remote in self._opening.gone
+            recorded = self._tables[remote]
+            return all(recorded.get(fact) == value for fact, value in facts(table).items())
 
-        return all(is_same(self._tables[remote], table) for remote, table in tables.items())
+        return all(is_same(remote, table) for remote, table in tables.items())
 
     def _changed(self, tables: Mapping[str, PgTable | None]) -> LayoutChange | None:
         """What is another in a table by now, where all rows up to now were read."""
@@ -325,8 +330,13 @@ class PostgresSource:
     def _check(self, tables: Mapping[str, PgTable | None], *, read_all: bool) -> None:
         for remote, table in tables.items():
             recorded = self._tables[remote]
+            if table is None and remote in self._opening.gone:
+                continue
+            if read_all and table is None:
+                lost = self._opening.lost_table(remote)
+                raise replace(lost, memory={**(lost.memory or {}), "tables": self._tables}).raised()
             if read_all and table is not None and table.oid != recorded["oid"]:
-                raise LayoutChange(self._opening.name, remote, "it was made anew", copy=True).raised()
+                raise self._opening.new_table(remote).raised()
             if read_all:
                 check_logged(self._opening.name, remote, recorded, table)
             if table is not None and table.oid == recorded["oid"]:
@@ -346,31 +356,34 @@ class PostgresSource:
         self._tables = now
         return {**self._opening.memory, "tables": now}
 
-    def _read_tables(self, connection: Connection) -> list[PgTable]:
-        found = []
+    def _read_tables(self, connection: Connection) -> Mapping[str, PgTable]:
+        """Without those that are known to be gone, if they still are."""
+        found = {}
         for remote in self._opening.settings.remotes:
             table = read_table(connection, remote)
-            if table is None:
+            if table is not None:
+                found[remote] = table
+            elif remote not in self._opening.gone:
                 raise SchemaChanged(self._opening.name, remote, "it is gone")
-            found.append(table)
+        if not found:
+            raise SchemaChanged(self._opening.name, self._opening.settings.remotes[0], "it is gone")
         return found
 
-    def _chosen(self, tables: Sequence[PgTable]) -> dict[str, TableSettings]:
+    def _chosen(self, tables: Mapping[str, PgTable]) -> dict[str, TableSettings]:
         """What is said of each table, in the names that its columns have now."""
         changes = self._changes(tables)
         called = {remote: dict(change.renamed) for remote, change in changes.items()}
         return {one.remote: renamed_table(one, called.get(one.remote, {})) for one in self._opening.settings.tables}
 
-    def _described(self, tables: Sequence[PgTable], chosen: Mapping[str, TableSettings]) -> tuple[SourceTable, ...]:
+    def _described(self, tables: Mapping[str, PgTable], chosen: Mapping[str, TableSettings]) -> tuple[SourceTable, ...]:
         lenient = bool(self._opening.known)
-        pairs = zip(tables, chosen.values(), strict=True)
-        return tuple(described(table, settings, lenient=lenient) for table, settings in pairs)
+        return tuple(described(table, chosen[remote], lenient=lenient) for remote, table in tables.items())
 
-    def _changes(self, tables: Sequence[PgTable]) -> Mapping[str, LayoutChange]:
+    def _changes(self, tables: Mapping[str, PgTable]) -> Mapping[str, LayoutChange]:
         """What is another now in tables that were captured before, by the numbers of their columns. It is followed
         before the copy is whole: if that fails, the log is read on from the old position."""
         found, known = dict[str, LayoutChange](), self._tables
-        for remote, table in zip(self._opening.settings.remotes, tables, strict=True):
+        for remote, table in tables.items():
             recorded = self._tables.get(remote)
             if recorded is not None and remote in self._opening.known and recorded["oid"] == table.oid:
                 comparison = TableComparison(self._opening, remote, recorded, table)
@@ -431,12 +444,14 @@ class PostgresSource:
                 return ()
         return (tuple(values),)
 
-    def _memory(self, connection: Connection, tables: Sequence[PgTable]) -> dict[str, Any]:
+    def _memory(self, connection: Connection, tables: Mapping[str, PgTable]) -> dict[str, Any]:
         identity = slot.read_identity(connection)
-        described = {remote: facts(table) for remote, table in zip(self._opening.settings.remotes, tables, strict=True)}
+        missing = self._opening.gone.difference(tables)
+        described = {remote: self._tables[remote] for remote in missing}
+        described |= {remote: facts(table) for remote, table in tables.items()}
         own = {"system": identity.system, "timeline": identity.timeline, "tables": described}
         own[ATTEMPT] = self._opening.attempt
-        return {**self._opening.memory, **own}
+        return {**self._opening.memory_without(missing), **own}
 
 
 def _asked(table: SourceTable, settings: TableSettings) -> str:

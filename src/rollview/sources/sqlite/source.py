@@ -8,7 +8,7 @@ the newest entry of each log, by its number and its mark; a log in which that en
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -91,7 +91,7 @@ class SqliteSource:
 
     def tables(self) -> tuple[SourceTable, ...]:
         with self._reading():
-            return tuple(described(self._layout(t.remote), t) for t in self._chosen())
+            return tuple(described(self._layout(t.remote), t) for t in self._chosen() if not self._is_missing(t.remote))
 
     @contextmanager
     def first_copy(self) -> Iterator[FirstCopy]:
@@ -107,7 +107,8 @@ class SqliteSource:
                 yield from self._rows(tables[remote], sieve)
 
             slots = {remote: list(self._layout(remote).names) for remote in tables}
-            memory = {**self._opening.memory, SLOTS: slots, ATTEMPT: self._opening.attempt}
+            missing = [remote for remote in self._remotes if remote not in tables]
+            memory = {**self._opening.memory_without(missing), SLOTS: slots, ATTEMPT: self._opening.attempt}
             copied = (position, datetime.now(UTC), tuple(tables.values()), rows, memory, sieve.found)
             yield FirstCopy(*copied, changes=changes)
 
@@ -238,12 +239,22 @@ class SqliteSource:
         self._opening.fence()
         with self._writing():
             for names, remote in zip(self._named(self._opening.attempt), self._remotes, strict=True):
+                if self._is_missing(remote):
+                    self._run(triggers.create_log(names))
+                    continue
                 layout = self._layout(remote)
                 if layout.unseen:
                     what = f"REPLACE could use its partial or computed UNIQUE index '{layout.unseen[0]}' unseen"
                     raise SchemaChanged(self._opening.name, remote, what)
-                for statement in triggers.create(names, layout):
-                    self._connection.execute(statement)
+                self._run(triggers.create(names, layout))
+
+    def _run(self, statements: Iterable[str]) -> None:
+        for one in statements:
+            self._connection.execute(one)
+
+    def _is_missing(self, remote: str) -> bool:
+        """Whether a table that is known to be gone still is."""
+        return remote in self._opening.gone and read_layout(self._connection, remote) is None
 
     def _left(self) -> dict[str, str]:
         return triggers.left(self._connection, self._opening.memory["tag"])
@@ -260,8 +271,7 @@ class SqliteSource:
     def _drop(self, found: Mapping[str, str]) -> None:
         if found:
             with self._writing():
-                for statement in triggers.drop(found):
-                    self._connection.execute(statement)
+                self._run(triggers.drop(found))
 
     def _rows(self, table: SourceTable, sieve: Sieve) -> Iterator[Rows]:
         columns = ", ".join(map(double_quoted, table.schema.names))
@@ -281,6 +291,7 @@ class SqliteSource:
 
     def _asked(self, ask: Ask, sieve: Sieve) -> list[Row]:
         table = asked_table(self._opening.known, self._opening.settings, ask)
+        self._layout(ask.table)
         return _decoded(table, asked_rows(self._connection, ask, self._opening.settings.asking), None, +1, sieve)
 
     def _found(
@@ -300,6 +311,8 @@ class SqliteSource:
         self, names: Names, after: int, last: int, remote: str, sieve: Sieve
     ) -> tuple[LogPlace, Changes | None]:
         """The last entry of a log, and the changes since ``after``."""
+        if remote in self._opening.gone:
+            return place_of(self._connection, names, last), None
         table = self._opening.known[remote]
         slots = ", ".join(slot_name(self._slot(remote, column.name)) for column in table.schema)
         query = f"SELECT count, {slots} FROM {double_quoted(names.log)} WHERE seq > ? AND seq <= ? ORDER BY seq"
@@ -342,11 +355,13 @@ class SqliteSource:
         present = {row[0] for row in self._connection.execute("SELECT name FROM sqlite_schema")}
         for names, remote in zip(self._names, self._remotes, strict=True):
             missing = [name for name in (names.log, *names.triggers) if name not in present]
+            # SQLite drops triggers with their table, so one of its name is another.
+            if missing == list(names.triggers) and read_layout(self._connection, remote) is not None:
+                raise self._opening.new_table(remote).raised()
+            if missing == list(names.triggers) and remote in self._opening.gone:
+                continue
             if missing == list(names.triggers):
-                if read_layout(self._connection, remote) is None:
-                    raise SchemaChanged(self._opening.name, remote, "it is gone")
-                # SQLite drops triggers with their table, so this is another one of its name.
-                raise LayoutChange(self._opening.name, remote, "it was made anew", copy=True).raised()
+                raise self._opening.lost_table(remote).raised()
             if missing:
                 raise LostPosition(
                     self._opening.name, f"'{missing[0]}', which keeps the changes of '{remote}', is gone"
@@ -371,11 +386,13 @@ class SqliteSource:
         self._check_kept()
         for names, remote in zip(self._names, self._remotes, strict=True):
             table = trace(self._connection, names)
+            if table is None and self._is_missing(remote):
+                continue
             if table is None:
-                raise SchemaChanged(self._opening.name, remote, "it is gone")
+                raise self._opening.lost_table(remote).raised()
             if self._is_replaced(remote, table):
                 what = f"it is called {table.name} now, and another table has its name"
-                raise LayoutChange(self._opening.name, remote, what, copy=True).raised()
+                raise self._opening.new_table(remote, what).raised()
             if (change := change_of(self._opening, remote, table)) is not None:
                 raise replace(change, with_rows=rows_follow).raised()
 
@@ -388,7 +405,8 @@ class SqliteSource:
         try:
             self._check_layouts(rows_follow=False)
         except TableChanged as error:
-            if error.change.gone or error.change.renamed or error.change.widened or error.change.copy:
+            change = error.change
+            if change.gone or change.renamed or change.widened or change.copy or change.replaced:
                 raise
 
     def _changes_by_slots(self) -> dict[str, LayoutChange]:

@@ -51,11 +51,22 @@ class Names:
         return (self.log, self.aside, *self.triggers)
 
 
+def slot_name(slot: int) -> str:
+    return f"c{slot}"
+
+
+def create_log(names: Names, slots: str = slot_name(0)) -> tuple[str, ...]:
+    """The log alone. Without a table it has one slot, and no rows."""
+    columns = "seq INTEGER PRIMARY KEY AUTOINCREMENT, mark DEFAULT (lower(hex(randomblob(4)))), count"
+    return (
+        f"CREATE TABLE {double_quoted(names.log)} ({columns}, {slots})",
+        f"INSERT INTO {double_quoted(names.log)} (count) VALUES (0)",
+    )
+
+
 def create(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
     return (
-        f"CREATE TABLE {double_quoted(names.log)} "
-        f"(seq INTEGER PRIMARY KEY AUTOINCREMENT, mark DEFAULT (lower(hex(randomblob(4)))), count, {_slots(layout)})",
-        f"INSERT INTO {double_quoted(names.log)} (count) VALUES (0)",
+        *create_log(names, _slots(layout)),
         f"CREATE TABLE {double_quoted(names.aside)} (number, {_slots(layout)})",
         *create_triggers(names, layout),
     )
@@ -100,10 +111,6 @@ def create_triggers(names: Names, layout: SqliteLayout) -> tuple[str, ...]:
         f"CREATE TRIGGER {double_quoted(name)} {time} ON {table} BEGIN {body} END"
         for name, ((_, time), body) in zip(names.triggers, bodies.items(), strict=True)
     )
-
-
-def slot_name(slot: int) -> str:
-    return f"c{slot}"
 
 
 def _slots(layout: SqliteLayout) -> str:
