@@ -45,11 +45,15 @@ def settled(declared: Declared, known: Mapping[str, Known]) -> SettledQuery:
     refuses = _refuses(declared)
     while (choice := next(_choices(resolved, text), None)) is not None:
         if choice.edit is None or refuses or len(notes) == _MOST:
-            raise _refused(choice)
+            raise _refused(replace(choice, hint=_or_settled(choice.hint)) if refuses and choice.edit else choice)
         notes.append(_note(choice))
         text = choice.edit.applied(text)
         resolved = resolve(text, known, declared.columns, what)
     return SettledQuery(resolved, text, tuple(notes))
+
+
+def _or_settled(hint: str | None) -> str:
+    return f"{hint or 'Make its order total.'} Without '{TIES}' = '{REFUSE}' rollview chooses, and says how."
 
 
 def _refuses(declared: Declared) -> bool:

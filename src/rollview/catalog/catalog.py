@@ -191,7 +191,8 @@ class Catalog:
             return reading.read_changes(connection, relation, interval)
 
     def missed(self, relations: Iterable[str], interval: Interval, since: datetime) -> MissedCommits:
-        """The commits of the interval that changed one of the relations, and how many were made since a moment."""
+        """The commits of the interval that changed one of the relations; of all commits to them, how many were made
+        since a moment."""
         with self._database.read() as connection:
             return moments.read_missed(connection, tuple(relations), interval, since)
 

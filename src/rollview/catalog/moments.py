@@ -66,11 +66,13 @@ def read_missed(
 ) -> MissedCommits:
     ids = sa.select(t.relation.c.id).where(t.relation.c.folded.in_([folded(name) for name in names]))
     inside = t.change.c.csn.between(interval.after + 1, interval.through)
-    changed = t.ledger.c.csn.in_(sa.select(t.change.c.csn).where(t.change.c.relation_id.in_(ids), inside))
-    when = t.ledger.c.ledger_time
-    counts = sa.func.count(), sa.func.min(when, type_=t.Instant), sa.func.count().filter(when >= since)
-    commits, oldest, lately = connection.execute(sa.select(*counts).where(changed)).one()
-    return MissedCommits(commits, oldest, lately)
+    changed = sa.select(t.change.c.csn).where(t.change.c.relation_id.in_(ids))
+    lacking = t.ledger.c.csn.in_(changed.where(inside))
+    counts = sa.func.count(), sa.func.min(t.ledger.c.ledger_time, type_=t.Instant)
+    commits, oldest = connection.execute(sa.select(*counts).where(lacking)).one()
+    # When a source made them: all that is captured after a pause came at one moment.
+    made = sa.select(sa.func.count()).where(t.ledger.c.effective >= since, t.ledger.c.csn.in_(changed))
+    return MissedCommits(commits, oldest, connection.execute(made).scalar_one())
 
 
 def _changes_at(

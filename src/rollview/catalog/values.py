@@ -284,7 +284,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class MissedCommits:
-    """How many commits something lacks, when the first of them was made, and how many of them were made lately."""
+    """How many commits something lacks, and when the first of them came; how many were made lately, lacking or not."""
 
     commits: int
     oldest: datetime | None

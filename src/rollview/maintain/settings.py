@@ -36,15 +36,15 @@ class Period:
     commits: int = 0
 
 
-def parse_period(text: str) -> Period | None:
-    """None is for ever."""
+def parse_period(text: str, said_of: str = "", instead: str = "") -> Period | None:
+    """None is for ever. ``said_of``: what the words are about, and ``instead``: what else could be said of it."""
     if text.strip().lower() in (_FOREVER, EACH_COMMIT):
         return None
     found = _PERIOD.fullmatch(text.strip())
     if found is None:
         raise UsageError(
-            f"{text!r} does not say how long changes are kept.",
-            hint="Write for example '30 days', '12 hours', '1000 commits' or 'forever'.",
+            f"{said_of}{text!r} does not say how long changes are kept.",
+            hint=f"Write {instead}for example '30 days', '12 hours', '1000 commits' or 'forever'.",
         )
     number, unit = int(found["number"]), found["unit"].lower()
     return Period(commits=number) if unit == "commit" else Period(timedelta(**{f"{unit}s": number}))
@@ -88,7 +88,8 @@ def check_properties(properties: Mapping[str, str]) -> None:
     """Refuse a view's own words that cannot be understood."""
     for name in (RETENTION, DETAIL):
         if name in properties and (name, properties[name]) != (DETAIL, EACH_REFRESH):
-            parse_period(properties[name])
+            others = f"'{EACH_COMMIT}', '{EACH_REFRESH}', or " if name == DETAIL else ""
+            parse_period(properties[name], f"'{name}': ", others)
     if ON_SCHEMA_CHANGE in properties:
         parse_choice(properties[ON_SCHEMA_CHANGE])
     dispensable(properties)

@@ -166,7 +166,7 @@ def _view(
     now = datetime.now(UTC)
     lacks = Interval(extent.through, max(extent.through, snapshot.moment.csn))
     missed = catalog.missed(snapshot.tables_below(view), lacks, now - LATELY) if lacks else NOTHING_MISSED
-    how_fast = pace(missed, catalog.steps(view.name, 40)) if missed.commits else None
+    how_fast = pace(missed, catalog.steps(view.name, 40), now) if missed.commits else None
     return ViewStatus(
         name=view.name,
         csn=extent.through,

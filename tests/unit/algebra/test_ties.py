@@ -220,8 +220,9 @@ def test_an_order_that_leaves_ties_goes_on(query: str) -> None:
     assert all("rows are taken by" in note for note in found.settled.notes)
     again = made(found.settled.text)
     assert not again.settled.notes, "what was made leaves no choice"
-    with pytest.raises(NotDeterministic):
+    with pytest.raises(NotDeterministic) as refused:
         made(query, ties="refuse")
+    assert "Without 'rollview.ties' = 'refuse' rollview chooses" in str(refused.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -158,4 +158,18 @@ def test_missed_commits_are_counted_and_not_read(catalog: Catalog, monkeypatch: 
     missed = catalog.missed(["t", "u"], Interval(0, 4), made[2].time)
     assert missed == MissedCommits(4, made[0].time, 2)
     assert catalog.missed(["T"], Interval(1, 4), made[3].time) == MissedCommits(2, made[2].time, 1)
+    # What was made lately is counted whether or not it is missed.
+    assert catalog.missed(["t"], Interval(3, 4), made[0].time) == MissedCommits(1, made[3].time, 3)
     assert catalog.missed([], Interval(0, 4), made[3].time) == NOTHING_MISSED
+
+
+def test_the_oldest_change_is_the_first_of_any_of_the_relations(catalog: Catalog) -> None:
+    with catalog.write() as writer:
+        for name in ("t", "u", "v"):
+            add_table(writer, name)
+        made = [commit_in(writer, [Change(name, 1, 0)]) for name in ("t", "u", "t", "v")]
+    assert catalog.oldest_change(["T", "u"], Interval(0, 4)) == made[0].time
+    assert catalog.oldest_change(["t", "u"], Interval(1, 4)) == made[1].time
+    assert catalog.oldest_change(["v", "t"], Interval(1, 4)) == made[2].time
+    assert catalog.oldest_change(["v"], Interval(0, 3)) is None
+    assert catalog.oldest_change([], Interval(0, 4)) is None

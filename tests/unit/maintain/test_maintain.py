@@ -15,7 +15,7 @@ from rollview.catalog import Part
 from rollview.core.interval import Interval
 from rollview.errors import Corrupt, OutOfReach, UsageError
 from rollview.maintain import Keep, Maintenance, maintain
-from rollview.maintain.settings import Period, parse_period
+from rollview.maintain.settings import Period, check_properties, parse_period
 from rollview.publish.merge import merge_if_many
 from rollview.relations.plans import check_reachable
 from rollview.relations.reader import stored_as
@@ -232,6 +232,13 @@ def test_periods_read_as_they_are_said() -> None:
     assert parse_period("30 days") == Period(timedelta(days=30))
     assert parse_period("1 Commit") == Period(commits=1)
     assert parse_period("forever") is None
+
+
+def test_a_property_that_says_nothing_is_named_with_what_it_may_say() -> None:
+    with pytest.raises(UsageError, match=r"'rollview\.detail': 'fortnight' does not say") as refused:
+        check_properties({"rollview.detail": "fortnight"})
+    assert str(refused.value.hint).startswith("Write 'commit', 'refresh', or for example '30 days'")
+    check_properties({"rollview.detail": "refresh", "rollview.retention": "3 weeks"})
 
 
 def test_only_what_is_chosen_is_touched(grown: Small) -> None:
