@@ -33,7 +33,12 @@ EACH = (
     *(("decide", step) for step in ADAPTED),
 )
 """What is done, and where it is killed."""
-FEW = (("rename", "follow.written"), ("anew", "widen.declared"), ("gone", "follow.written"))
+FEW = (
+    ("rename", "follow.written"),
+    ("anew", "widen.declared"),
+    ("gone", "follow.written"),
+    ("alter", "adapt.logged"),
+)
 KILLS = EACH * 7 if FULL else FEW
 
 

@@ -19,7 +19,7 @@ from rollview.evolve.candidates import Candidates, candidates
 from rollview.evolve.views import Redefinition, on_schema_change
 from rollview.propagate.derive import AdaptMode, derivation_of
 from rollview.publish.workplace import Workplace
-from rollview.relations.former import former_names, schema_going_on, seen_as
+from rollview.relations.former import former_names, schema_going_on, seen_as, seen_tables
 from rollview.relations.plans import plan_of
 from rollview.results import ViewChanges, ViewDecided, ViewProposal
 from rollview.sources.protocol import GONE
@@ -50,14 +50,19 @@ class _Question:
         """Whether it may go on, but a column that it names has another type from then on."""
         if not self.goes_on:
             return False
-        used = columns_used(plan_of(self.now, self.view).outline.resolved)
-        tables = (self.now.get(name) for name in self.view.depends_on)
-        return any(_is_wider(table, self.at, used.get(table.name.lower(), ())) for table in tables if table.layouts)
+        used, seen = columns_used(plan_of(self.now, self.view).outline.resolved), seen_tables(self.now, self.view)
+        for table in (table for name in self.view.depends_on if (table := self.now.get(name)).layouts):
+            names = used.get(table.name.lower(), frozenset())
+            known = seen.get(table.name, table).schema
+            if _is_wider(table, self.at, {column.stored for column in known if column.name.lower() in names}):
+                return True
+        return False
 
 
 def _is_wider(table: Relation, at: Csn, used: Collection[str]) -> bool:
+    """``used``: columns by their names in files, for the view may know them by others than they had at the csn."""
     present = {column.stored: column.type for column in table.schema}
-    then = (column for column in table.schema_at(at - 1) if column.name.lower() in used)
+    then = (column for column in table.schema_at(at - 1) if column.stored in used)
     return any(present.get(column.stored, column.type) != column.type for column in then)
 
 

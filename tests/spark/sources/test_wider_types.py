@@ -44,6 +44,21 @@ def warehouse(spark: SparkSession, tmp_path: Path) -> Iterator[Warehouse]:
         yield opened
 
 
+def test_views_follow_a_wider_type_of_a_column_that_has_another_name_by_then(
+    warehouse: Warehouse, bank: SqliteHarness
+) -> None:
+    warehouse.add_source("bank", bank.settings())
+    warehouse.sql(f"CREATE MATERIALIZED VIEW plain AS {VIEWS['plain']}")
+    bank.connection.execute("ALTER TABLE account RENAME COLUMN balance TO amount")
+    capture(warehouse)
+    bank.connection.executescript(REBUILD.replace("balance", "amount"))
+    capture(warehouse)
+    assert warehouse.snapshot().get("plain").state is None
+    warehouse.refresh()
+    assert {c.name: c.type for c in warehouse.snapshot().get("plain").schema}["balance"] == "decimal(14,3)"
+    assert warehouse.verify("plain").equal
+
+
 def test_views_follow_a_wider_type(warehouse: Warehouse, bank: SqliteHarness) -> None:
     warehouse.add_source("bank", bank.settings())
     for name, query in VIEWS.items():
