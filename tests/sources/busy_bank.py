@@ -31,6 +31,7 @@ VIEWS = {
     "named": "SELECT a.id, a.balance, o.name FROM accounts AS a LEFT JOIN owners AS o ON a.owner = o.id",
     "both": "SELECT a.id, a.balance, o.id AS oid FROM accounts AS a FULL JOIN owners AS o ON a.owner = o.id",
     "counted": "SELECT owner, COUNT(DISTINCT balance) AS n FROM accounts GROUP BY owner",
+    "rich": "SELECT name FROM owners AS o WHERE EXISTS (SELECT 1 FROM accounts WHERE owner = o.id AND balance > 1400)",
 }
 
 

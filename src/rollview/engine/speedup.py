@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from rollview.engine import archive, java, session
+from rollview.engine.analysed import Analysed
 from rollview.errors import EnvironmentFault
 
 
@@ -43,6 +44,20 @@ def _run_workload(archive_file: Path) -> None:
         raise EnvironmentFault(f"Java wrote no class archive: {' '.join(last) or 'it gave no reason'}")
 
 
+_OF_A_REFRESH = (
+    """WITH lives AS (SELECT k, word, id AS since, COALESCE(LEAD(id) OVER (PARTITION BY k ORDER BY id), 1000) AS until,
+                             SUM(1) OVER (PARTITION BY k ORDER BY id ROWS UNBOUNDED PRECEDING) AS n FROM rows)
+    SELECT l.k, node, MAX(l.until) AS last
+    FROM lives AS l LEFT JOIN made AS m ON m.k = l.k AND m.id > l.since AND m.id <= l.until
+    LATERAL VIEW EXPLODE(SEQUENCE(0, 3)) AS node WHERE l.n > 0 GROUP BY l.k, node""",
+    """SELECT word, id, SUM(n) AS n FROM (
+        SELECT word, id, 1 AS n FROM rows AS r LEFT SEMI JOIN made AS m ON r.k = m.k
+        UNION ALL SELECT word, id, -1 AS n FROM rows AS r LEFT ANTI JOIN made AS m ON r.id = m.id AND m.amount > 3)
+    GROUP BY word, id HAVING SUM(n) <> 0 ORDER BY id""",
+)
+"""Of the kinds that keyed views are kept by."""
+
+
 def workload(archive_file: str) -> None:
     spark = session.start({"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={archive_file}"})
     with tempfile.TemporaryDirectory() as folder:
@@ -56,6 +71,9 @@ def workload(archive_file: str) -> None:
             spark.createDataFrame(grouped.toArrow()).where("n > 1").collect()
         rows.repartitionByRange(2, "k").sortWithinPartitions("k").write.partitionBy("k").parquet(f"{folder}/parts")
         spark.sql("SELECT MIN(k), MAX(word) FROM rows HAVING COUNT(DISTINCT k) > 1 ORDER BY 1 LIMIT 3").collect()
+        small = session.for_small_work(spark)
+        for query in _OF_A_REFRESH:
+            small.createDataFrame(Analysed(small.sql(query), keeps_plan=True).again().toArrow()).collect()
     spark.stop()
 
 

@@ -6,7 +6,8 @@ steps end.
 
 The number of commits follows the view's own history: what its last steps took is told apart into what every step takes
 and what each commit adds; what a step takes anyway is at most half of it. A step that never ended is a quarter as long
-next time: a process that is killed again and again still gets on.
+next time: a process that is killed again and again still gets on. Its first step of each view is brief; where
+that was quick, the next process begins with twice as many commits.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FIRST_COMMITS_AGAIN = 2_000
 """Of a view that looks at all rows of a touched group at each commit."""
 FEWEST_COMMITS = 50
 BRIEF_COMMITS = 2_000
-"""Of a brief step: the first of a process, which has everything yet to load and may soon be killed."""
+"""Of the first brief step: the first of a process, which has everything yet to load and may soon be killed."""
 BRIEF = "brief"
 """In the profile of a step: it was brief, so it does not tell how long the next one may be."""
 _TOLD_BY = 6
@@ -58,18 +59,22 @@ class StepBound:
 
 def step_limit(plan: ViewPlan, past: Sequence[Step], *, brief: bool = False) -> StepLimit:
     """``past``: the view's last propagation steps, newest first, whatever became of them."""
-    limit = _learned_limit(plan, past)
-    return StepLimit(min(limit, BRIEF_COMMITS) if brief else limit)
-
-
-def _learned_limit(plan: ViewPlan, past: Sequence[Step]) -> int:
     first = FIRST_COMMITS_AGAIN if plan.aggregates_again else FIRST_COMMITS
     lost = _lost([*takewhile(lambda step: step.status != "done", past)])
-    done = [step for step in past if step.status == "done" and not step.profile.get(BRIEF)]
-    counted = [step for step in done if step.profile.get("commits")]
-    seen = [(int(step.profile["commits"]), _seconds(step)) for step in counted]
+    counted = [step for step in past if step.status == "done" and step.profile.get("commits")]
+    seen = [(int(step.profile["commits"]), _seconds(step)) for step in counted if not step.profile.get(BRIEF)]
     allowed = _allowed(seen, first) if seen else first
-    return max(FEWEST_COMMITS, allowed // int(_SHORTER**lost))
+    allowed = min(allowed, _allowed_briefly(counted)) if brief else allowed
+    return StepLimit(max(FEWEST_COMMITS, allowed // int(_SHORTER**lost)))
+
+
+def _allowed_briefly(counted: Sequence[Step]) -> int:
+    last = next((step for step in counted if step.profile.get(BRIEF)), None)
+    if last is None:
+        return BRIEF_COMMITS
+    commits, seconds = int(last.profile["commits"]), _seconds(last)
+    allowed = commits // 2 if seconds > TARGET_SECONDS else commits
+    return max(BRIEF_COMMITS, 2 * commits if seconds <= TARGET_SECONDS / 2 else allowed)
 
 
 def _lost(unfinished: Sequence[Step]) -> int:

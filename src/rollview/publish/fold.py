@@ -5,12 +5,13 @@ reach.
 
 A state moves when its delta has outgrown it, or, in the background, when looking past its pending changes has cost as
 much as moving it: whoever rents until the rent has come to the price, and buys then, never pays more than twice.
+It does not move past views that are far behind: they would have to read the changes back from it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,15 @@ def fold_if_often_read(spark: SparkSession, root: Path, catalog: Catalog, name: 
     except RollviewError as error:
         _log.warning("table '%s' not folded: %s", name, error.message)
         return False
+
+
+def leaves_behind(snapshot: Snapshot, table: Relation, going: Collection[str]) -> bool:
+    """Whether the newest csn is further than the state is from the first csn that a view among ``going`` reads next."""
+    newest, state = snapshot.moment.csn, table.pins[Part.STATE].through
+    views = [snapshot.get(name) for name in going if snapshot.find(name) is not None]
+    marks = [view.pins[Part.DELTA].through for view in views if table.name in snapshot.tables_below(view)]
+    first = min(marks, default=newest)
+    return newest - first > first - state
 
 
 def is_large(table: Relation) -> bool:

@@ -6,7 +6,7 @@ Law: what is asked for together is published together; everything is checked bef
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from rollview.core.states import Policy
 from rollview.errors import UsageError
 from rollview.maintain import Keep, Maintenance, maintain
 from rollview.propagate import RefreshMode, check_strict, mode_of, refresh_mode
-from rollview.publish.fold import fold_if_it_pays, fold_if_often_read, is_large
+from rollview.publish.fold import fold_if_it_pays, fold_if_often_read, is_large, leaves_behind
 from rollview.publish.merge import merge_if_many
 from rollview.publish.workplace import Workplace
 from rollview.relations.cadence import Words
@@ -127,8 +127,8 @@ def run_until(
     def refresh_some(names: Sequence[str], seconds: float | None, due: DueTables = None) -> Refreshed:
         return refresh_views(place, names, seconds=seconds, due=due)
 
-    def fold() -> None:
-        _fold(place)
+    def fold(going: Collection[str]) -> None:
+        _fold(place, going)
 
     def deliver_to(names: Sequence[str], seconds: float | None) -> Delivered:
         return deliver(place, names, seconds)
@@ -174,11 +174,14 @@ def _merge_files(place: Workplace, views: Sequence[str]) -> None:
     merge_if_many(place.data, place.catalog, touched, now)
 
 
-def _fold(place: Workplace) -> None:
-    """States move forward where that pays. Of local tables a commit does so itself where their changes have outgrown
-    them; capture starts no Spark."""
-    for table in place.snapshot().tables():
+def _fold(place: Workplace, going: Collection[str]) -> None:
+    """States move forward where that pays, also to the views that are going on. Of local tables a commit does so itself
+    where their changes have outgrown them; capture starts no Spark."""
+    snapshot = place.snapshot()
+    for table in snapshot.tables():
         about = (place.spark, place.data, place.catalog, table.name)
+        if leaves_behind(snapshot, table, going):
+            continue
         if table.source is not None and fold_if_it_pays(*about):
             continue
         if is_large(table):

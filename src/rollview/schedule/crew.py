@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -58,7 +60,7 @@ class Crew:
         root: Path,
         order: Order,
         refresh: RefreshSome,
-        fold: Callable[[], None],
+        fold: Callable[[Collection[str]], None],
         deliver: DeliverTo,
         schedule: Words,
         interval: float,
@@ -130,11 +132,12 @@ class Crew:
         return self._turns.stale()
 
     def capture(self, names: Group) -> Captured:
+        began = time.monotonic()
         try:
             done = run_group(self._catalog, self._root, names, self._order, 0.0, self._following)
             return Captured(self._catalog.snapshot().moment.csn, done)
         finally:
-            self._turns.captured(names)
+            self._turns.captured(names, timedelta(seconds=time.monotonic() - began))
 
     def refresh(self, names: ViewGroup) -> Refreshed:
         """For a while: what is not done then has its next turn at once, after the others. A view that only has to be
@@ -172,7 +175,7 @@ class Crew:
         before = self._catalog.snapshot()
         try:
             done = self._refresh(names, seconds, due)
-            self._fold()
+            self._fold(self._turns.views())
         except Exception as error:
             failed = _failed(error, names)
             self._turns.refreshed(set(names).difference(failed), failed)

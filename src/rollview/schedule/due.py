@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 
 from rollview.catalog import Catalog, Part, Relation, Snapshot, SourceRecord, SubscriberRecord
@@ -34,6 +34,9 @@ from rollview.relations.rolling import places_of, reachable, turns_of
 _log = logging.getLogger(__name__)
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+_RESTS = 4
+"""So many times what a reading took, a source is left alone: views need the machine too, and few large files."""
+_LONGEST_REST = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class Turns:
     _failures: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     _unfinished: set[str] = field(default_factory=set)
     _undelivered: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    _resting: dict[str, datetime] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     """Captures, refreshes and deliveries end in threads of their own."""
 
@@ -60,14 +64,14 @@ class Turns:
     def views(self) -> tuple[str, ...]:
         now, snapshot = datetime.now(UTC), self.catalog.snapshot()
         stale = self._lacking(snapshot, snapshot.views(), Part.EXTENT, by_itself=True)
-        return tuple(view.name for view, since in stale if _has_come(self._view_due(view, since), now))
+        return tuple(view.name for view, since in stale if _has_come(self._view_due(snapshot, view, since), now))
 
     def propagations(self) -> tuple[str, ...]:
         """Views whose delta has its turn, whatever becomes of their extents."""
         now, snapshot = datetime.now(UTC), self.catalog.snapshot()
         asking = [view for view in snapshot.views() if self._propagation_words(snapshot, view) is not None]
         lacking = self._lacking(snapshot, asking, Part.DELTA)
-        whole = [view.name for view, since in lacking if _has_come(self._propagation_due(view, since), now)]
+        whole = [view.name for view, since in lacking if _has_come(self._propagation_due(snapshot, view, since), now)]
         return (*whole, *(name for name, tables in self.due_tables().items() if tables))
 
     def due_tables(self) -> Mapping[str, frozenset[str]]:
@@ -102,9 +106,12 @@ class Turns:
         """All views that lack something, whatever their cadence."""
         return tuple(view.name for view, _ in self._stale(self.catalog.snapshot()))
 
-    def captured(self, names: Iterable[str]) -> None:
+    def captured(self, names: Iterable[str], took: timedelta = timedelta(0)) -> None:
+        """``took``: how long it took to read what these had; they are read again after a rest in proportion."""
+        now, sources = datetime.now(UTC), tuple(names)
         with self._lock:
-            self._seen |= {f"source:{name}": datetime.now(UTC) for name in names}
+            self._seen |= {f"source:{name}": now for name in sources}
+            self._resting |= dict.fromkeys(sources, now + min(_LONGEST_REST, _RESTS * took))
 
     def refreshed(self, names: Iterable[str], failed: Iterable[str] = ()) -> None:
         done, now = tuple(names), datetime.now(UTC)
@@ -137,7 +144,8 @@ class Turns:
         last = max(source.read or _NEVER, self._seen.get(f"source:{source.name}", _NEVER))
         due = None if source.state is SourceState.REMOVING else cadence.due(last, last)
         retry = source.health.get("retry_at")
-        return due if due is None or retry is None else max(due, datetime.fromisoformat(retry))
+        waits = [self._resting.get(source.name, _NEVER), _NEVER if retry is None else datetime.fromisoformat(retry)]
+        return due if due is None else max(due, *waits)
 
     def _cadence(self, source: str, own: str | None) -> Cadence:
         """Words of one source that do not say when must not keep the others waiting."""
@@ -167,19 +175,19 @@ class Turns:
             found += [(view, since)] if since is not None else []
         return found
 
-    def _view_due(self, view: Relation, since: datetime) -> datetime | None:
+    def _view_due(self, snapshot: Snapshot, view: Relation, since: datetime) -> datetime | None:
         own = view.definition.properties.get(PROPERTY) if view.definition is not None else None
         step = self.catalog.last_step(view.name, "apply")
         last = max(self._seen.get(f"view:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)
-        due = self._view_cadence(view, own).due(last, since)
+        due = self._view_cadence(snapshot, view, own).due(last, since)
         if due is not None and view.name in self._unfinished:
             due = _NEVER
         retry = self._failures.get(view.name)
         return due if due is None or retry is None else max(due, retry[1])
 
-    def _view_cadence(self, view: Relation, own: str | None) -> Cadence:
+    def _view_cadence(self, snapshot: Snapshot, view: Relation, own: str | None) -> Cadence:
         """A snapshot is made when somebody asks, in person or by a cadence for this one view."""
-        if self.policies.of(self.catalog.snapshot(), view) is not Policy.SNAPSHOT:
+        if self.policies.of(snapshot, view) is not Policy.SNAPSHOT:
             return cadence_of(view.name, own, self.words, self.default)
         return cadence_of(view.name, own or named_for(view.name, self.words), None, Cadence(CadenceKind.MANUAL))
 
@@ -191,8 +199,8 @@ class Turns:
         words = own or given_for(view.name, self.propagate)
         return None if self.policies.of(snapshot, view) is Policy.SNAPSHOT else words
 
-    def _propagation_due(self, view: Relation, since: datetime) -> datetime | None:
-        words = self._propagation_words(self.catalog.snapshot(), view)
+    def _propagation_due(self, snapshot: Snapshot, view: Relation, since: datetime) -> datetime | None:
+        words = self._propagation_words(snapshot, view)
         assert words is not None
         step = self.catalog.last_step(view.name, "propagate")
         last = max(self._seen.get(f"propagate:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)

@@ -83,8 +83,18 @@ def test_a_brief_step_is_short_whatever_the_history_allows_and_tells_nothing() -
 
 
 def test_a_brief_step_is_no_longer_than_another() -> None:
-    killed = [tried(0, 1.0, "abandoned") for _ in range(3)]
-    assert step_limit(LINEAR, killed, brief=True) == step_limit(LINEAR, killed)
+    slow = [tried(1000, 30.0), tried(1000, 30.0)]
+    assert step_limit(LINEAR, slow, brief=True) == step_limit(LINEAR, slow) == StepLimit(500)
+
+
+def test_of_processes_that_live_for_one_quick_step_each_brings_twice_as_many_commits() -> None:
+    past, brought = [tried(0, 1.0, "undone")], []
+    for seconds in (2.0, 1.0, 2.0, 2.5, 4.0, 6.0, 1.0):
+        brought.append(step_limit(LINEAR, past, brief=True).commits)
+        past.insert(0, replace(tried(brought[-1], seconds), profile={"commits": brought[-1], BRIEF: True}))
+    assert brought == [500, 2000, 4000, 8000, 16_000, 16_000, 8000]
+    assert step_limit(LINEAR, past, brief=True).commits == 16_000
+    assert step_limit(LINEAR, [tried(0, 1.0, "undone"), *past], brief=True).commits == 4000
 
 
 def test_only_views_that_aggregate_whole_groups_again_begin_with_few_commits() -> None:

@@ -14,10 +14,12 @@ from tests.unit.propagate.world import World
 from rollview.catalog import Part
 from rollview.core.interval import Interval
 from rollview.core.order import Order
-from rollview.core.states import ViewState
+from rollview.core.states import SourceState, ViewState
 from rollview.errors import EngineFailed
+from rollview.relations.cadence import every
 from rollview.results import Refreshed
 from rollview.schedule.crew import GROUP, Crew, OwnPropagation
+from rollview.schedule.due import Turns
 from rollview.schedule.refresh import _reached
 from rollview.schedule.view_steps import Refresh
 
@@ -65,7 +67,7 @@ def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pyte
         world.relations[name] = replace(view, definition=definition)
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
     refresh: Any = None
-    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, refresh, None, 1.0)
+    crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, refresh, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a",))
     assert crew.due_views() == [("a", "b")]
     world.relations["b"] = replace(world.relations["b"], state=ViewState.SCHEMA_CHANGED)
@@ -76,7 +78,7 @@ def test_whoever_is_furthest_behind_has_the_first_turn(world: World, monkeypatch
     """Or a daemon that is killed again and again would see only to the first of them."""
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
     refresh: Any = None
-    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, refresh, None, 1.0)
+    crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, refresh, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a", "b", "c"))
     assert crew.due_views() == [("c",), ("b",), ("a",)]
 
@@ -92,7 +94,7 @@ def test_the_first_turn_of_each_view_is_one_step(world: World, monkeypatch: pyte
         return Refreshed(100, ())
 
     deliver: Any = None
-    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, deliver, None, 1.0)
+    crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, deliver, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a", "b"))
     for names in (("a",), ("b",), ("a",), ("b",)):
         crew.refresh(names)
@@ -115,7 +117,9 @@ def test_a_view_whose_source_cannot_be_asked_waits_as_after_a_failure(world: Wor
 
     deliver: Any = None
     propagation = OwnPropagation(refresh, "continuous")
-    crew = Crew(catalog, world.root, Order(), refresh, lambda: None, deliver, "continuous", 1.0, None, propagation)
+    crew = Crew(
+        catalog, world.root, Order(), refresh, lambda going: None, deliver, "continuous", 1.0, None, propagation
+    )
     turns = crew._turns
     assert set(turns.views()) == {"b", "c"}
     for _ in range(3):
@@ -134,3 +138,18 @@ def test_a_view_whose_source_cannot_be_asked_waits_as_after_a_failure(world: Wor
     assert "c" in turns.propagations()
     crew.refresh(("c",))
     assert "c" not in turns.propagations()
+
+
+def test_a_source_that_takes_long_to_read_is_left_alone_for_a_while() -> None:
+    """Or reading the few commits of each moment would leave the views no time."""
+    source: Any = SimpleNamespace(name="s", settings={}, state=SourceState.ACTIVE, read=None, health={})
+    catalog: Any = SimpleNamespace(sources=lambda: [source])
+    turns = Turns(catalog, "continuous", every(1.0))
+    assert turns.sources() == ("s",)
+    turns.captured(["s"])
+    assert turns.sources() == ("s",)
+    turns.captured(["s"], timedelta(seconds=0.2))
+    assert turns.sources() == ()
+    assert 0.7 < (turns._resting["s"] - datetime.now(UTC)).total_seconds() <= 0.8
+    turns.captured(["s"], timedelta(hours=1))
+    assert (turns._resting["s"] - datetime.now(UTC)).total_seconds() <= 1.0
