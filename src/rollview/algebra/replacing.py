@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlglot import exp
-from sqlglot.optimizer.scope import traverse_scope
+from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from rollview.algebra.by_name import is_by_name
@@ -348,8 +348,8 @@ class _Tables:
         return f"(SELECT {listed} FROM {_spelled(replacement.by)}){named}"
 
     def _wanted(self, table: exp.Table, replacement: Replacement) -> dict[str, str]:
-        """Those that the text names; where it says ``*``, or joins by names, all that it knows."""
-        if self._has_stars() or any(map(is_by_name, self.tree.find_all(exp.Join))):
+        """Those that the text names; where it says ``*`` of the table, or joins it by names, all that it knows."""
+        if any(_takes_all(scope, table.name) for scope in traverse_scope(self.tree)):
             return dict(replacement.columns)
         used = set()
         for scope in traverse_scope(self.resolved.query):
@@ -365,7 +365,19 @@ class _Tables:
         return not self._has_stars() and not by_name and all(one.table for one in self.tree.find_all(exp.Column))
 
     def _has_stars(self) -> bool:
-        return any(not isinstance(star.parent, exp.Count) for star in self.tree.find_all(exp.Star))
+        return any(map(_is_of_columns, self.tree.find_all(exp.Star)))
+
+
+def _takes_all(scope: Scope, table: str) -> bool:
+    """Whether a query that reads the table itself, not through another, says ``*`` or joins by names."""
+    read = {source.name.lower() for source in scope.sources.values() if isinstance(source, exp.Table)}
+    if table.lower() not in read:
+        return False
+    return any(map(_is_of_columns, scope.find_all(exp.Star))) or any(map(is_by_name, scope.find_all(exp.Join)))
+
+
+def _is_of_columns(star: exp.Expr) -> bool:
+    return not isinstance(star.parent, exp.Count)
 
 
 def _is_own_name(name: str, sql: str) -> bool:

@@ -69,6 +69,13 @@ def test_another_table_is_read_by_the_names_of_the_text(text: str, new: str) -> 
     assert written(text).text == new
 
 
+def test_a_star_over_a_subquery_names_no_more_of_the_table() -> None:
+    """As a view is written that was rewritten before: what it never showed may go."""
+    assert written("SELECT * FROM (SELECT id, name FROM customer) AS customer", RENAMED).text == (
+        "SELECT * FROM (SELECT id, name FROM (SELECT id, first_last AS name FROM customer) AS customer) AS customer"
+    )
+
+
 def test_a_star_means_what_it_meant() -> None:
     assert written("SELECT * FROM customer", RENAMED).text == (
         "SELECT * FROM (SELECT id, first_last AS name, phone FROM customer) AS customer"
