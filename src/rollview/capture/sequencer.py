@@ -25,7 +25,10 @@ from rollview.publish.following import Following
 from rollview.sources.boundary import as_error
 from rollview.sources.protocol import LayoutChange, UnitOfWork
 
+FIRST_ROWS = 20_000
+"""What is published first, so that a process that never lives long gets on, and views have something to begin with."""
 ROWS_AT_ONCE = 250_000
+_MORE = 4
 _MOST_ROWS = 10_000_000
 
 
@@ -63,8 +66,9 @@ class Sequencer:
             source.known for source in catalog.sources() if source.name not in self._streams and source.position
         ]
 
-    def run(self, limit: int = ROWS_AT_ONCE) -> Mapping[str, CaptureProgress]:
-        """Everything that the sources have now. One in ``stopped`` failed or has another layout, and stops no other."""
+    def run(self, limit: int = FIRST_ROWS) -> Mapping[str, CaptureProgress]:
+        """Everything that the sources have now, published in larger and larger pieces. One in ``stopped`` failed or has
+        another layout, and stops no other."""
         while True:
             before = self._positions()
             readings = self._read(limit)
@@ -80,6 +84,8 @@ class Sequencer:
                 if limit >= _MOST_ROWS or not _hides_more(readings, arranged):
                     return self._progress()
                 limit *= 2
+            else:
+                limit = max(limit, min(ROWS_AT_ONCE, _MORE * limit))
 
     def replace(self, unit: UnitOfWork, memory: Mapping[str, object]) -> CaptureProgress:
         """The one source was copied again, and its log begins at that copy."""
