@@ -351,6 +351,7 @@ DROP TABLE name
 
 A column has any of Spark's types that a Delta table holds: BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE,
 DECIMAL, STRING, CHAR, VARCHAR, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, ARRAY, MAP and STRUCT. Collations are refused.
+Tables keep the sign of a zero. In a view −0.0 and 0.0 are one value, as in Spark's GROUP BY, and may be shown as 0.0.
 
 ## Changes
 
