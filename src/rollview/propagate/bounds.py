@@ -62,7 +62,7 @@ class StepBound:
 def step_limit(plan: ViewPlan, past: Sequence[Step], *, brief: bool = False) -> StepLimit:
     """``past``: the view's last propagation steps, newest first, whatever became of them."""
     first = FIRST_COMMITS_AGAIN if plan.aggregates_again else FIRST_COMMITS
-    lost = _lost([*takewhile(lambda step: step.status != "done", past)])
+    lost = cut_off(past)
     counted = [step for step in past if step.status == "done" and step.profile.get("commits")]
     seen = [(int(step.profile["commits"]), _seconds(step)) for step in counted if not step.profile.get(BRIEF)]
     allowed = _allowed(seen, first) if seen else first
@@ -79,8 +79,9 @@ def _allowed_briefly(counted: Sequence[Step]) -> int:
     return max(BRIEF_COMMITS, 2 * commits if seconds <= TARGET_SECONDS / 2 else allowed)
 
 
-def _lost(unfinished: Sequence[Step]) -> int:
+def cut_off(past: Sequence[Step]) -> int:
     """How often the first step that is missing was begun. Others were computed ahead of it, and fell with it."""
+    unfinished = [*takewhile(lambda step: step.status != "done", past)]
     first = min((step.interval.after for step in unfinished), default=0)
     return sum(1 for step in unfinished if step.interval.after == first)
 

@@ -17,7 +17,9 @@ from rollview.core.interval import Csn
 from rollview.core.order import Order
 from rollview.core.raised import unexpected_error
 from rollview.core.states import ViewState
+from rollview.costs.steps import past_steps
 from rollview.errors import Busy, RollviewError
+from rollview.propagate.bounds import cut_off
 from rollview.publish.following import Following
 from rollview.relations.cadence import Words, every
 from rollview.relations.policies import Policies
@@ -78,14 +80,16 @@ class Crew:
         about = (self._propagation.words, self._propagation.policies)
         self._turns = Turns(catalog, schedule, every(interval), *about)
         self._seen_to = set[str]()
+        self._cut_off: dict[str, int] = {}
 
     def due_sources(self) -> Sequence[Group]:
         return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
     def due_views(self, besides: Collection[str] = ()) -> Sequence[ViewGroup]:
-        """Each view by itself, or with the others of its group; first whoever is furthest behind.
+        """Each view by itself, or with the others of its group; first whoever is furthest behind, but last those whose
+        steps other processes began and never ended.
 
-        So a daemon that never lives long sees to all of them.
+        So daemons that never live long see to all of them, also where one needs longer than they live.
         """
         snapshot = self._catalog.snapshot()
         if all(view.name in besides for view in snapshot.views()):
@@ -102,7 +106,20 @@ class Crew:
         found = [tuple(names) for names in free if any(name in due for name in names)]
         taken = {name for names in found for name in names}
         waiting = [*found, *((name,) for name in self._turns.propagations(besides) if name not in taken)]
-        return sorted(waiting, key=lambda names: min(snapshot.get(name).pins[Part.DELTA].through for name in names))
+        return sorted(waiting, key=partial(self._rank, snapshot))
+
+    def _rank(self, snapshot: Snapshot, names: ViewGroup) -> tuple[int, Csn]:
+        below = (lower for name in names for lower in views_below(snapshot, snapshot.get(name)))
+        tries = max(self._tries_before(name) for name in (*names, *below))
+        return tries, min(snapshot.get(name).pins[Part.DELTA].through for name in names)
+
+    def _tries_before(self, name: str) -> int:
+        """How often the view's next step was begun in vain before it had a turn here."""
+        if name in self._seen_to:
+            return 0
+        if name not in self._cut_off:
+            self._cut_off[name] = cut_off(past_steps(self._catalog, name))
+        return self._cut_off[name]
 
     def has_views(self) -> bool:
         """Whether a view will have its turn sooner or later."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.propagate.world import World
 
-from rollview.catalog import Part
+from rollview.catalog import Part, Step
 from rollview.core.interval import Interval
 from rollview.core.order import Order
 from rollview.core.states import SourceState, ViewState
@@ -24,6 +24,7 @@ from rollview.schedule.refresh import _reached
 from rollview.schedule.view_steps import Refresh
 
 QUERY = "SELECT k, x FROM t"
+NO_STEPS: Any = {"steps": lambda *_: (), "last_step": lambda *_: None}
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pyte
         assert view.definition is not None
         definition = replace(view.definition, properties={GROUP: "g"})
         world.relations[name] = replace(view, definition=definition)
-    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot, **NO_STEPS)
     refresh: Any = None
     crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, refresh, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns, besides=(): ("a",))
@@ -76,11 +77,32 @@ def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pyte
 
 def test_whoever_is_furthest_behind_has_the_first_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a daemon that is killed again and again would see only to the first of them."""
-    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot, **NO_STEPS)
     refresh: Any = None
     crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, refresh, None, 1.0)
     monkeypatch.setattr(type(crew._turns), "views", lambda turns, besides=(): ("a", "b", "c"))
     assert crew.due_views() == [("c",), ("b",), ("a",)]
+
+
+def test_a_view_whose_steps_are_cut_off_lets_the_others_go_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or one that needs longer than any process lives would keep all of them where they are."""
+    now = datetime.now(UTC)
+    undone = Step(1, "b", "propagate", Interval(70, 90), "undone", now, now, "another", (), {})
+    tries = {"a": 0, "b": 2, "c": 1}
+
+    def steps(name: str, limit: int) -> tuple[Step, ...]:
+        return (undone,) * tries[name]
+
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot, steps=steps, last_step=lambda *_: None)
+    refresh: Any = lambda names, seconds, due: Refreshed(100, ())  # noqa: E731
+    about = (Order(), refresh, lambda going: None, refresh, None, 1.0)
+    monkeypatch.setattr(Turns, "views", lambda turns, besides=(): ("a", "b", "c"))
+    assert Crew(catalog, world.root, *about).due_views() == [("a",), ("c",), ("b",)], "'c' reads 'b'"
+    tries["a"] = 3
+    crew = Crew(catalog, world.root, *about)
+    assert crew.due_views() == [("c",), ("b",), ("a",)]
+    crew._seen_to.add("a")
+    assert crew.due_views() == [("a",), ("c",), ("b",)], "what happened to others counts until its first turn here"
 
 
 def test_spark_is_needed_where_a_view_has_turns_without_being_asked_for(world: World) -> None:
@@ -108,9 +130,7 @@ def test_nothing_is_looked_up_about_views_that_have_their_turn(world: World) -> 
 
     for name, through in (("a", 90), ("b", 70), ("c", 60)):
         world.pin(name, Part.EXTENT, through=through)
-    catalog: Any = SimpleNamespace(
-        snapshot=lambda: world.snapshot, oldest_change=oldest_change, last_step=lambda *_: None
-    )
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot, oldest_change=oldest_change, **NO_STEPS)
     refresh: Any = None
     about = ("continuous", 1.0, None, OwnPropagation(refresh, "continuous"))
     crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, refresh, *about)
