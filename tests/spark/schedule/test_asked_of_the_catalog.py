@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from tests.spark.oracle.warehouses import fresh
 
 from rollview.catalog import reading
+from rollview.catalog import tables as t
 from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_a_refresh_asks_once_for_what_moved_of_each_table(
     warehouse.refresh()
     sa.event.remove(engine, "before_cursor_execute", note)
     assert len(snapshots) <= MOST_SNAPSHOTS
-    asked = [one for one in statements if "FROM change" in one]
+    asked = [one for one in statements if f"FROM {t.change.name}" in one]
     assert len(asked) == len(TABLES)
-    alone = [one for one in statements if one.startswith("SELECT relation.id FROM relation WHERE")]
+    alone = [one for one in statements if one.startswith(f"SELECT {t.relation.name}.id FROM {t.relation.name} WHERE")]
     assert not alone, "which relation it is, is asked in the same statement"
