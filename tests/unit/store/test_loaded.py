@@ -96,9 +96,10 @@ def test_paths_are_proven_where_files_are_opened(tmp_path: Path, monkeypatch: py
 def test_a_link_out_of_the_folder_is_refused_although_what_it_names_was_read_before(tmp_path: Path) -> None:
     schema = Schema((Column("id", "bigint"),))
     other, own = DeltaFolder(tmp_path / "other", schema), DeltaFolder(tmp_path / "own", schema)
-    (file,) = other.stage(ROWS, "s-1")
+    place = other.new_folder()
+    (file,) = other.stage(ROWS, place)
     other.load([file])
     own.root.mkdir()
-    (own.root / "s-1").symlink_to(other.root / "s-1", target_is_directory=True)
+    (own.root / place).symlink_to(other.root / place, target_is_directory=True)
     with pytest.raises(Corrupt, match="leads out of its folder"):
         own.load([file])
