@@ -35,16 +35,12 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """``places``: where the streams go on after it."""
+    """``places``: where the streams go on after it; ``log``: its last place in the source's log."""
 
     transaction: str
     events: tuple[Placed, ...]
     places: Places
-
-    @property
-    def log(self) -> LogPlace | None:
-        """The last place of it in the source's log."""
-        return max((one for one in map(_log, self.events) if one is not None), default=None)
+    log: LogPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +117,13 @@ class Assembly:
                 self._events[placed.stream].popleft()
             self._pass(placed)
         assert isinstance(end.record, TransactionEnd)
-        whole = Whole(end.record.transaction, events, self.places)
-        if whole.log is not None:
-            if not _is_after(whole.log, self.reached):
+        log = max((one for one in map(_log, events) if one is not None), default=None)
+        if log is not None:
+            if not _is_after(log, self.reached):
                 # It is the log of another server: what was stated in the former one has no place in it.
                 self._pass_over(lambda one: one.stream != end.stream)
-            self.reached = whole.log
-        return whole
+            self.reached = log
+        return Whole(end.record.transaction, events, self.places, log)
 
     def _statement(self, events: tuple[Placed, ...] | None) -> Stated | None:
         """The next statement, if it comes before the next transaction."""
