@@ -174,6 +174,29 @@ def test_a_column_whose_rename_is_stated_is_the_same(server: Server, empty_wareh
     assert ids(empty_warehouse) == after
 
 
+def test_a_copy_is_in_the_columns_of_what_was_followed(server: Server, empty_warehouse: Warehouse) -> None:
+    """No row came after the last statement that was followed, and the next one is followed after the copy."""
+    empty_warehouse.add_source("s", server.settings())
+    before = ids(empty_warehouse)
+    server.rename(("a", "c"))
+    server.put(3, c=3, b="z")
+    server.rename(("c", "d"), ("b", "c"))
+    if server.apart:
+        server.put(4, d=4, c="w")
+    capture(empty_warehouse)
+    held = stored(empty_warehouse, "t")
+    assert held == server.bag("id", "d", "c")
+    empty_warehouse.resnapshot("s")
+    server.rename(("d", "a"))
+    empty_warehouse.resnapshot("s")
+    assert names(empty_warehouse) == ("id", "d", "c")
+    assert stored(empty_warehouse, "t") == held
+    server.put(5, a=5, c="v")
+    capture(empty_warehouse)
+    assert ids(empty_warehouse) == {"id": before["id"], "a": before["a"], "c": before["b"]}
+    check(empty_warehouse, server)
+
+
 def test_a_column_that_is_made_anew_between_two_events_is_another(server: Server, empty_warehouse: Warehouse) -> None:
     """Its block looks as before."""
     empty_warehouse.add_source("s", server.settings())

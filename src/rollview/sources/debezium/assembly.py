@@ -45,9 +45,11 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A statement at its place; ``places``: where the streams go on after it."""
+    """A statement at its place in a stream; ``places``: where the streams go on after it."""
 
     told: Told
+    stream: str
+    place: Place
     places: Places
 
 
@@ -141,7 +143,7 @@ class Assembly:
             self._statements.popleft()
             self._pass(first)
             if is_next:
-                return Stated(first.record, self.places)
+                return Stated(first.record, first.stream, first.place, self.places)
         return None
 
     def _has_nothing_before(self, statement: Placed) -> bool:

@@ -92,6 +92,9 @@ class KafkaStreams:
         except KafkaException as error:
             raise SourceDown(self._source, str(error.args[0])) from None
 
+    def is_beyond(self, place: Place, other: Place) -> bool:
+        return bool(place[0] > other[0])
+
     def close(self) -> None:
         self._consumer.close()
 

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rollview.errors import LostPosition
-from rollview.sources.debezium.assembly import Assembly, Placed, Places, Stated, Whole
-from rollview.sources.debezium.columns import BlockColumns, lacks
+from rollview.sources.debezium.assembly import Placed, Places, Stated, Whole
+from rollview.sources.debezium.columns import BlockColumns, block_of, lacks
 from rollview.sources.debezium.records import Event, LogPlace
 from rollview.sources.debezium.rows import EventRows, filled
 from rollview.sources.debezium.statements import Told
@@ -58,6 +58,38 @@ class Snapshot:
 
     def ends_in(self, stream: str) -> None:
         self._running.discard(stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The rows of a snapshot and what follows them; ``places``: up to where; ``reached``: in the source's log."""
+
+    rows: Sequence[Placed]
+    steps: Sequence[Whole | Stated]
+    places: Places
+    reached: LogPlace | None
+
+    def newest(self) -> tuple[dict[str, Event], dict[str, set[str]]]:
+        """By tables: the newest event, and its columns if all events have just these; under the names after them."""
+        newest: dict[str, Event] = {}
+        blocks: dict[str, set[tuple[tuple[str, str], ...]]] = {}
+        for event, remote in self._present():
+            if event.layout:
+                newest[remote] = event
+                blocks.setdefault(remote, set()).add(tuple(block_of(event.layout).items()))
+        return newest, {
+            remote: set(newest[remote].layout) if len(one) == 1 else set() for remote, one in blocks.items()
+        }
+
+    def _present(self) -> Iterator[tuple[Event, str]]:
+        names = FormerNames(step.told for step in self.steps if isinstance(step, Stated))
+        for step in (self.rows, *self.steps):
+            if isinstance(step, Stated):
+                names.passed(step.told)
+                continue
+            for placed in map(names.present, step.events if isinstance(step, Whole) else step):
+                if placed is not None and isinstance(placed.record, Event):
+                    yield placed.record, placed.remote or ""
 
 
 class ReplayedRows:
@@ -145,29 +177,19 @@ def _called(values: Mapping[str, Any], statements: Sequence[Told]) -> dict[str, 
 
 
 class Replay:
-    """``places``: how far it went; ``reached``: and how far that is in the source's log; ``moment``: the last of it."""
+    """``moment``: of the last event; ``columns``: with what the copy has seen of them."""
 
     def __init__(self, rows: EventRows, columns: BlockColumns, state: ReplayedRows, known: Collection[str]) -> None:
         self.columns = columns
         self.moment = datetime.fromtimestamp(0, UTC)
-        self.places: Places = {}
-        self.reached: LogPlace | None = None
         self._rows, self._state, self._known = rows, state, known
         self._seen = replace(columns, memory={})
 
-    def run(self, snapshot: Snapshot, assembly: Assembly) -> Replay:
-        self.places, self.reached = assembly.places, assembly.reached
-        steps: list[Whole | Stated] = []
-        for step in assembly.steps():
-            if isinstance(step, Stated) and step.told.called:
-                # What follows is read by the name that its table has then.
-                break
-            steps.append(step)
-            self.places = step.places
-        names = FormerNames(step.told for step in steps if isinstance(step, Stated))
-        for placed in snapshot.rows:
+    def run(self, copy: Copy) -> Replay:
+        names = FormerNames(step.told for step in copy.steps if isinstance(step, Stated))
+        for placed in copy.rows:
             self._copy(placed, names)
-        for step in steps:
+        for step in copy.steps:
             if isinstance(step, Stated):
                 names.passed(step.told)
                 self._state.state(step.told)
@@ -190,7 +212,6 @@ class Replay:
         unit = self._rows.unit(replace(whole, events=left), self._state.tables)
         self.moment = max(self.moment, unit.time)
         self._state.apply(unit)
-        self.reached = whole.log or self.reached
 
     def _read(self, placed: Placed, names: FormerNames) -> Event | None:
         """The event under present names; its columns are the newest that a copy has seen."""

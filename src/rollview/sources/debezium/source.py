@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from rollview.core.references import resolve
 from rollview.errors import LostPosition, SourceDown, SourceStopped, Unreadable
 from rollview.sources.debezium.assembly import Assembly, Placed, Places, Stated, Whole
-from rollview.sources.debezium.columns import Block, BlockColumns, block_of, table_after
+from rollview.sources.debezium.columns import BlockColumns, table_after
 from rollview.sources.debezium.records import (
     Event,
     Heartbeat,
@@ -28,7 +28,7 @@ from rollview.sources.debezium.records import (
     UnknownRecordError,
     parse,
 )
-from rollview.sources.debezium.replayed import Replay, ReplayedRows, Snapshot
+from rollview.sources.debezium.replayed import Copy, Replay, ReplayedRows, Snapshot
 from rollview.sources.debezium.rows import EventRows, places_text
 from rollview.sources.debezium.statements import Told, told
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
@@ -56,6 +56,8 @@ _FILES = "files"
 """What the position remembers: the files that there were when it was read."""
 _REACHED = "reached"
 """And how far that is in the source's log."""
+_PASSED = "passed"
+"""And the place of each stream: statements before it were followed."""
 _EVERYTHING = 10**12
 _SHOWN = 60
 _REPAIR = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
@@ -73,6 +75,7 @@ class DebeziumSource(LeavesNothing):
         self._health = Health()
         name, number, place = opening.memory.get(_REACHED, ("", 0, 0))
         self._reached: LogPlace | None = (name, number, place) if name else None
+        self._passed: Places = opening.memory.get(_PASSED, {})
         new = NewColumns(self._options.get(NEW_COLUMNS, NewColumns.IGNORE))
         self._columns = BlockColumns(opening.name, opening.memory, new)
         self._rows = EventRows(opening)
@@ -102,13 +105,15 @@ class DebeziumSource(LeavesNothing):
     def first_copy(self) -> Iterator[FirstCopy]:
         places = dict(self._streams.start())
         self._streams.check(places, None)
-        newest, copied = self._newest_events(places) if self._opening.known else ({}, {})
+        copy = self._copied(places)
+        newest, copied = copy.newest() if self._opening.known else ({}, {})
         changes = self._copied_changes(newest, copied)
         known = {remote: table_after(table, changes.get(remote)) for remote, table in self._opening.known.items()}
         tables = {table.name: table for table in self._described(known, copied)}
         state = ReplayedRows(self._opening.name, tables)
-        replay = self._copied(places, state)
-        self._columns, self._reached = replay.columns.copied(state.missing), replay.reached
+        replay = Replay(self._rows, self._columns, state, self._opening.known).run(copy)
+        self._columns, self._reached = replay.columns.copied(state.missing), copy.reached
+        self._passed = copy.places
 
         def rows(remote: str) -> Iterator[Rows]:
             yield list(state.rows[remote].elements())
@@ -116,7 +121,7 @@ class DebeziumSource(LeavesNothing):
         if not self._opening.known:
             self._columns = self._columns.begun()
         here = tuple(table for remote, table in tables.items() if remote not in state.missing)
-        about = (places_text(replay.places), replay.moment, here, rows, self._memory())
+        about = (places_text(copy.places), replay.moment, here, rows, self._memory())
         yield FirstCopy(*about, changes=changes)
 
     def _copied_changes(
@@ -137,28 +142,6 @@ class DebeziumSource(LeavesNothing):
         self._columns = replace(columns, new=self._columns.new)
         return changes
 
-    def _newest_events(self, places: Mapping[str, Place]) -> tuple[dict[str, Event], dict[str, set[str]]]:
-        """By tables: the newest event, and its columns if all events have just these from the newest copy on."""
-        newest: dict[str, Event] = {}
-        blocks: dict[str, list[Block]] = {}
-        for remote, event in self._captured_events(places):
-            if event.snapshot == "first":
-                blocks.clear()
-            newest[remote] = event
-            blocks.setdefault(remote, []).append(block_of(event.layout))
-        same = {remote for remote, told in blocks.items() if len({tuple(one.items()) for one in told}) == 1}
-        return newest, {remote: set(event.layout) if remote in same else set() for remote, event in newest.items()}
-
-    def _captured_events(self, places: Mapping[str, Place]) -> Iterator[tuple[str, Event]]:
-        """Events of captured tables that tell their columns, as their streams have them."""
-        for stream, place in places.items():
-            for found in self._streams.records(stream, place):
-                placed = self._placed(found, [])
-                if placed is None or placed.remote is None or not isinstance(placed.record, Event):
-                    continue
-                if placed.record.layout:
-                    yield placed.remote, placed.record
-
     def read(self, after: str, limit: int) -> Batch:
         places = {**self._streams.start(), **json.loads(after)}
         self._streams.check(places, self._known)
@@ -176,7 +159,7 @@ class DebeziumSource(LeavesNothing):
                     # What it says is remembered with the place after it, and units before it are published alone.
                     return Batch(tuple(units), after, complete=False, memory=self._memory())
                 unit = self._stated(step) if isinstance(step, Stated) else self._followed(step)
-                after = places_text(step.places)
+                self._passed, after = step.places, places_text(step.places)
                 if unit is None:
                     return Batch((), after, complete=False, memory=self._memory())
                 units.append(unit)
@@ -213,7 +196,7 @@ class DebeziumSource(LeavesNothing):
             if remote in self._opening.gone or not about.if_gone:
                 raise self._opening.new_table(remote).raised()
             return None
-        position = places_text(stated.places)
+        self._passed, position = stated.places, places_text(stated.places)
         if about.is_gone:
             memory = {**self._memory(), GONE: sorted({*self._opening.gone, remote})}
             raise replace(self._opening.lost_table(remote), position=position, memory=memory).raised()
@@ -254,7 +237,11 @@ class DebeziumSource(LeavesNothing):
 
     def _memory(self, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What has to be known at the position that was read to."""
-        memory = {**(self._columns.memory if columns is None else columns), _FILES: self._files()}
+        memory = {
+            **(self._columns.memory if columns is None else columns),
+            _FILES: self._files(),
+            _PASSED: self._passed,
+        }
         return {**memory, _REACHED: list(self._reached)} if self._reached else memory
 
     def _files(self) -> dict[str, list[str]]:
@@ -307,7 +294,7 @@ class DebeziumSource(LeavesNothing):
             assembly.add(placed)
         return True
 
-    def _copied(self, places: Places, state: ReplayedRows) -> Replay:
+    def _copied(self, places: Places) -> Copy:
         """The newest snapshot, and everything that follows it."""
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
         snapshot = Snapshot()
@@ -326,7 +313,22 @@ class DebeziumSource(LeavesNothing):
         if snapshot.is_open:
             raise SourceDown(self._opening.name, "the connector has not finished its own snapshot yet")
         assembly.begin_after(snapshot.rows)
-        return Replay(self._rows, self._columns, state, self._opening.known).run(snapshot, assembly)
+        steps: list[Whole | Stated] = []
+        places, reached = assembly.places, assembly.reached
+        for step in assembly.steps():
+            if isinstance(step, Stated) and self._ends_copy(step):
+                break
+            steps.append(step)
+            places, reached = step.places, assembly.reached
+        return Copy(snapshot.rows, steps, places, reached)
+
+    def _ends_copy(self, stated: Stated) -> bool:
+        """Whether it is followed after the copy: columns are known by the names that they had before it."""
+        told, passed = stated.told, self._passed.get(stated.stream)
+        is_passed = passed is not None and not self._streams.is_beyond(stated.place, passed)
+        if told.called or (told.is_gone and not is_passed and self._opening.known):
+            return True
+        return bool(self._opening.known) and not is_passed and not told.emptied and not told.is_new
 
     def _placed(self, found: Found, beats: list[datetime]) -> Placed | None:
         try:
