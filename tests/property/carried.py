@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from rollview.algebra.resolve import Known
-from rollview.algebra.view import ViewPlan
+from rollview.algebra.view import Mode, ViewPlan
 from rollview.core.schema import Column, Schema
 from tests.property.duck import Duck, View
 from tests.property.histories import Change
@@ -103,25 +103,33 @@ def changes(random: Random, readings: Sequence[Reading], rows: Sequence[Bag], st
         is_new = first == 0 or readings[first].version != readings[first - 1].version
         told += [
             Counter() if is_new else _less(rows[first], rows[first - 1]),
-            *_propagated(random, readings, states, csns),
+            *_propagated(random, readings, rows, states, csns),
         ]
     return Changes(readings, rows, told)
 
 
 def _propagated(
-    random: Random, readings: Sequence[Reading], states: Sequence[State], csns: Sequence[int]
+    random: Random,
+    readings: Sequence[Reading],
+    rows: Sequence[Bag],
+    states: Sequence[State],
+    csns: Sequence[int],
 ) -> Iterator[Bag]:
-    """The changes at each csn but the first."""
-    if len(csns) == 1:
-        return
+    """The changes at each csn but the first; of a view that is recomputed whole they are the difference."""
     first, last = csns[0], csns[-1]
+    if first == last:
+        return
     reading = readings[first]
+    plan = _plan(reading.text, reading.columns, tuple(table.known for table in reading.tables))
+    if plan.mode is Mode.WHOLE:
+        yield from (_less(rows[t], rows[t - 1]) for t in csns[1:])
+        return
     duck = Duck(tuple(table.known for table in reading.tables))
     for t in csns:
         duck.commit(
             t, {table.name: _moved(table, None if t == first else states[t - 1], states[t]) for table in reading.tables}
         )
-    view = View(duck, "v", _plan(reading.text, reading.columns, tuple(table.known for table in reading.tables)), first)
+    view = View(duck, "v", plan, first)
     while view.high_water_mark < last:
         view.propagate(min(last, view.high_water_mark + random.randint(1, 5)))
     for t in csns[1:]:
