@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,11 @@ from rollview.sources.debezium.statements import told
 from rollview.warehouse import Warehouse
 from tests.sizes import times
 from tests.sources.harness import Bag, capture, new_warehouse, stored, stored_at_each
+from tests.sources.test_debezium import Topics, topics
 from tests.sources.test_debezium_columns import INT, LONG, SEVEN, TEXT, ids, names
 
 APART, TOGETHER = True, False
+__all__ = ["topics"]
 
 
 @dataclass
@@ -248,18 +250,53 @@ def test_a_column_that_only_moves_goes_on(server: Server, empty_warehouse: Wareh
     check(empty_warehouse, server)
 
 
-def test_a_table_that_gets_another_name_is_followed(tmp_path: Path, empty_warehouse: Warehouse) -> None:
-    server = begun(tmp_path / "events", TOGETHER)
+def test_a_table_that_gets_another_name_is_followed(server: Server, empty_warehouse: Warehouse) -> None:
     empty_warehouse.add_source("s", server.settings())
     server.put(3, a=3, b="z")
+    _check_called_otherwise(server, empty_warehouse)
+
+
+def test_statements_are_a_topic_of_their_own_in_kafka(
+    tmp_path: Path, empty_warehouse: Warehouse, topics: Topics
+) -> None:
+    server = Server(tmp_path, rows={1: {0: 1, 1: 1, 2: "x"}, 2: {0: 2, 1: 2, 2: "y"}})
+
+    def send(kind: str, record: dict[str, Any]) -> None:
+        name = {"rows": f"bank.shop.{server.table}", "ends": "bank.transaction", "statements": "bank"}[kind]
+        topics.producer.produce(name, json.dumps(record).encode(), partition=0)
+        topics.producer.flush()
+
+    server._send = send  # type: ignore[method-assign]
+    server.snapshot()
+    server.put(3, a=3, b="z")
+    empty_warehouse.add_source("s", replace(server.settings(), address=topics.address))
+    before = ids(empty_warehouse)
+    server.drop("b")
+    server.add("b", TEXT, "varchar(9)")
+    server.rename(("a", "c"), ("b", "a"))
+    server.put(4, c=4, a="w")
+    server.rename(("c", "b"), ("a", "c"))
+    server.rename(("b", "a"), ("c", "b"))
+    server.put(5, a=4, b="w")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "t") == server.bag(*names(empty_warehouse))
+    assert ids(empty_warehouse)["a"] == before["a"]
+    assert ids(empty_warehouse)["b"] != before["b"]
+    _check_called_otherwise(server, empty_warehouse)
+
+
+def _check_called_otherwise(server: Server, empty_warehouse: Warehouse) -> None:
+    server.rename(("b", "d"))
+    server.rename(("d", "b"))
     server.table = "u"
     server.state("RENAME TABLE t TO u", former="t")
     server.put(4, a=4, b="w")
     server.rename(("a", "c"))
     server.put(5, c=4, b="w")
-    capture(empty_warehouse)
-    assert stored(empty_warehouse, "t") == server.bag("id", "c", "b")
-    assert names(empty_warehouse) == ("id", "c", "b")
+    for _ in range(2):
+        capture(empty_warehouse)
+    assert sorted(names(empty_warehouse)) == ["b", "c", "id"]
+    assert stored(empty_warehouse, "t") == server.bag(*names(empty_warehouse))
 
 
 def test_a_table_that_is_dropped_waits_until_there_is_one_of_its_name(
@@ -368,6 +405,26 @@ def test_a_record_of_another_servers_log_has_no_place(tmp_path: Path, empty_ware
     server.put(5, a=5, b="v")
     capture(empty_warehouse)
     assert stored(empty_warehouse, "t") == server.bag("id", "a", "b")
+
+
+def test_records_that_are_found_later_are_not_followed_again(tmp_path: Path, empty_warehouse: Warehouse) -> None:
+    """The folder or topic of statements was not there when the rows that come after them were taken."""
+    server = begun(tmp_path / "events", APART)
+    statements = tmp_path / "events" / "statements"
+    server.drop("b")
+    server.add("b", TEXT, "varchar(9)")
+    moved = statements.rename(tmp_path / "elsewhere")
+    server.rows = {}
+    server.put(3, a=3, b="z")
+    (tmp_path / "events" / "rows" / "events.jsonl").write_text("")
+    server.rows = {3: {0: 3, 1: 3, server.find("b"): "z"}}
+    server.snapshot()
+    empty_warehouse.add_source("s", server.settings())
+    held = stored(empty_warehouse, "t")
+    moved.rename(statements)
+    server.put(4, a=4, b="w")
+    capture(empty_warehouse)
+    assert stored(empty_warehouse, "t") == held + Counter({(4, 4, "w"): 1})
 
 
 @pytest.mark.parametrize("apart", [TOGETHER, APART])

@@ -134,6 +134,8 @@ class Assembly:
             assert isinstance(first.record, Told)
             if events is None:
                 is_next: bool | None = self._has_nothing_before(first)
+            elif self._is_of_a_new_name(self._ends[0]):
+                is_next = True
             else:
                 is_next = self._is_before(first, (*events, self._ends[0]))
                 if is_next is None and not any(one.remote == first.remote for one in events):
@@ -145,6 +147,12 @@ class Assembly:
             if is_next:
                 return Stated(first.record, first.stream, first.place, self.places)
         return None
+
+    def _is_of_a_new_name(self, end: Placed) -> bool:
+        """Whether a transaction has rows of a table by the name that it gets by a statement that is still to come."""
+        assert isinstance(end.record, TransactionEnd)
+        named = (one.record.called for one in self._statements if isinstance(one.record, Told))
+        return any(_told(end.record.counts, name) for name in named if name is not None)
 
     def _has_nothing_before(self, statement: Placed) -> bool:
         """Whether no transaction that waits can come before a statement."""
@@ -161,7 +169,8 @@ class Assembly:
             return None
         if place > min(logs):
             return False
-        return True if _is_after(place, self.reached) else None
+        # What is older than the newest rows that were taken has come too late, or was there before it was read.
+        return True if self.reached is not None and _is_after(place, self.reached) else None
 
     def _pass(self, placed: Placed) -> None:
         self.places = {**self.places, placed.stream: _later(self.places.get(placed.stream), placed.place)}

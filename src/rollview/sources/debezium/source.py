@@ -264,8 +264,9 @@ class DebeziumSource(LeavesNothing):
         """Read on in every stream; whether each was read to its end, and what stopped one of them."""
         complete, stopped = True, None
         # One with nothing but statements is read after the others: it has those then that come before their rows.
-        places = list(assembly.places.items())
-        for stream, place in sorted(places, key=lambda one: len(places) > 1 and self._has_no_rows(*one)):
+        # Topics come in such an order.
+        is_sorted = len(self._streams.listed()) < 2
+        for stream, place in sorted(assembly.places.items(), key=lambda one: not is_sorted and self._has_no_rows(*one)):
             try:
                 complete = self._fill_from(assembly, stream, place, limit, beats) and complete
             except SourceStopped as error:
