@@ -256,6 +256,21 @@ def test_a_table_that_gets_another_name_is_followed(server: Server, empty_wareho
     _check_called_otherwise(server, empty_warehouse)
 
 
+def test_a_name_that_another_table_had_is_doubtful_beside_rows(tmp_path: Path, empty_warehouse: Warehouse) -> None:
+    """Rows of the table that was called u are none of ours."""
+    server = begun(tmp_path / "events", APART)
+    empty_warehouse.add_source("s", server.settings())
+    rows, server.rows, server.table = server.rows, {}, "u"
+    server.put(8, a=8, b="of another")
+    server.state("DROP TABLE u", "DROP")
+    server.rows = rows
+    server.state("RENAME TABLE t TO u", former="t")
+    server.put(3, a=3, b="z")
+    problem = str(empty_warehouse.capture().sources[0].problem)
+    assert "got the name of another" in problem
+    assert len(stored(empty_warehouse, "t")) == 2
+
+
 def test_statements_are_a_topic_of_their_own_in_kafka(
     tmp_path: Path, empty_warehouse: Warehouse, topics: Topics
 ) -> None:

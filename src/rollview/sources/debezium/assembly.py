@@ -134,10 +134,10 @@ class Assembly:
             assert isinstance(first.record, Told)
             if events is None:
                 is_next: bool | None = self._has_nothing_before(first)
-            elif self._is_of_a_new_name(self._ends[0]):
-                is_next = True
             else:
                 is_next = self._is_before(first, (*events, self._ends[0]))
+                if is_next is None and self._is_of_a_new_name(self._ends[0]):
+                    is_next = True
                 if is_next is None and not any(one.remote == first.remote for one in events):
                     is_next = False
             if is_next is False:
@@ -151,8 +151,12 @@ class Assembly:
     def _is_of_a_new_name(self, end: Placed) -> bool:
         """Whether a transaction has rows of a table by the name that it gets by a statement that is still to come."""
         assert isinstance(end.record, TransactionEnd)
-        named = (one.record.called for one in self._statements if isinstance(one.record, Told))
-        return any(_told(end.record.counts, name) for name in named if name is not None)
+        told = (one.record for one in self._statements if isinstance(one.record, Told))
+        named = next((one for one in told if one.called and _told(end.record.counts, one.called)), None)
+        if named is not None and named.was_taken:
+            what = f"table '{named.remote}' got the name of another, '{named.called}', and nobody tells whose rows are whose"
+            raise LostPosition(self.source, f"{what}; have the connector copy its tables again")
+        return named is not None
 
     def _has_nothing_before(self, statement: Placed) -> bool:
         """Whether no transaction that waits can come before a statement."""

@@ -8,7 +8,7 @@ same. A statement is only evidence, so one that is not as Debezium writes it is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -98,6 +98,12 @@ class Statement:
     tables: tuple[TableAfter, ...]
     time: datetime
     log: LogPlace | None = None
+
+    @property
+    def left(self) -> Iterator[str]:
+        """Names that a table had before it, and perhaps none has after it."""
+        for one in self.tables:
+            yield from one.names if one.kind == "DROP" else one.former
 
 
 Record = Event | TransactionEnd | Statement | Heartbeat | None

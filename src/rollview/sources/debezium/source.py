@@ -76,6 +76,7 @@ class DebeziumSource(LeavesNothing):
         name, number, place = opening.memory.get(_REACHED, ("", 0, 0))
         self._reached: LogPlace | None = (name, number, place) if name else None
         self._passed: Places = opening.memory.get(_PASSED, {})
+        self._left: set[str] = set()
         new = NewColumns(self._options.get(NEW_COLUMNS, NewColumns.IGNORE))
         self._columns = BlockColumns(opening.name, opening.memory, new)
         self._rows = EventRows(opening)
@@ -344,6 +345,9 @@ class DebeziumSource(LeavesNothing):
             return Placed(found.stream, found.place, record)
         if isinstance(record, Statement):
             about = told(record, self._opening.settings.remotes)
+            if about is not None and about.called in self._left:
+                about = replace(about, was_taken=True)
+            self._left.update(record.left)
             return None if about is None else Placed(found.stream, found.place, about, about.remote)
         if not isinstance(record, Event):
             return None

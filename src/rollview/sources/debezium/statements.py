@@ -25,7 +25,8 @@ _IF_NOT = re.compile(r"\bIF\s+NOT\s+EXISTS\b", re.I)
 @dataclass(frozen=True, slots=True)
 class Told:
     """``renamed``, ``dropped``, ``added``: columns, all by their names before the statement but those that are new.
-    ``columns``: all of them after it. ``called``: the new name of the table. ``emptied``: it has no rows any more;
+    ``columns``: all of them after it. ``called``: the new name of the table; ``was_taken``: by another one before.
+    ``emptied``: it has no rows any more;
     ``is_gone``: and is not there; ``is_new``: another one has its name, without rows if it was not ``moved`` there, and
     only if there was none with ``if_gone``."""
 
@@ -37,6 +38,7 @@ class Told:
     dropped: tuple[str, ...] = ()
     added: Mapping[str, DeclaredColumn] = field(default_factory=dict)
     called: str | None = None
+    was_taken: bool = False
     emptied: bool = False
     is_gone: bool = False
     is_new: bool = False
