@@ -95,7 +95,7 @@ class Assembly:
                 self._pass(queue.popleft())
         for end in ends:
             self._pass(end)
-            self._pass_over(lambda one, end=end: one.stream == end.stream and one.place[0] < end.place[0])  # type: ignore[misc]
+            self._pass_over(lambda one, end=end: _is_in_front(one, end))  # type: ignore[misc]
         self._pass_over(lambda one: not _is_later(_log(one), self.reached))
 
     def _ends_of(self, stream: str) -> Iterator[Placed]:
@@ -154,7 +154,7 @@ class Assembly:
         told = (one.record for one in self._statements if isinstance(one.record, Told))
         named = next((one for one in told if one.called and _told(end.record.counts, one.called)), None)
         if named is not None and named.was_taken:
-            what = f"table '{named.remote}' got the name of another, '{named.called}', and nobody tells whose rows are whose"
+            what = f"table '{named.remote}' got another one's name, '{named.called}', and nobody tells whose rows are whose"
             raise LostPosition(self.source, f"{what}; have the connector copy its tables again")
         return named is not None
 
@@ -234,6 +234,10 @@ def _log(placed: Placed) -> LogPlace | None:
 def _is_later(place: LogPlace | None, reached: LogPlace | None) -> bool:
     """Also where nobody can tell."""
     return place is None or reached is None or place[0] != reached[0] or place > reached
+
+
+def _is_in_front(one: Placed, other: Placed) -> bool:
+    return bool(one.stream == other.stream and one.place[0] < other.place[0])
 
 
 def _transaction(placed: Placed) -> str | None:
