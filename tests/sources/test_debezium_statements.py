@@ -267,7 +267,7 @@ def test_a_name_that_another_table_had_is_doubtful_beside_rows(tmp_path: Path, e
     server.state("RENAME TABLE t TO u", former="t")
     server.put(3, a=3, b="z")
     problem = str(empty_warehouse.capture().sources[0].problem)
-    assert "got another one's name" in problem
+    assert "got another's name" in problem
     assert len(stored(empty_warehouse, "t")) == 2
 
 

@@ -154,7 +154,7 @@ class Assembly:
         told = (one.record for one in self._statements if isinstance(one.record, Told))
         named = next((one for one in told if one.called and _told(end.record.counts, one.called)), None)
         if named is not None and named.was_taken:
-            what = f"table '{named.remote}' got another one's name, '{named.called}', and nobody tells whose rows are whose"
+            what = f"table '{named.remote}' got another's name, '{named.called}', and nobody tells whose rows are whose"
             raise LostPosition(self.source, f"{what}; have the connector copy its tables again")
         return named is not None
 
