@@ -14,7 +14,7 @@ from rollview.lab.charts import draw_messages
 from rollview.lab.examples import EXAMPLES, Example
 from rollview.lab.figures import FIGURES, Figure, told
 from rollview.lab.meta_relations import draw_text, told_example_two, told_figure_four
-from rollview.lab.rectangles import draw_rectangles
+from rollview.lab.rectangles import draw_executed
 from rollview.lab.service_times import RECORDED, ServiceTimes, measure_service_times
 from rollview.lab.verdicts import judged
 from rollview.results import ExperimentLine, ExperimentList, ExperimentRun
@@ -77,7 +77,7 @@ def _of_figure(figure: Figure) -> Experiment:
     def draw() -> str:
         done, mark = figure.run()
         names = [one.name for one in done.tables.view.occurrences]
-        return draw_rectangles(figure.title, names, done.executed, mark)
+        return draw_executed(figure.title, names, done.executed, mark)
 
     return Experiment(ExperimentLine(figure.name, figure.title, figure.paper), run, draw, None)
 

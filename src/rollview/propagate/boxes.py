@@ -49,7 +49,7 @@ def plan_box(
     places = {table: _free(table, csn, newest, changes_of) for table, csn in before.items()}
     wanted = [table for table in (before if due is None else due) if places.get(table, through) < through]
     if not wanted:
-        return None if places == before else _free_step(name, mark, plan, places)
+        return None if places == before else _free_step(name, mark, plan, before, places)
     table = min(wanted, key=lambda one: (places[one], one))
     step = _bounded(table, Interval(places[table], through), changes_of, step_limit(plan, past(), brief=brief))
     intervals = read_over(places, table, step.interval)
@@ -72,6 +72,7 @@ def plan_box(
         brief=brief,
         expected_seconds=refresh_seconds(work, past()).by_deltas,
         places=after,
+        left=before,
         box=Box(table, intervals),
         asked=frozenset(one for one in places if not snapshot.get(one).is_kept) & reads_rows_of(snapshot, view),
     )
@@ -122,7 +123,9 @@ def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> RefreshWork
     return RefreshWork(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
 
 
-def _free_step(name: str, mark: Csn, plan: ViewPlan, places: Mapping[str, Csn]) -> PropagateStep:
+def _free_step(
+    name: str, mark: Csn, plan: ViewPlan, before: Mapping[str, Csn], places: Mapping[str, Csn]
+) -> PropagateStep:
     nothing = RefreshWork(0, 0, None)
     reached = Interval(mark, min(places.values()))
-    return PropagateStep(name, reached, plan.mode, {}, {}, nothing, "no table changed", places=places)
+    return PropagateStep(name, reached, plan.mode, {}, {}, nothing, "no table changed", places=places, left=before)

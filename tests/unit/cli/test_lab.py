@@ -59,6 +59,7 @@ def test_mistakes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
         (("check", "nope.json"), "Cannot read 'nope.json'"),
         (("run", "rolling", "--history", "told.json"), "publishes no view"),
         (("draw", "rolling", "--into", "nope/rolling.svg"), "Cannot write 'nope/rolling.svg'"),
+        (("draw", "--view", "v"), "rollview.yaml"),
     ):
         code, _, err = typed(capsys, *words)
         assert code == 2
