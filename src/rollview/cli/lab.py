@@ -20,7 +20,9 @@ app = typer.Typer(
     no_args_is_help=True, help="Algorithms that ask sources, on simulated ones; and the judge of histories."
 )
 
-Name = Annotated[str, typer.Argument(help="The experiment's name.")]
+Name = Annotated[
+    str, typer.Argument(help="The experiment's name, or ALGORITHM/SCENARIO for the worst of 200 schedules.")
+]
 
 
 @command(app, "list")
@@ -44,6 +46,8 @@ def run_(
     Examples:
 
       rollview lab run strobe-3
+
+      rollview lab run t-strobe/global
 
       rollview lab run txnwrap --figure 16
     """
@@ -82,9 +86,11 @@ def draw(
 
       rollview lab draw rolling --into rolling.svg
 
+      rollview lab draw strobe/source-local/17
+
       rollview lab draw --view revenue
     """
-    path = into if into is not None else Path(f"{physical(name)}.svg" if view else f"{name}.svg")
+    path = into if into is not None else Path(f"{physical(name) if view else name.replace('/', '-')}.svg")
     write_text(path, _drawn_view(run, name) if view else lab.find_experiment(name).draw())
     run.output.show(FilesWritten(str(path.parent), (path.name,)))
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from rollview.algebra.natural_join import NaturalJoin
 from rollview.catalog import OpenQueries, Relation
-from rollview.compensate.pacing import MOST_ROWS, IntervalWidth, TooManyRowsError, propagate_to, roll_to
+from rollview.compensate.pacing import IntervalWidth, TooManyRowsError, propagate_to, roll_to
 from rollview.compensate.rolling import NO_CHANGES, Rolling
 from rollview.compensate.timed import Part, PropagationQuery, TimedDelta, timed_partial, timed_result
 from rollview.consistency.bags import Row, counted
@@ -85,13 +85,14 @@ def rolled_delta(
         raise Retryable(f"View '{view.name}' cannot go on by queries on tables as they are.")
     check_names(reader, step.view)
     tables = {one.relation: reader.snapshot.get(one.relation) for one in joined.tables.values()}
+    properties = {} if view.definition is None else view.definition.properties
     run = QueryRun(joined, tables, sources, seen)
     rolling = resumed(reader.snapshot, view, joined, run.execute)
     moving = None if step.box is None else step.box.table
     for place, one in enumerate(joined.view.occurrences):
         table = joined.tables[one.name].relation
         if table == moving:
-            width = IntervalWidth(MOST_ROWS)
+            width = IntervalWidth(max_rows(properties))
             while rolling.forward[place] < step.places[table]:
                 width.attempt(run, rolling.forward[place], step.places[table], partial(rolling.step, place))
         else:
