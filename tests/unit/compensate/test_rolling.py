@@ -58,6 +58,15 @@ def test_tables_may_go_on_in_any_order_and_in_another_process(tables: int) -> No
             assert run.wrong_csns(rolling.mark) == []
 
 
+@TABLES
+def test_no_query_is_executed_over_an_empty_interval(tables: int) -> None:
+    """Most choices of lower tables' queries have counted nothing in common."""
+    for seed in range(5):
+        random = Random(seed)
+        run, _ = run_rolling(random_tables(random, tables, 8), 6, [random.randint(1, 4) for _ in range(tables)], random)
+        assert all(part is None or part for one in run.executed for part in one.query.parts)
+
+
 def test_the_mark_moves() -> None:
     history = random_tables(Random(0), 2, 30)
     _, rolling = run_rolling(history, 20, [3, 5], Random(0))
