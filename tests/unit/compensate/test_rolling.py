@@ -307,3 +307,33 @@ def test_an_interval_whose_queries_had_at_most_half_of_what_they_may_is_doubled(
     width = IntervalWidth(8, csns=16)
     assert width.attempt(Sized(), 0, 30, lambda end: None) == 16
     assert width.csns == csns
+
+
+class Sized:
+    """Queries of so many rows."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.most = rows, list[int | None]()
+
+    def begin(self, most: int | None) -> None:
+        self.most.append(most)
+
+    def execute(self, query: PropagationQuery) -> int:
+        return 0
+
+    def keep(self) -> int:
+        return self.rows
+
+
+@pytest.mark.parametrize(("rows", "csns"), [(6, 4), (5, 8), (0, 8)])
+def test_an_interval_is_doubled_after_queries_of_at_most_half_of_the_rows(rows: int, csns: int) -> None:
+    width = IntervalWidth(10, csns=4)
+    assert width.attempt(Sized(rows), 3, 100, lambda end: None) == 7
+    assert width.csns == csns
+
+
+@pytest.mark.parametrize(("csns", "most"), [(1, None), (2, 10)])
+def test_only_one_csn_may_have_any_number_of_rows(csns: int, most: int | None) -> None:
+    queries = Sized(0)
+    IntervalWidth(10, csns).attempt(queries, 3, 100, lambda end: None)
+    assert queries.most == [most]
