@@ -37,7 +37,7 @@ from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import net, signed
 from rollview.store.timed import delta_files
-from rollview.store.writing import collect, named_failures, stage, stage_table
+from rollview.store.writing import BOUND, as_stored, collect, named_failures, stage, stage_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -199,6 +199,16 @@ def collected_ahead(reader: Reader, step: PropagateStep, closed: ClosedReference
     try:
         with _propagation(reader, step, closed, ahead=True) as rows:
             return collect(rows, meter, LABEL)
+    except EngineFailed:
+        return None
+
+
+def collected_changes(reader: Reader, step: PropagateStep, closed: ClosedReferences, meter: Meter) -> pa.Table | None:
+    """The view's changes, without writing them; None as above."""
+    try:
+        with _propagation(reader, step, closed, ahead=False) as rows:
+            typed = as_stored(rows, reader.stored(step.view).folder("delta").schema)
+            return collect(typed.limit(BOUND + 1), meter, LABEL)
     except EngineFailed:
         return None
 
