@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rollview.catalog import Catalog, Snapshot, Step
 from rollview.core.interval import Csn, Interval
+from rollview.errors import UsageError
 from rollview.lab.rectangles import Frame, Rectangle, draw_rectangles
 from rollview.relations.joined import JoinedPart, JoinedQueries, JoinedQuery, joined_in
 from rollview.relations.marks import high_water_mark
@@ -23,6 +24,8 @@ _LETTER = 6
 
 def draw_view(catalog: Catalog, snapshot: Snapshot, name: str) -> str:
     view = snapshot.view(name)
+    if not view.depends_on:
+        raise UsageError(f"View '{view.name}' reads no table, so there is nothing to draw.", view=view.name)
     steps = steps_of(catalog, view.name)
     left_out = max(0, len(steps) - _MOST_STEPS)
     joined = [joined_by(step, view.depends_on) for step in steps[left_out:]]

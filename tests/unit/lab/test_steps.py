@@ -147,3 +147,6 @@ def test_what_is_no_view_is_refused(world: World) -> None:
     catalog: Any = SimpleNamespace(steps=lambda *_: ())
     with pytest.raises(RollviewError, match="t"):
         draw_view(catalog, world.snapshot, "t")
+    world.relations["v"] = replace(world.relations["v"], depends_on=())
+    with pytest.raises(RollviewError, match="reads no table"):
+        draw_view(catalog, world.snapshot, "v")
