@@ -5,9 +5,6 @@ files: each input that moves has a folder, filled before every run with links, o
 cut out of theirs: the timed rows of a small table, and the changes of an interval that ends inside a file. Where these
 are too many there is no prepared query, and the ordinary way is taken. One that is in use is nobody else's: its folders
 are filled again only when it was given back.
-
-To prepare a query over few rows costs more than to run it. So where all that it reads is in this process, its first run
-is given the rows as they are, without a folder for each input, and it is prepared when it is met again.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from weakref import WeakKeyDictionary, finalize
 import pyarrow as pa
 
 from rollview.algebra.script import InputForm
-from rollview.algebra.summary import FEW_GROUPS, GROUPS
+from rollview.algebra.summary import GROUPS
 from rollview.algebra.view import Propagation
 from rollview.catalog import RelationKind
 from rollview.core.interval import Interval
@@ -36,7 +33,7 @@ from rollview.engine.analysed import Analysed, file_index
 from rollview.relations.reader import MOST_FILES, Reader, prepared
 from rollview.store import timed
 from rollview.store.datafile import DataFile, safe_places
-from rollview.store.folder import DeltaFolder, frame
+from rollview.store.folder import DeltaFolder
 from rollview.store.parquet import write_for_now
 from rollview.store.timed import Stored
 
@@ -60,15 +57,7 @@ def prepared_query(
 
     None if it cannot be a prepared query. The result is to be used before the block ends.
     """
-    inputs = _inputs(reader, propagation, interval, groups_of) if sees_local_links(reader.spark) else None
-    if inputs is None:
-        yield None
-        return
-    key = (propagation, *(one.shape for one in inputs))
-    if all(one.is_here for one in inputs) and _is_new(reader.spark, key):
-        yield _run_first(reader.spark, propagation, inputs)
-        return
-    found = _taken(reader.spark, key, propagation, inputs)
+    key, found = _taken(reader, propagation, interval, groups_of)
     try:
         yield None if found is None else found.again()
     finally:
@@ -76,39 +65,29 @@ def prepared_query(
             _give_back(reader.spark, key, found)
 
 
-def _is_new(spark: SparkSession, key: object) -> bool:
-    """Whether the query is met for the first time; from now on it is not."""
-    with _lock:
-        kept = _kept.setdefault(spark, OrderedDict())
-        if key in kept:
-            return False
-        kept[key] = []
-        _forget_oldest(kept)
-        return True
-
-
-@phase("prepare query")
-def _run_first(spark: SparkSession, propagation: Propagation, inputs: tuple[_Input, ...]) -> DataFrame | None:
-    stages = prepared(propagation, tuple(one.name for one in inputs))
-    return stages[0][1].run(spark, {one.name: one.here(spark) for one in inputs}) if len(stages) == 1 else None
-
-
 @phase("prepare query")
 def _taken(
-    spark: SparkSession, key: object, propagation: Propagation, inputs: tuple[_Input, ...]
-) -> PreparedQuery | None:
-    """The query over these inputs: one that nobody uses, or a new one."""
+    reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
+) -> tuple[object, PreparedQuery | None]:
+    """The query over these inputs, one that nobody uses or a new one, and what it is kept by."""
+    if not sees_local_links(reader.spark):
+        return None, None
+    inputs = _inputs(reader, propagation, interval, groups_of)
+    if inputs is None:
+        return None, None
+    key = (propagation, *(one.shape for one in inputs))
     with _lock:
-        idle = _kept.setdefault(spark, OrderedDict()).get(key)
+        kept = _kept.setdefault(reader.spark, OrderedDict())
+        idle = kept.get(key)
         found = idle.pop() if idle else None
     try:
         if found is None:
-            return _analysed(spark, propagation, inputs)
+            return key, _analysed(reader.spark, propagation, inputs)
         found.move(inputs)
     except OSError:
         # the folders of links are gone, or there is no room for them: the ordinary way needs none
-        return None
-    return found
+        return None, None
+    return key, found
 
 
 def _give_back(spark: SparkSession, key: object, found: PreparedQuery) -> None:
@@ -116,12 +95,8 @@ def _give_back(spark: SparkSession, key: object, found: PreparedQuery) -> None:
         kept = _kept.setdefault(spark, OrderedDict())
         kept.setdefault(key, []).append(found)
         kept.move_to_end(key)
-        _forget_oldest(kept)
-
-
-def _forget_oldest(kept: OrderedDict[object, list[PreparedQuery]]) -> None:
-    if len(kept) > _MOST_KEPT:
-        kept.popitem(last=False)
+        if len(kept) > _MOST_KEPT:
+            kept.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +118,6 @@ class _Input:
     def moves(self) -> bool:
         """Not so if it is the stored rows of a version alone."""
         return bool(self.files) or self.rows is not None or not self.snapshot
-
-    @property
-    def is_here(self) -> bool:
-        """Whether all of its rows are few, and in this process or soon read there."""
-        if self.rows is not None:
-            return not self.snapshot and self.rows.num_rows <= FEW_GROUPS
-        return self.part == "groups" and sum(file.rows for file in self.files) <= FEW_GROUPS
-
-    def here(self, spark: SparkSession) -> DataFrame:
-        """The same rows as ``over`` gives, without files."""
-        rows = self.folder.load(self.files) if self.rows is None else self.rows
-        return frame(spark, rows, self.folder.schema).coalesce(1)
 
     @property
     def size(self) -> int:
@@ -228,7 +191,6 @@ def _analysed(spark: SparkSession, propagation: Propagation, inputs: tuple[_Inpu
     return PreparedQuery(Analysed(stages[0][1].run(spark, frames), keeps_plan=True), tuple(links.values()))
 
 
-@phase("prepare query")
 def _inputs(
     reader: Reader, propagation: Propagation, interval: Interval, groups_of: str | None
 ) -> tuple[_Input, ...] | None:

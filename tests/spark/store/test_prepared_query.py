@@ -61,24 +61,6 @@ def test_later_refreshes_of_the_same_kind_analyse_nothing(warehouse: Warehouse, 
     assert len(analysed) == len(VIEWS)
 
 
-def test_the_first_refresh_of_few_rows_prepares_nothing(
-    warehouse: Warehouse, analysed: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folders: list[object] = []
-    fill = prepared_query._Links._fill
-
-    def noting(own: prepared_query._Links, one: prepared_query._Input) -> None:
-        folders.append(one)
-        fill(own, one)
-
-    monkeypatch.setattr(prepared_query._Links, "_fill", noting)
-    for number, prepared in enumerate((0, len(VIEWS), len(VIEWS))):
-        warehouse.sql(f"INSERT INTO r VALUES (1, {number}), (NULL, 1)", "UPDATE s SET g = g || '+' WHERE k = 1")
-        warehouse.refresh()
-        assert_verified(warehouse)
-        assert (len(analysed), bool(folders)) == (prepared, prepared > 0)
-
-
 def test_rows_that_came_and_went_before_meet_nothing(warehouse: Warehouse) -> None:
     for number in range(4):
         warehouse.sql(f"UPDATE r SET x = {number} WHERE k = 1", "INSERT INTO r VALUES (NULL, 1), (7, 7), (7, 7)")
