@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from rollview import capture, publish, query, relations, results, routing, sql, subscribers
+from rollview import capture, lab, publish, query, relations, results, routing, sql, subscribers
 from rollview import schedule as scheduling
 from rollview.catalog import Catalog, Snapshot, SourcePosition
 from rollview.core import durable
@@ -426,6 +426,10 @@ class Warehouse:
     def explain(self, name: str) -> results.Explanation:
         """How a view is maintained, operator by operator, and the query that propagates."""
         return query.explain_view(self._place, name)
+
+    def draw(self, name: str) -> str:
+        """A picture of how changes came to a view, as SVG: what each step since its first rows joined with what."""
+        return lab.draw_view(self.catalog, self.snapshot(), name)
 
     def explain_replace(self, name: str, *texts: str) -> results.ReplacementPlan:
         """How the view would get its new rows by ``CREATE OR REPLACE MATERIALIZED VIEW``, which is among the texts."""

@@ -52,14 +52,14 @@ hint: Write ON, or the first join as a subquery.
 SELECT w COLLATE UTF8_LCASE AS w, COUNT(*) AS n FROM r GROUP BY w COLLATE UTF8_LCASE
 ---
 refused: not_deterministic
-A view cannot use COLLATE in its result: its value depends on the order in which rows arrive. (line 1, column 8)
+A view cannot use COLLATE in its result: which of the different strings that a collation takes for equal a group shows is chance. (line 1, column 8)
 hint: Compare with COLLATE, and show lower(x).
 ===
 # a collation in the result, by its function
 SELECT collate(w, 'UTF8_LCASE') AS w FROM r
 ---
 refused: not_deterministic
-A view cannot use COLLATE in its result: its value depends on the order in which rows arrive. (line 1, column 8)
+A view cannot use COLLATE in its result: which of the different strings that a collation takes for equal a group shows is chance. (line 1, column 8)
 hint: Compare with COLLATE, and show lower(x).
 ===
 # an ON behind another join

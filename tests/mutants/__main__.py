@@ -26,11 +26,12 @@ from tests.mutants.trial import Trials
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-PACKAGES = ("algebra", "compensate", "propagate", "apply")
+PACKAGES = ("algebra", "compensate", "consistency", "propagate", "apply")
 QUICK = (
     "tests/golden/test_golden.py::test_the_files_say_what_rollview_makes_of_each_view",
     "tests/unit/algebra",
     "tests/unit/compensate",
+    "tests/unit/consistency",
     "tests/unit/propagate",
     "tests/unit/apply",
     "tests/unit/evolve",

@@ -19,8 +19,11 @@ _PYTHON: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.LtE: ast.Lt,
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
 }
-_CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
+_CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "plus": "minus", "minus": "plus"}
 _TERMS = {"bag_union", "all_of", "any_of"}
 
 Change = tuple[str, Callable[[], None]]
@@ -79,6 +82,9 @@ def _changes(node: ast.AST) -> Iterator[Change]:
         case ast.Compare(ops=[op]) if type(op) in _PYTHON:
             other = _PYTHON[type(op)]
             yield f"{type(op).__name__} becomes {other.__name__}", lambda: setattr(node, "ops", [other()])
+        case ast.BinOp(op=op) if type(op) in _SUMS and not _has_text(node):
+            opposite = _SUMS[type(op)]
+            yield f"{type(op).__name__} becomes {opposite.__name__}", lambda: setattr(node, "op", opposite())
         # a default after ``or`` is no term
         case ast.BoolOp(values=[*_, last] as values) if not isinstance(last, ast.Constant):
             for place, value in enumerate(values):
@@ -91,6 +97,10 @@ def _changes(node: ast.AST) -> Iterator[Change]:
         case ast.comprehension(ifs=ifs):
             for place, condition in enumerate(ifs):
                 yield f"not only where {_spelled(condition)}", lambda place=place: _drop(ifs, place)  # type: ignore[misc]
+
+
+def _has_text(node: ast.BinOp) -> bool:
+    return any(isinstance(one, ast.JoinedStr) or isinstance(getattr(one, "value", None), str) for one in ast.walk(node))
 
 
 def _of_call(node: ast.Call) -> Iterator[Change]:

@@ -35,11 +35,13 @@ from rollview.evolve.views import AffectedViews, Redefinition, ViewOutcome, view
 from rollview.relations.former import seen_tables
 from rollview.relations.plans import known_as
 from rollview.relations.policies import Policies
+from rollview.relations.versions import GOES_ON_FROM
 from rollview.sql.decide import from_change
-from rollview.sql.synchronize import Planned, Synchronizer, with_definition
+from rollview.sql.synchronize import Planned, Synchronizer, _going_on, with_definition
 from rollview.tables.alter import _after
 from rollview.tables.alter_plan import Draft, Meanings, plan_alter
 from rollview.tables.altering import DropTable, declare_alter
+from tests.property.carried import Reading, State, Table, changes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,8 +98,9 @@ class WithoutSpark(Synchronizer):
             return "extent"
         known = {name.lower(): known_as(relation) for name, relation in after.relations.items() if len(relation.schema)}
         resolved = resolve(one.text, known, one.columns)
-        definition = Definition(one.text, one.columns, None, told.properties, NO_TYPES)
         schema = Schema(tuple(Column(name, "int") for name in resolved.outputs))
+        facts = {**NO_TYPES, GOES_ON_FROM: _going_on(view.schema, schema)}
+        definition = Definition(one.text, one.columns, None, told.properties, facts)
         reads = tuple(relation.name for relation in resolved.reads)
         return Planned(one, None, Redefinition(definition, schema, reads, "synchronized"))  # type: ignore[arg-type]
 
@@ -143,6 +146,9 @@ class History:
     by_name: Side = field(default_factory=Side)
     names: int = 0
     checked: int = 0
+    intervals: int = 0
+    states: list[State] = field(default_factory=list)
+    readings: dict[str, list[Reading]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         tables = [_table(place, name, columns) for place, (name, columns) in enumerate(_TABLES.items(), 1)]
@@ -152,6 +158,7 @@ class History:
         for place, (name, text) in enumerate(self.random.sample(VIEWS, 5), 10):
             chosen = {key: value for key, ways in _PIECES.items() if (value := self.random.choice(ways))}
             self._add(place, name, text, chosen)
+        self._note()
 
     def _add(self, place: int, name: str, text: str, properties: dict[str, str]) -> None:
         known = {one.name: known_as(one) for one in self.snapshot.tables()}
@@ -176,7 +183,42 @@ class History:
                 self._change_rows()
             self._move(csn)
             self._decide()
+            self._note()
             self.check()
+        self._check_changes()
+
+    def _note(self) -> None:
+        """How views read at a csn; for one that was decided for late, at those as well at which it had waited."""
+        self.states.append({number: [dict(row) for row in rows] for number, rows in self.rows.items()})
+        for view in self.snapshot.views():
+            if view.state is not ViewState.SCHEMA_CHANGED:
+                noted = self.readings.setdefault(view.name, [])
+                noted += [self._reading(view)] * (len(self.states) - len(noted))
+
+    def _reading(self, view: Relation) -> Reading:
+        assert view.definition is not None
+        seen = seen_tables(self.snapshot, view)
+        tables = [(name, seen.get(name) or self.snapshot.get(name)) for name in view.depends_on]
+        shown = tuple(Table(name, one.id, tuple((c.name, c.stored) for c in one.schema)) for name, one in tables)
+        origin = view.definition.facts.get(GOES_ON_FROM, {})
+        version = tuple(one.csn for one in view.versions)
+        return Reading(version, _text(view), shown, view.schema.names, tuple(origin.items()))
+
+    def _check_changes(self) -> None:
+        """Of one view, over random intervals."""
+        name = self.random.choice(list(self.readings))
+        readings = self.readings[name]
+        rows = []
+        for reading, state in zip(readings, self.states, strict=False):
+            for table in reading.tables:
+                self.by_name.show(table.name, dict(table.columns), list(map(dict, state.get(table.id, ()))))
+            names = [table.name for table in reading.tables]
+            rows.append(self.by_name.rows(reading.text.replace("`", '"'), names))
+        told = changes(self.random, readings, rows, self.states)
+        for _ in range(8):
+            after = self.random.randrange(len(readings))
+            told.check(after, self.random.randint(after, len(readings) - 1))
+            self.intervals += 1
 
     def _move(self, csn: int) -> None:
         relations = {}
@@ -330,9 +372,13 @@ class History:
         for name in view.depends_on:
             table = seen.get(name) or self.snapshot.get(name)
             self.by_name.show(name, {column.name: column.stored for column in table.schema}, self.rows[table.id])
-        names = view.definition.facts.get(TABLES, {})
-        text = called(view.definition.query, names) if names else view.definition.query
-        return self.by_name.rows(text.replace("`", '"'), view.depends_on)
+        return self.by_name.rows(_text(view).replace("`", '"'), view.depends_on)
+
+
+def _text(view: Relation) -> str:
+    assert view.definition is not None
+    names = view.definition.facts.get(TABLES, {})
+    return called(view.definition.query, names) if names else view.definition.query
 
 
 @cache

@@ -17,7 +17,7 @@ COMMITS, CHANGES = 30, 6
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_definition_gives_the_rows_of_the_first_over_columns_by_id(chunk: int) -> None:
-    checked = 0
+    checked = intervals = 0
     for seed in range(chunk, HISTORIES, CHUNKS):
         history = History(Random(seed))
         try:
@@ -25,4 +25,6 @@ def test_every_definition_gives_the_rows_of_the_first_over_columns_by_id(chunk: 
         except Exception as error:
             raise AssertionError(f"seed {seed}: {error}") from error
         checked += history.checked
+        intervals += history.intervals
     assert checked > HISTORIES // CHUNKS * COMMITS
+    assert intervals >= HISTORIES // CHUNKS * 8

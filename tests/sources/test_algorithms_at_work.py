@@ -6,12 +6,14 @@ What runs is what a refresh runs, without Spark: units from the ledger and the l
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -22,8 +24,12 @@ from rollview.algebra.view import outline, plan
 from rollview.capture.raw_answers import RawLookup
 from rollview.compensate.pacing import IntervalWidth, propagate_to, roll_to
 from rollview.compensate.rolling import Rolling
-from rollview.consistency.bags import Bag, counted, plus
+from rollview.compensate.sweep import SweepMaintainer
+from rollview.compensate.timed import timed_partial, timed_result
+from rollview.consistency.bags import Bag, Row, counted, plus
 from rollview.consistency.history import History, HistoryUnit, PublishedVersion, Update
+from rollview.consistency.join_view import Partial, keys_of
+from rollview.consistency.join_view import join as joined_partials
 from rollview.consistency.judge import judge
 from rollview.consistency.levels import Level
 from rollview.core.interval import Interval
@@ -31,7 +37,7 @@ from rollview.core.names import COUNT, CSN
 from rollview.propagate.conversation import Conversation
 from rollview.propagate.messages import SourceMessages
 from rollview.propagate.queries import QueryRun
-from rollview.relations.algorithm import BY_QUERIES, QUIET, ROLLING, machine_of
+from rollview.relations.algorithm import BY_QUERIES, QUIET, ROLLING, SWEEP, machine_of
 from rollview.relations.answers import KeyRequest, RawAnswer
 from rollview.relations.reader import stored_as
 from rollview.store.timed import loaded_changes
@@ -48,7 +54,7 @@ from tests.spark.sources.shop_at_sources import (
 )
 
 READ = ("orders", "customers", "regions")
-ALGORITHMS = (*QUIET, "c-strobe", "c-tstrobe", *BY_QUERIES)
+ALGORITHMS = (SWEEP, *QUIET, "c-strobe", "c-tstrobe", *BY_QUERIES)
 QUERY = """
     SELECT o.id, c.id AS customer, r.id AS region, o.amount, c.name, r.title
     FROM orders o JOIN customers c ON o.customer = c.id JOIN regions r ON c.region = r.id WHERE o.amount > 2
@@ -148,6 +154,60 @@ class QueriedView:
         self.csn = goal
 
 
+class SweptView:
+    """The same of a view that is kept by sweep, as a refresh keeps it: sources are held, each table that is asked for
+    is brought to the csn of the last refresh, and changes that are captured carry their csns. Only the join, which is
+    Spark's part, is done here."""
+
+    promises = SweepMaintainer.promises
+
+    def __init__(self, warehouse: Warehouse, join: NaturalJoin, rows: Bag, csn: int) -> None:
+        self.warehouse, self.algorithm, self.join = warehouse, SWEEP, join
+        self.csn, self.versions = csn, [PublishedVersion(rows, csn)]
+        self.problems: list[str] = []
+
+    def refresh(self, *, due: bool) -> None:
+        occurrences, delta = self.join.view.occurrences, Counter[tuple[int, Row]]()
+        with closing(RawLookup(self.warehouse.catalog, self.warehouse.root / "data")) as lookup:
+            snapshot = self.warehouse.snapshot()
+            lookup.hold(map(snapshot.get, READ))
+            over = Interval(self.csn, snapshot.moment.csn)
+            for place in range(len(occurrences)):
+                whole, left = self._changes(lookup, place, over), {*range(len(occurrences))} - {place}
+                while left and whole.rows:
+                    other = next(one for one in sorted(left) if {*occurrences[one].columns} & {*whole.columns})
+                    left.remove(other)
+                    there = self._before(lookup, other, whole, over.after)
+                    # Tables before the changed one are seen at the beginning, those behind it at the end.
+                    met = plus(there.rows, self._changes(lookup, other, over).rows) if other > place else there.rows
+                    whole = joined_partials(whole, replace(there, rows=met))
+                if not left and whole.rows:
+                    delta.update(timed_result(self.join.view, whole, 1, max))
+        for csn in sorted({csn for (csn, _), count in delta.items() if count}):
+            changed = counted((row, count) for (at, row), count in delta.items() if at == csn)
+            self.versions.append(PublishedVersion(plus(self.versions[-1].rows, changed), csn))
+        self.csn = over.through
+
+    def _changes(self, lookup: RawLookup, place: int, over: Interval) -> Partial:
+        one = self.join.view.occurrences[place]
+        table = self.warehouse.snapshot().get(self.join.tables[one.name].relation)
+        return self._timed(place, lookup.changed(table, over).to_pylist())
+
+    def _before(self, lookup: RawLookup, place: int, whole: Partial, at: int) -> Partial:
+        one = self.join.view.occurrences[place]
+        table = self.join.tables[one.name]
+        equal = tuple(name for name in one.columns if name in whole.columns)
+        keys = frozenset(keys_of(whole, equal).rows)
+        relation = self.warehouse.snapshot().get(table.relation)
+        return self._timed(place, lookup.rows(relation, table.own(one, equal), keys, at).to_pylist())
+
+    def _timed(self, place: int, rows: Sequence[dict[str, Any]]) -> Partial:
+        one = self.join.view.occurrences[place]
+        table = self.join.tables[one.name]
+        kept = (row for row in rows if table.selects(row))
+        return timed_partial(one, ((tuple(row[c] for c in table.columns), row.get(CSN, 0), row[COUNT]) for row in kept))
+
+
 class _Busy(RawLookup):
     """Captures between queries, so that those of one step see different csns."""
 
@@ -176,7 +236,11 @@ class _Meanwhile(RawLookup):
         return super().answer(wishes, after)
 
 
-def made(warehouse: Warehouse, algorithm: str, join: NaturalJoin, rows: Bag, csn: int) -> KeptView | QueriedView:
+def made(
+    warehouse: Warehouse, algorithm: str, join: NaturalJoin, rows: Bag, csn: int
+) -> KeptView | QueriedView | SweptView:
+    if algorithm == SWEEP:
+        return SweptView(warehouse, join, rows, csn)
     kind = QueriedView if algorithm in BY_QUERIES else KeptView
     return kind(warehouse, algorithm, join, rows, csn)
 

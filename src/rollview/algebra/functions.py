@@ -18,6 +18,7 @@ _CLOCK = "its value is the time at which it runs"
 _CHANCE = "its value is random"
 _PLACE = "its value depends on where a row is stored or processed"
 ARRIVAL = "its value depends on the order in which rows arrive"
+_ANY_OF_EQUALS = "which of the different strings that a collation takes for equal a group shows is chance"
 _SESSION = "its value depends on who runs it"
 _OUTSIDE = "it runs code or reads state that rollview cannot see"
 
@@ -165,10 +166,9 @@ def is_sorted(node: exp.Expr) -> bool:
 
 
 def _check_collation(node: exp.Expr) -> None:
-    """Strings that a collation takes for equal are still different strings: which one a group shows is chance."""
     if not isinstance(node.find_ancestor(exp.Predicate, exp.Query), exp.Predicate):
         hint = "Compare with COLLATE, and show lower(x)."
-        raise refusal(NotDeterministic, node, "COLLATE in its result", ARRIVAL, hint)
+        raise refusal(NotDeterministic, node, "COLLATE in its result", _ANY_OF_EQUALS, hint)
 
 
 def refusal(

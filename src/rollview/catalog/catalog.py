@@ -135,6 +135,11 @@ class Catalog:
         with phase("catalog"), self._database.read() as connection:
             return reading.read_snapshot(connection)
 
+    def moment(self) -> Moment:
+        """The newest csn and its time: what a snapshot begins with, alone."""
+        with phase("catalog"), self._database.read() as connection:
+            return reading.read_moment(connection)
+
     def csn_at(self, moment: datetime, relations: Iterable[str] | None = None) -> Csn:
         """The csn at which every source is as it was at that moment; 0 before the first.
 

@@ -157,12 +157,14 @@ def read_commit_times(connection: sa.Connection, interval: Interval) -> Mapping[
 
 
 def read_changes(connection: sa.Connection, relation: str, interval: Interval) -> tuple[ChangeCount, ...]:
-    relation_id = connection.execute(sa.select(t.relation.c.id).where(t.relation.c.folded == folded(relation))).scalar()
-    if relation_id is None:
+    own = sa.select(t.relation.c.id).where(t.relation.c.folded == folded(relation))
+    of_relation = _CHANGES.where(t.change.c.relation_id == own.scalar_subquery())
+    inside = of_relation.where(t.change.c.csn > interval.after, t.change.c.csn <= interval.through)
+    counts = _counts(connection, inside)
+    if not counts and connection.execute(own).scalar() is None:
         # Says which names are close.
-        relation_id = read_snapshot(connection).get(relation).id
-    of_relation = _CHANGES.where(t.change.c.relation_id == relation_id)
-    return _counts(connection, of_relation.where(t.change.c.csn > interval.after, t.change.c.csn <= interval.through))
+        read_snapshot(connection).get(relation)
+    return counts
 
 
 def read_oldest_change(connection: sa.Connection, relations: Iterable[str], interval: Interval) -> datetime | None:

@@ -1,4 +1,4 @@
-"""lab list, run, check, draw, figures, contention, all. No warehouse and no Spark."""
+"""lab list, run, check, draw, figures, contention, all. No Spark, and no warehouse but to draw one's views."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rollview import lab
 from rollview.cli.exits import ExitCode
 from rollview.cli.files import read_text, write_text
 from rollview.cli.invocation import Invocation, command
+from rollview.core.names import physical
 from rollview.core.references import resolve
 from rollview.errors import UsageError
 from rollview.results import FilesWritten
@@ -19,7 +20,9 @@ app = typer.Typer(
     no_args_is_help=True, help="Algorithms that ask sources, on simulated ones; and the judge of histories."
 )
 
-Name = Annotated[str, typer.Argument(help="The experiment's name.")]
+Name = Annotated[
+    str, typer.Argument(help="The experiment's name, or ALGORITHM/SCENARIO for the worst of 200 schedules.")
+]
 
 
 @command(app, "list")
@@ -43,6 +46,8 @@ def run_(
     Examples:
 
       rollview lab run strobe-3
+
+      rollview lab run t-strobe/global
 
       rollview lab run txnwrap --figure 16
     """
@@ -71,16 +76,28 @@ def check(run: Invocation, file: Annotated[Path, typer.Argument(help="A history 
 @command(app, "draw")
 def draw(
     run: Invocation,
-    name: Name,
+    name: Annotated[str, typer.Argument(help="The experiment's name, or a view's with --view.")],
+    view: Annotated[bool, typer.Option("--view", help="Draw a view of this project: what its steps joined.")] = False,
     into: Annotated[Path | None, typer.Option("--into", help="The SVG file; NAME.svg here by default.")] = None,
 ) -> None:
-    """Draw one experiment: its messages, or the rectangles of its propagation.
+    """Draw one experiment: its messages, or the rectangles of its propagation. Or those of a view.
 
-    Example: rollview lab draw rolling --into rolling.svg
+    Examples:
+
+      rollview lab draw rolling --into rolling.svg
+
+      rollview lab draw strobe/source-local/17
+
+      rollview lab draw --view revenue
     """
-    path = into if into is not None else Path(f"{name}.svg")
-    write_text(path, lab.find_experiment(name).draw())
+    path = into if into is not None else Path(f"{physical(name) if view else name.replace('/', '-')}.svg")
+    write_text(path, _drawn_view(run, name) if view else lab.find_experiment(name).draw())
     run.output.show(FilesWritten(str(path.parent), (path.name,)))
+
+
+def _drawn_view(run: Invocation, name: str) -> str:
+    with run.warehouse() as warehouse:
+        return warehouse.draw(name)
 
 
 @command(app, "figures")

@@ -39,7 +39,10 @@ def one_for_each(tables: int, interval: Interval) -> list[tuple[PropagationQuery
     """Equation 2: one query for each table; those before it are seen at the beginning, those behind it at the end."""
     begin, end = interval.after, interval.through
     return [
-        (PropagationQuery(1, _put((None,) * tables, place, interval)), (*[begin] * place, *[end] * (tables - place)))
+        (
+            PropagationQuery(1, _put((None,) * tables, place, interval)),
+            tuple(begin if one < place else end for one in range(tables)),
+        )
         for place in range(tables)
     ]
 
@@ -53,7 +56,7 @@ def compute_delta(execute: Execute, query: PropagationQuery, old: Sequence[int],
         seen = execute(asked)
         if asked.asks_tables:
             # Tables before this one should have been seen at their old csns, those behind it at the new one.
-            intended = [*old[:place], new, *[new] * (len(old) - place - 1)]
+            intended = [at if one < place else new for one, at in enumerate(old)]
             compute_delta(execute, replace(asked, sign=-asked.sign), intended, seen)
 
 
@@ -184,7 +187,7 @@ class Rolling:
         while at < through:
             later = [one.seen for lower in self.queries[:place] for one in lower if one.seen > at]
             end = int(min([through, *later]))
-            old = [self._begin_as_printed(one, at) for one in range(place)] + [seen] * (self.tables - place)
+            old = [self._begin_as_printed(one, at) if one < place else seen for one in range(self.tables)]
             parts = _put((None,) * self.tables, place, Interval(at, end))
             compute_delta(self.execute, PropagationQuery(-1, parts), old, seen)
             at = end

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from rollview.catalog import Part, Relation, RelationKind, Snapshot, Step
 from rollview.core.interval import Csn, Interval
 from rollview.costs.refreshing import RefreshSeconds, RefreshWork, refresh_seconds
 from rollview.costs.sizes import RowsToRead, shown_size, size_at
-from rollview.costs.work import Machine, Work
+from rollview.costs.work import COMPUTED_ROW, Machine, Work
 from rollview.errors import OutOfReach
 from rollview.relations.moved import ChangesOf
 from rollview.relations.plans import can_follow, check_reachable, check_told, high_water_mark, plan_of
@@ -47,6 +48,7 @@ class Costs:
     changes_of: ChangesOf
     past_of: PastOf
     machine: Machine = Machine()
+    _told: dict[tuple[str, Csn], tuple[RelationCost, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def reading(self, name: str, at: Csn) -> RelationCost:
         """The cheapest way. Raises ``OutOfReach``."""
@@ -61,6 +63,17 @@ class Costs:
 
     def ways(self, name: str, at: Csn) -> tuple[RelationCost, ...]:
         """All ways, where there is a choice. Raises ``OutOfReach`` if there is none at all."""
+        if (name, at) not in self._told:
+            self._told[name, at] = self._ways(name, at)
+        return self._told[name, at]
+
+    def from_nothing(self, name: str, at: Csn) -> float | None:
+        """Of a view that would have to be brought there; None if nothing has to be done, or it cannot be computed."""
+        with suppress(OutOfReach):
+            return next((one.seconds for one in self.ways(name, at) if one.way is WayToRead.RECOMPUTED), None)
+        return None
+
+    def _ways(self, name: str, at: Csn) -> tuple[RelationCost, ...]:
         relation = self.snapshot.get(name)
         check_defined(relation, at)
         if relation.kind is RelationKind.TABLE or at <= high_water_mark(self.snapshot, relation):
@@ -94,11 +107,13 @@ class Costs:
             way = WayToRead.ROWS
         else:
             way = WayToRead.WITH_DELTA if size.changes else WayToRead.EXTENT
-        return RelationCost(relation.name, way, self._to_read(size), size.most)
+        return RelationCost(relation.name, way, self._to_read(relation, size), size.most)
 
-    def _to_read(self, size: RowsToRead) -> float:
+    def _to_read(self, relation: Relation, size: RowsToRead) -> float:
+        # What a query does with the rows of a table costs as much as reading them; a view is what is left of that.
+        each = COMPUTED_ROW if relation.kind is RelationKind.TABLE else 1
         # A change is netted with the row that it is about.
-        return self.machine.seconds(Work(size.rows + 2 * size.changes, files=size.files, relations=1))
+        return self.machine.seconds(Work(each * size.rows + 2 * size.changes, files=size.files, relations=1))
 
     def _past_its_mark(self, relation: Relation, at: Csn) -> Iterator[RelationCost]:
         check_told(self.snapshot, (relation.name,), at, f"Cannot compute view '{relation.name}' at csn {at}")
@@ -111,7 +126,8 @@ class Costs:
         seconds = refresh_seconds(work, self.past_of(relation.name))
         planning = self.machine.seconds(Work(relations=2 * (1 + len(relation.depends_on))))
         if can_follow(self.snapshot, relation, at):
-            residual = stored.seconds + planning + seconds.by_deltas
+            netting = self.machine.seconds(Work(changes=stored.rows))
+            residual = stored.seconds + netting + planning + seconds.by_deltas
             rows = stored.rows + (work.delta_rows if self._is_linear(relation) else work.read_rows)
             yield RelationCost(relation.name, WayToRead.WITH_RESIDUAL, residual, rows)
         if self._has_rows(relation, at):

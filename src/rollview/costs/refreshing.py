@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rollview.catalog import Step
 from rollview.core.interval import Csn
-from rollview.costs.work import ROWS_PER_CHANGE, Work, machine_of
+from rollview.costs.work import COMPUTED_ROW, ROWS_PER_CHANGE, Work, machine_of
 
 PastSteps = Callable[[], Sequence[Step]]
 """The view's last propagation steps, newest first, and its creation. One that failed has told nothing of its work."""
@@ -46,7 +46,7 @@ def refresh_seconds(work: RefreshWork, past: Sequence[Step]) -> RefreshSeconds:
     told = [step for step in past if "read_rows" in step.profile]
     machine = machine_of(told)
     whole = [_scaled(step, work.read_rows, "read_rows") for step in told if _was_whole(step)]
-    recomputed = whole[0] if whole else machine.seconds(Work(rows=2 * work.read_rows, jobs=1))
+    recomputed = whole[0] if whole else machine.seconds(Work(rows=COMPUTED_ROW * work.read_rows, jobs=1))
     # As fast as this view reads its rows.
     each = ROWS_PER_CHANGE * recomputed / max(1, work.read_rows)
     kept = [step for step in told if not _was_whole(step)]

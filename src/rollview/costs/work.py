@@ -17,6 +17,8 @@ PLANNING_SECONDS = 0.015
 """For each relation that a query names."""
 FILE_SECONDS = 0.002
 ROWS_PER_SECOND = 4_000_000.0
+COMPUTED_ROW = 2
+"""A row that a query joins or groups costs as much as so many that are only read."""
 ROWS_PER_CHANGE = 4.0
 """Following a change costs about as much as reading so many rows."""
 _FEW_ROWS = 1_000

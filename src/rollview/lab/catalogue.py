@@ -11,11 +11,13 @@ from rollview.consistency.record import write_history
 from rollview.errors import NotFound
 from rollview.lab import txnwrap
 from rollview.lab.charts import draw_messages
-from rollview.lab.examples import EXAMPLES, Example
+from rollview.lab.examples import EXAMPLES, OURS, Example
 from rollview.lab.figures import FIGURES, Figure, told
 from rollview.lab.meta_relations import draw_text, told_example_two, told_figure_four
-from rollview.lab.rectangles import draw_rectangles
+from rollview.lab.rectangles import draw_executed
+from rollview.lab.schedules import Schedule, find_schedule
 from rollview.lab.service_times import RECORDED, ServiceTimes, measure_service_times
+from rollview.lab.simulator import Simulation
 from rollview.lab.verdicts import judged
 from rollview.results import ExperimentLine, ExperimentList, ExperimentRun
 
@@ -38,7 +40,10 @@ def experiments(times: ServiceTimes = RECORDED) -> Mapping[str, Experiment]:
 
 
 def find_experiment(name: str, figure: int | None = None, *, measure: bool = False) -> Experiment:
-    """``figure``: which of several that have one name. ``measure``: what queries cost on this machine."""
+    """A schedule behind the map has a name too: ``strobe/global/17``. ``figure``: which of several that have one name.
+    ``measure``: what queries cost on this machine."""
+    if (schedule := find_schedule(name)) is not None:
+        return _of_schedule(name, schedule)
     wanted = name if figure is None else f"{name}-{figure}"
     known = experiments(measure_service_times() if measure else RECORDED)
     if wanted not in known:
@@ -54,19 +59,26 @@ def list_experiments() -> ExperimentList:
 
 
 def _of_example(example: Example) -> Experiment:
+    return _of_simulation(ExperimentLine(example.name, example.title, example.paper), example.run)
+
+
+def _of_schedule(name: str, schedule: Schedule) -> Experiment:
+    return _of_simulation(ExperimentLine(name, schedule.title, OURS), schedule.run)
+
+
+def _of_simulation(line: ExperimentLine, simulate: Callable[[], Simulation]) -> Experiment:
     def run() -> ExperimentRun:
-        simulation = example.run()
-        lines = tuple(f"{line.kind:8}{line.source or '–':4}{line.text}" for line in simulation.trace)
+        simulation = simulate()
+        lines = tuple(f"{one.kind:8}{one.source or '–':4}{one.text}" for one in simulation.trace)
         history = simulation.history()
-        verdict = judged(example.name, history, judge(history, believe=False))
-        return ExperimentRun(example.name, example.title, example.paper, lines, verdict)
+        verdict = judged(line.name, history, judge(history, believe=False))
+        return ExperimentRun(line.name, line.title, line.paper, lines, verdict)
 
     def draw() -> str:
-        simulation = example.run()
-        return draw_messages(example.title, tuple(simulation.sources), simulation.trace)
+        simulation = simulate()
+        return draw_messages(line.title, tuple(simulation.sources), simulation.trace)
 
-    line = ExperimentLine(example.name, example.title, example.paper)
-    return Experiment(line, run, draw, lambda: write_history(example.run().history()))
+    return Experiment(line, run, draw, lambda: write_history(simulate().history()))
 
 
 def _of_figure(figure: Figure) -> Experiment:
@@ -77,7 +89,7 @@ def _of_figure(figure: Figure) -> Experiment:
     def draw() -> str:
         done, mark = figure.run()
         names = [one.name for one in done.tables.view.occurrences]
-        return draw_rectangles(figure.title, names, done.executed, mark)
+        return draw_executed(figure.title, names, done.executed, mark)
 
     return Experiment(ExperimentLine(figure.name, figure.title, figure.paper), run, draw, None)
 

@@ -20,8 +20,8 @@ class Drawing:
         self._shapes: list[str] = []
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = INK, *, dashed: bool = False) -> None:
-        dash = ' stroke-dasharray="4 3"' if dashed else ""
-        self._shapes.append(f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" stroke="{colour}"{dash}/>')
+        ends = f'x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"'
+        self._shapes.append(f'<line {ends} stroke="{colour}"{_dash(dashed)}/>')
 
     def arrow(self, x1: float, y1: float, x2: float, y2: float, colour: str = INK) -> None:
         self.line(x1, y1, x2, y2, colour)
@@ -30,17 +30,26 @@ class Drawing:
         self._shapes.append(f'<polygon points="{points}" fill="{colour}"/>')
 
     def box(
-        self, x: float, y: float, width: float, height: float, fill: str = "none", edge: str = INK, see: float = 1
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str = "none",
+        edge: str = INK,
+        see: float = 1,
+        *,
+        dashed: bool = False,
     ) -> None:
         self._shapes.append(
             f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{fill}" '
-            f'fill-opacity="{see:g}" stroke="{edge}"/>'
+            f'fill-opacity="{see:g}" stroke="{edge}"{_dash(dashed)}/>'
         )
 
     def text(self, x: float, y: float, words: str, colour: str = INK, *, anchor: str = "start", size: int = 12) -> None:
         self._shapes.append(
             f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}" text-anchor="{anchor}" font-size="{size}">'
-            f"{escape(words)}</text>"
+            f"{escape(_visible(words))}</text>"
         )
 
     def to_svg(self) -> str:
@@ -51,6 +60,15 @@ class Drawing:
         )
         paper = f'<rect width="{width}" height="{height}" fill="white"/>'
         return "\n".join([head, paper, *self._shapes, "</svg>"]) + "\n"
+
+
+def _dash(dashed: bool) -> str:
+    return ' stroke-dasharray="4 3"' if dashed else ""
+
+
+def _visible(words: str) -> str:
+    """Control characters, which names of a warehouse may have, are no XML."""
+    return "".join(one if one.isprintable() else "\ufffd" for one in words)
 
 
 def _n(value: float) -> str:

@@ -18,6 +18,7 @@ from rollview.algebra.natural_join import NaturalJoin
 from rollview.algebra.routes import KeyHop, KeyRoute, NotAskableError, asked_columns, routes
 from rollview.algebra.view import Mode, ViewPlan
 from rollview.catalog import Relation, RelationKind, Snapshot
+from rollview.core.faults import reach
 from rollview.core.interval import Csn, Interval
 from rollview.core.names import COUNT
 from rollview.core.phases import phase
@@ -97,6 +98,7 @@ class _Asked:
         missing = keys - self.known.get(equal, frozenset())
         if missing:
             found = self.lookup.rows(self.relation, equal, missing, self.at)
+            reach("ask.answered")
             for other, there in self.known.items():
                 if other != equal:
                     found = found.filter(pc.invert(has_keys(found, other, there)))

@@ -7,6 +7,7 @@ are asked for as of its place, so its box needs no compensating query either. As
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rollview.algebra.view import ViewPlan
@@ -18,6 +19,7 @@ from rollview.costs.sizes import size_at
 from rollview.errors import EngineFailed
 from rollview.propagate.bounds import StepBound, StepLimit, bounded, by_csn, step_limit
 from rollview.propagate.plan import Box, PropagateStep
+from rollview.relations.algorithm import max_rows
 from rollview.relations.marks import high_water_mark
 from rollview.relations.moved import ChangesOf, Moved, moved
 from rollview.relations.plans import plan_of, reads_rows_of
@@ -49,9 +51,12 @@ def plan_box(
     places = {table: _free(table, csn, newest, changes_of) for table, csn in before.items()}
     wanted = [table for table in (before if due is None else due) if places.get(table, through) < through]
     if not wanted:
-        return None if places == before else _free_step(name, mark, plan, places)
+        return None if places == before else _free_step(name, mark, plan, before, places)
     table = min(wanted, key=lambda one: (places[one], one))
-    step = _bounded(table, Interval(places[table], through), changes_of, step_limit(plan, past(), brief=brief))
+    properties = {} if view.definition is None else view.definition.properties
+    limit = step_limit(plan, past(), brief=brief)
+    limit = replace(limit, rows=max_rows(properties, limit.rows))
+    step = _bounded(table, Interval(places[table], through), changes_of, limit)
     intervals = read_over(places, table, step.interval)
     changes = {one: moved(snapshot, snapshot.get(one), root, over, changes_of) for one, over in intervals.items()}
     sizes = {one: size_at(snapshot, root, snapshot.get(one), over.after).most for one, over in intervals.items()}
@@ -72,6 +77,7 @@ def plan_box(
         brief=brief,
         expected_seconds=refresh_seconds(work, past()).by_deltas,
         places=after,
+        left=before,
         box=Box(table, intervals),
         asked=frozenset(one for one in places if not snapshot.get(one).is_kept) & reads_rows_of(snapshot, view),
     )
@@ -122,7 +128,9 @@ def _work(changes: Mapping[str, Moved], sizes: Mapping[str, int]) -> RefreshWork
     return RefreshWork(rows, sum(sizes.values()), (min(csns), max(csns)) if csns else None)
 
 
-def _free_step(name: str, mark: Csn, plan: ViewPlan, places: Mapping[str, Csn]) -> PropagateStep:
+def _free_step(
+    name: str, mark: Csn, plan: ViewPlan, before: Mapping[str, Csn], places: Mapping[str, Csn]
+) -> PropagateStep:
     nothing = RefreshWork(0, 0, None)
     reached = Interval(mark, min(places.values()))
-    return PropagateStep(name, reached, plan.mode, {}, {}, nothing, "no table changed", places=places)
+    return PropagateStep(name, reached, plan.mode, {}, {}, nothing, "no table changed", places=places, left=before)

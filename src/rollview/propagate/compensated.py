@@ -29,6 +29,7 @@ from rollview.propagate.messages import SourceMessages
 from rollview.propagate.plan import PropagateStep
 from rollview.relations.algorithm import KeptView, join_of, machine_of, waits_for_quiet
 from rollview.relations.answers import Telling
+from rollview.relations.joined import JoinedQueries
 from rollview.relations.reader import Reader
 from rollview.store import timed
 from rollview.store.folder import frame
@@ -44,12 +45,13 @@ _WANTED = "_rv_wanted_"
 @dataclass(frozen=True, slots=True)
 class ToldDelta:
     """What a machine published: timed rows, the csn that it reached, and stretches inside of which nothing is told.
-    ``problem``: why it went no further."""
+    ``problem``: why it went no further. ``joined``: the propagation queries that gave it, if it was such."""
 
     rows: pa.Table
     through: Csn
     coarse: tuple[Interval, ...] = ()
     problem: str | None = None
+    joined: JoinedQueries | None = None
 
 
 @phase("ask the sources")

@@ -94,6 +94,8 @@ class PropagateStep:
     expected_seconds: float = 0.0
     places: Mapping[str, Csn] = field(default_factory=dict)
     """How far tables are then, of a view that is or was propagated table by table."""
+    left: Mapping[str, Csn] = field(default_factory=dict)
+    """How far they were before, if it takes the changes of one table alone, or of none."""
     queries: Mapping[str, OpenQueries] | None = None
     """By table, those that brought them there and may have to be compensated."""
     box: Box | None = None

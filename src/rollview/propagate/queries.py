@@ -9,6 +9,7 @@ counts before the whole interval is complete, so a process that ends begins agai
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from rollview.algebra.natural_join import NaturalJoin
 from rollview.catalog import OpenQueries, Relation
-from rollview.compensate.pacing import MOST_ROWS, IntervalWidth, TooManyRowsError, propagate_to, roll_to
+from rollview.compensate.pacing import IntervalWidth, TooManyRowsError, propagate_to, roll_to
 from rollview.compensate.rolling import NO_CHANGES, Rolling
 from rollview.compensate.timed import Part, PropagationQuery, TimedDelta, timed_partial, timed_result
 from rollview.consistency.bags import Row, counted
@@ -32,6 +33,7 @@ from rollview.propagate.asked import check_names
 from rollview.propagate.compensated import ToldDelta, typed_changes
 from rollview.propagate.plan import PropagateStep
 from rollview.relations.algorithm import ROLLING, KeptView, algorithm_of, join_of, max_rows
+from rollview.relations.joined import JoinedQueries, JoinedQuery
 from rollview.relations.open_queries import find_join, recorded, resumed
 from rollview.relations.reader import Reader
 from rollview.types.keys import Key
@@ -68,7 +70,7 @@ def queried_delta(reader: Reader, step: PropagateStep, sources: HeldTables) -> T
     else:
         propagate_to(run, places, step.interval, IntervalWidth(most))
     rows = _rows(joined, run, step.interval.through)
-    return ToldDelta(typed_changes(view.schema, rows), step.interval.through)
+    return ToldDelta(typed_changes(view.schema, rows), step.interval.through, joined=run.joined())
 
 
 @phase("ask the sources")
@@ -83,13 +85,14 @@ def rolled_delta(
         raise Retryable(f"View '{view.name}' cannot go on by queries on tables as they are.")
     check_names(reader, step.view)
     tables = {one.relation: reader.snapshot.get(one.relation) for one in joined.tables.values()}
+    properties = {} if view.definition is None else view.definition.properties
     run = QueryRun(joined, tables, sources, seen)
     rolling = resumed(reader.snapshot, view, joined, run.execute)
     moving = None if step.box is None else step.box.table
     for place, one in enumerate(joined.view.occurrences):
         table = joined.tables[one.name].relation
         if table == moving:
-            width = IntervalWidth(MOST_ROWS)
+            width = IntervalWidth(max_rows(properties))
             while rolling.forward[place] < step.places[table]:
                 width.attempt(run, rolling.forward[place], step.places[table], partial(rolling.step, place))
         else:
@@ -97,7 +100,8 @@ def rolled_delta(
             rolling.forward[place] = max(rolling.forward[place], step.places[table])
     rolling.prune()
     changes = typed_changes(view.schema, _rows(joined, run, None))
-    return ToldDelta(changes, max(rolling.mark, step.interval.after)), recorded(joined, rolling)
+    told = ToldDelta(changes, max(rolling.mark, step.interval.after), joined=run.joined())
+    return told, recorded(joined, rolling)
 
 
 def _rows(joined: NaturalJoin, run: QueryRun, through: Csn | None) -> list[tuple[Any, ...]]:
@@ -112,7 +116,7 @@ def _rows(joined: NaturalJoin, run: QueryRun, through: Csn | None) -> list[tuple
 @dataclass(slots=True)
 class QueryRun:
     """Queries over the tables of one view. ``at``: what they see, if not the newest csn that is captured. ``delta``:
-    what those that are kept have given."""
+    what those that are kept have given; ``kept``: themselves, but for those that have no changes."""
 
     join: NaturalJoin
     tables: Mapping[str, Relation]
@@ -120,18 +124,28 @@ class QueryRun:
     at: Csn | None = None
     delta: dict[tuple[int, Row], int] = field(default_factory=dict)
     executed: int = 0
+    kept: list[JoinedQuery] = field(default_factory=list)
+    _tried: list[JoinedQuery] = field(default_factory=list)
     _given: list[TimedDelta] = field(default_factory=list)
     _most: int | None = None
     _rows: int = 0
     _largest: int = 0
 
     def begin(self, most: int | None) -> None:
-        self._given, self._most, self._largest = [], most, 0
+        self._given, self._tried, self._most, self._largest = [], [], most, 0
 
     def keep(self) -> int:
         sums = [*self.delta.items(), *(item for given in self._given for item in given.items())]
         self.delta = counted(sums)  # type: ignore[assignment]
+        self.kept += self._tried
         return self._largest
+
+    def joined(self) -> JoinedQueries:
+        """What was joined with what."""
+        tables = [(one.name, self.join.tables[one.name].relation) for one in self.join.view.occurrences]
+        several = Counter(table for _, table in tables)
+        names = (table if several[table] == 1 else f"{table} {name}" for name, table in tables)
+        return JoinedQueries(tuple(names), tuple(self.kept))
 
     def execute(self, query: PropagationQuery) -> int:
         newest = self.sources.hold(self.tables.values())
@@ -145,6 +159,7 @@ class QueryRun:
         if whole is None:
             return NO_CHANGES
         self._count(len(whole.rows))
+        self._tried.append(JoinedQuery(query.sign, tuple(at if part is None else part for part in query.parts)))
         self._given.append(timed_result(self.join.view, whole, query.sign) if whole.rows else {})
         return at
 

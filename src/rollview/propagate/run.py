@@ -24,9 +24,11 @@ from rollview.errors import EngineFailed, StaleStep
 from rollview.propagate.bounds import BRIEF
 from rollview.propagate.closed import closed_references
 from rollview.propagate.compensated import ToldDelta
+from rollview.propagate.joined import joined_by
 from rollview.propagate.plan import PropagateStep
 from rollview.publish.step import NewVersion, OpenStep, RunningStep, Shown, given_up_on_failure, recorded
 from rollview.relations.ahead import Ahead, ahead_of, delta_of
+from rollview.relations.joined import JOINED, JoinedQueries
 from rollview.relations.plans import ClosedReferences, propagation_of
 from rollview.relations.prepared_query import prepared_query
 from rollview.relations.reader import Reader
@@ -35,7 +37,7 @@ from rollview.store.datafile import DataFile
 from rollview.store.folder import DeltaFolder
 from rollview.store.multiset import net, signed
 from rollview.store.timed import delta_files
-from rollview.store.writing import collect, named_failures, stage, stage_table
+from rollview.store.writing import BOUND, as_stored, collect, named_failures, stage, stage_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,6 +69,7 @@ class Computed:
     done: Propagated
     seconds: float
     usage: Usage
+    joined: JoinedQueries
 
 
 def run_propagate(reader: Reader, catalog: Catalog, lease: Lease, step: PropagateStep, meter: Meter) -> Propagated:
@@ -101,12 +104,15 @@ def compute_propagate(
     ):
         reader = reader.metered(own).seen_by(step.view).over(step.box.intervals if step.box is not None else {})
         folder = reader.stored(step.view).folder("delta")
+        joined = joined_by(step, reader.snapshot.get(step.view).depends_on)
         running.begun()
         if told is not None:
             files = stage_table(folder, told.rows, place, own, LABEL)
             running.computed()
             usage, done = own.of(LABEL), Propagated(sum(file.rows for file in files))
-            return Computed(step, running, folder, files, told.coarse, done, time.monotonic() - began, usage)
+            return Computed(
+                step, running, folder, files, told.coarse, done, time.monotonic() - began, usage, told.joined or joined
+            )
         closed = closed_in(reader, step)
         # One that shares another's delta only moves its mark.
         view = reader.snapshot.get(step.view)
@@ -114,7 +120,8 @@ def compute_propagate(
         files, ahead = _computed(reader, step, closed, (folder, place), own, running) if stores else ((), None)
         done = Propagated(sum(file.rows for file in files), _terms(reader, step, closed), ahead)
         usage = own.of(LABEL) + own.of("stage")
-        return Computed(step, running, folder, files, _coarse(reader, step), done, time.monotonic() - began, usage)
+        took = time.monotonic() - began
+        return Computed(step, running, folder, files, _coarse(reader, step), done, took, usage, joined)
 
 
 def publish_propagate(computed: Computed, pin: Pin, lease: Lease) -> Propagated:
@@ -196,6 +203,16 @@ def collected_ahead(reader: Reader, step: PropagateStep, closed: ClosedReference
         return None
 
 
+def collected_changes(reader: Reader, step: PropagateStep, closed: ClosedReferences, meter: Meter) -> pa.Table | None:
+    """The view's changes, without writing them; None as above."""
+    try:
+        with _propagation(reader, step, closed, ahead=False) as rows:
+            typed = as_stored(rows, reader.stored(step.view).folder("delta").schema)
+            return collect(typed.limit(BOUND + 1), meter, LABEL)
+    except EngineFailed:
+        return None
+
+
 @contextmanager
 def _view_delta(reader: Reader, step: PropagateStep, closed: ClosedReferences) -> Iterator[DataFrame]:
     """The stored columns with ``_count`` and ``_csn``, to be used before the block ends."""
@@ -265,4 +282,5 @@ def _profile(computed: Computed) -> dict[str, object]:
     step = computed.step
     read = {"delta_rows_read": step.work.delta_rows, "read_rows": step.work.read_rows, "commits": step.commits}
     told = {**read, "delta_rows": computed.done.added, "expected_seconds": step.expected_seconds}
-    return {**told, **({BRIEF: True} if step.brief else {}), **computed.usage.to_json()}
+    joined = {JOINED: computed.joined.to_json()}
+    return {**told, **joined, **({BRIEF: True} if step.brief else {}), **computed.usage.to_json()}

@@ -8,6 +8,7 @@ No row that is read at any csn, and no change over any interval, is another one 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,20 +72,32 @@ def find_bulk_update(snapshot: Snapshot, catalog: Catalog, root: Path, table: Re
         return None
     if as_in_files(table) is not table or not can_link(table.schema):
         return None
-    counts = catalog.changes(table.name, Interval(state.through, snapshot.moment.csn))
-    found = _last_bulk(state.rows, counts)
+    held, since = stored_as(root, table), Interval(state.through, snapshot.moment.csn)
+    # The files are few, the commits may be many.
+    if not _has_large_commit(delta_files(held, since)):
+        return None
+    found = _last_bulk(state.rows, catalog.changes(table.name, since))
     if found is None:
         return None
     csn, left = found
     # What changed there is added up with other csns.
     if any(csn in stretch for stretch in table.coarse):
         return None
-    held = stored_as(root, table)
     # A table that is read where its source has it stays there.
     if table.source is not None and any(file.linked for file in held.files(Part.STATE)):
         return None
     files = delta_files(held, Interval(csn - 1, csn))
     return BulkUpdate(csn, left, files) if all(csns_of(file) == (csn, csn) for file in files) else None
+
+
+def _has_large_commit(files: Files) -> bool:
+    """Whether a commit that has files of its own changed many rows."""
+    rows: Counter[Csn] = Counter()
+    for file in files:
+        first, last = csns_of(file)
+        if first == last:
+            rows[first] += file.rows
+    return max(rows.values(), default=0) >= LEAST
 
 
 def _last_bulk(rows: int, counts: tuple[ChangeCount, ...]) -> tuple[Csn, int] | None:

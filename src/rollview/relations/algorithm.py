@@ -23,6 +23,7 @@ from rollview.compensate.maintainer import Requirement
 from rollview.compensate.pacing import MOST_ROWS, PropagationQueries
 from rollview.core.durations import duration
 from rollview.errors import UsageError
+from rollview.relations.cadence import PROPAGATE, parse_turns
 
 ALGORITHM, AUTO, SWEEP = "rollview.algorithm", "auto", "sweep"
 PUBLISH_WITHIN = "rollview.publish_within"
@@ -70,14 +71,16 @@ def needs_keys(properties: Mapping[str, str]) -> bool:
     return algorithm_of(properties) in _KEYED or PUBLISH_WITHIN in properties
 
 
-def max_rows(properties: Mapping[str, str]) -> int:
+def max_rows(properties: Mapping[str, str], otherwise: int = MOST_ROWS) -> int:
     """Of one propagation query."""
     text = properties.get(MAX_ROWS)
     if text is None:
-        return MOST_ROWS
-    if algorithm_of(properties) not in BY_QUERIES:
+        return otherwise
+    table_by_table = PROPAGATE in properties and parse_turns(properties[PROPAGATE]) is not None
+    if algorithm_of(properties) not in BY_QUERIES and not table_by_table:
         raise UsageError(
-            f"'{MAX_ROWS}' is for views that are kept by propagation queries: {', '.join(BY_QUERIES)}.",
+            f"'{MAX_ROWS}' is for views that are kept by propagation queries, {' and '.join(BY_QUERIES)}, or go table "
+            "by table.",
             hint="Leave it out: other views are asked for within the limits of their sources.",
         )
     if not text.isdigit() or int(text) < 1:

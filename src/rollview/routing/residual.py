@@ -24,7 +24,7 @@ from rollview.relations.ahead import Ahead
 from rollview.relations.moved import ChangesOf, moved
 from rollview.relations.plans import can_follow, check_told, high_water_mark, propagation_of
 from rollview.relations.reader import Reader
-from rollview.routing.few_groups import few_groups
+from rollview.routing.few_rows import few_changes, few_groups
 from rollview.store.folder import frame
 from rollview.store.multiset import expand, net, signed
 
@@ -117,15 +117,18 @@ class ResidualReader(Reader):
     def _since(self, name: str, at: Csn, groups: DataFrame | None = None) -> DataFrame:
         """The timed delta of what is stored of the view, from its mark on. ``groups``: of a summary view, there."""
         plan, since = self.plan(name), Interval(self._mark(name), at)
-        query, small = self._refreshing(name, since) or self._through_views(name, since)
+        step = self._step(name, since)
+        few = None if step is None else few_changes(self, step)
+        if few is not None:
+            return frame(self.spark, few, self.stored(name).folder("delta").schema)
+        query, small = self._refreshing(name, step) or self._through_views(name, since)
         if plan.summary is None:
             return self.seen_by(name).run(query, since, small=small)
         held = super().groups(name, since.after) if groups is None else groups
         return self.seen_by(name).run(query, since, {GROUPS: held}, small=small)
 
-    def _refreshing(self, name: str, since: Interval) -> tuple[Propagation, bool] | None:
+    def _refreshing(self, name: str, step: PropagateStep | None) -> tuple[Propagation, bool] | None:
         """The query that a refresh would run; None where one step of it does not come that far."""
-        step = self._step(name, since)
         if step is None:
             return None
         closed = closed_in(self, step)

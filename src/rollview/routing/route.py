@@ -46,6 +46,8 @@ class Route:
     job_seconds: float
     read_tables: frozenset[str] = frozenset()
     """All tables that the answer rests on."""
+    least: float = 0.0
+    """Seconds that it takes whatever is read."""
 
     def way_of(self, relation: str) -> WayToRead | None:
         return next((one.way for one in self.readings if one.relation == relation), None)
@@ -61,7 +63,7 @@ class Route:
 
     @property
     def seconds(self) -> float:
-        return self.job_seconds + sum(one.seconds for one in self.readings)
+        return max(self.least, self.job_seconds + sum(one.seconds for one in self.readings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ class _Choice:
     def _all(
         self, asked: Question | None, found: Sequence[Answering], wish: RouteWish, *, remainder: bool
     ) -> list[Route]:
-        plain = self._plain() if wish.rewrite is not Rewrite.REQUIRE else ()
+        plain = self._plain(found) if wish.rewrite is not Rewrite.REQUIRE else ()
         return [*self._rewritten(asked, found, remainder=remainder), *plain]
 
     def _answering(self, asked: Question, *, remainder: bool = False) -> tuple[list[Answering], dict[str, str]]:
@@ -189,12 +191,19 @@ class _Choice:
     def _tables_of(self, name: str) -> frozenset[str]:
         return self.snapshot.tables_of(self.snapshot.get(name))
 
-    def _plain(self) -> Iterator[Route]:
+    def _plain(self, found: Sequence[Answering]) -> Iterator[Route]:
         """The author's text over the relations that it names."""
         for csn in self.csns:
             readings = self.costs.all(self.names, csn)
             if readings is not None:
-                yield self._route(csn, None, None, readings)
+                yield replace(self._route(csn, None, None, readings), least=self._from_nothing(found, csn))
+
+    def _from_nothing(self, found: Sequence[Answering], csn: Csn) -> float:
+        """What a view that answers takes from nothing, the query takes from tables."""
+        if any(self.snapshot.get(name).kind is RelationKind.VIEW for name in self.names):
+            return 0.0
+        views = (self.costs.from_nothing(view.name, csn) for view in found[:_MOST_TRIED])
+        return min((seconds for seconds in views if seconds is not None), default=0.0)
 
     def _rewritten(self, asked: Question | None, found: Sequence[Answering], *, remainder: bool) -> Iterator[Route]:
         for first in found[:_MOST_TRIED]:

@@ -121,10 +121,6 @@ class Crew:
             self._cut_off[name] = cut_off(past_steps(self._catalog, name))
         return self._cut_off[name]
 
-    def has_views(self) -> bool:
-        """Whether a view will have its turn sooner or later."""
-        return self._turns.has_views()
-
     def held_by(self, names: ViewGroup) -> frozenset[str]:
         """With those that they read, which are propagated with them."""
         snapshot = self._catalog.snapshot()

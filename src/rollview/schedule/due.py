@@ -61,13 +61,6 @@ class Turns:
         now = datetime.now(UTC)
         return tuple(source.name for source in self.catalog.sources() if _has_come(self._source_due(source), now))
 
-    def has_views(self) -> bool:
-        """Whether there are views that are seen to without being asked for."""
-        snapshot = self.catalog.snapshot()
-        cadences = (self._view_cadence(snapshot, view) for view in snapshot.views())
-        asking = (self._propagation_words(snapshot, view) or turns_of(view) for view in snapshot.views())
-        return any(cadence.kind is not CadenceKind.MANUAL for cadence in cadences) or any(asking)
-
     def views(self, besides: Collection[str] = ()) -> tuple[str, ...]:
         """``besides``: of these nobody asks."""
         now, snapshot = datetime.now(UTC), self.catalog.snapshot()

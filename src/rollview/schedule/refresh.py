@@ -47,18 +47,20 @@ def refresh(
     snapshot = work.catalog.snapshot()
     needed = _with_views_below(snapshot, names)
     with work.catalog.lease(*(lease_name(name) for name in needed)) as lease:
-        csn = _target(work.catalog.snapshot().moment.csn, target)
+        csn = _target(work.catalog.moment().csn, target)
         try:
             aim = Aim(csn, frozenset(names), mode, apply, goes_on=target is None)
             tasks = {name: partial(_bring, work, lease, aim, snapshot, needed, name) for name in needed}
             work.workers.run(tasks, {name: snapshot.get(name).depends_next for name in needed})
             before = {name: snapshot.get(name).shown.through for name in names}
-            further = _gone_further(work, names, csn) if target is None else {}
+            now = work.catalog.snapshot()
+            further = _gone_further(now, names, csn) if target is None else {}
             together = [name for name in names if name not in further]
-            csn = csn if seconds is None else _reached(work, together, csn)
-            rows = _apply(work, lease, together, csn) if apply else {}
+            csn = csn if seconds is None else _reached(work, now, together, csn)
+            rows = _apply(work, lease, now, together, csn) if apply else {}
             for name, own in further.items():
-                rows |= _apply(work, lease, [name], own) if apply and own is not None else {}
+                now = work.catalog.snapshot()
+                rows |= _apply(work, lease, now, [name], own) if apply and own is not None else {}
         except BaseException:
             for opened in work.recomputed.values():
                 opened.running.give_up()
@@ -78,18 +80,16 @@ def _bring(work: Refresh, lease: Lease, aim: Aim, snapshot: Snapshot, needed: Se
             propagate_view(work, lease, aim, name)
 
 
-def _gone_further(work: Refresh, names: Sequence[str], csn: Csn) -> dict[str, Csn | None]:
+def _gone_further(now: Snapshot, names: Sequence[str], csn: Csn) -> dict[str, Csn | None]:
     """Views whose sources were quiet only after the csn that all are brought to: nothing can be read of them there.
     Each is shown at its own; what reads it follows with the next refresh, and has None."""
-    now = work.catalog.snapshot()
     inside = [view for view in map(now.get, names) if any(one.strictly_inside(csn) for one in view.coarse)]
     return {view.name: mark if (mark := view.pins[Part.DELTA].through) > csn else None for view in inside}
 
 
-def _reached(work: Refresh, names: Sequence[str], target: Csn) -> Csn:
+def _reached(work: Refresh, now: Snapshot, names: Sequence[str], target: Csn) -> Csn:
     """As far as all of the views have come, at a csn at which all can be read; those that failed, and those that read
     them, keep nobody back."""
-    now = work.catalog.snapshot()
     failed = work.failures.keys() | work.recomputed.keys()
     going = [now.get(name) for name in names if not failed & {name, *(lower.name for lower in now.below(name))}]
     reached = min([target, *(view.pins[Part.DELTA].through for view in going)])
@@ -126,8 +126,8 @@ def _with_views_below(snapshot: Snapshot, names: Sequence[str]) -> tuple[str, ..
     return tuple(view.name for view in snapshot.views() if view.name in needed)
 
 
-def _apply(work: Refresh, lease: Lease, names: Sequence[str], csn: Csn) -> dict[str, int]:
-    reader = work.reader(work.catalog.snapshot())
+def _apply(work: Refresh, lease: Lease, now: Snapshot, names: Sequence[str], csn: Csn) -> dict[str, int]:
+    reader = work.reader(now)
     views = [reader.snapshot.get(name) for name in names]
     ready = [view.name for view in views if view.pins[Part.DELTA].through >= csn >= _floor(work, view)]
     ready = [name for name in ready if name not in work.recomputed]

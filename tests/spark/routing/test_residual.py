@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from docs.examples import EXAMPLES, TYPES
 from tests.sizes import times
 from tests.spark.oracle.bags import bag
 from tests.spark.oracle.warehouses import fresh
 
+from rollview.relations import prepared_query
+from rollview.relations.prepared_query import _analysed
 from rollview.routing.residual import ResidualReader
 from rollview.warehouse import Warehouse
 
@@ -36,6 +39,28 @@ def test_residual_is_the_view_and_nothing_is_written(spark: SparkSession, tmp_pa
             assert bag(found.collect()) == bag(expected.collect()), example.title
         assert warehouse.snapshot() == before
         assert sorted(str(path) for path in warehouse.root.rglob("*")) == files
+
+
+def test_what_came_since_is_told_by_a_query_that_stays_prepared(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysed: list[str] = []
+
+    def noting(*asked: Any) -> Any:
+        analysed.append("anew")
+        return _analysed(*asked)
+
+    monkeypatch.setattr(prepared_query, "_analysed", noting)
+    with fresh(spark, tmp_path / "w") as warehouse:
+        _fill(warehouse)
+        text = "SELECT o.id AS told_here, c.state FROM orders o JOIN customers c ON o.customer = c.id"
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW v AS {text}")
+        for id_ in (7, 8, 9):
+            warehouse.sql(f"INSERT INTO orders VALUES ({id_}, 4, {DAY}, 1)")
+            found, expected = warehouse.query("SELECT * FROM v"), warehouse.query(text, rewrite="off")
+            assert [one.relation for one in found.used] == ["v"]
+            assert bag(found.rows.collect()) == bag(expected.rows.collect())
+        assert len(analysed) == 1
 
 
 def _fill(warehouse: Warehouse) -> None:

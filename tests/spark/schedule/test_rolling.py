@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.drawings import check_drawing
 from tests.sizes import times
 from tests.spark.oracle.checks import check_view
 from tests.spark.oracle.test_histories import History
@@ -86,6 +87,7 @@ def test_every_csn_up_to_the_mark_is_the_definition_there(
     history.warehouse.refresh()
     assert set(history.places.values()) == {history.model.csn}
     check_view(history.warehouse, history.model, "v", f"seed {seed}, together,")
+    check_drawing(history.warehouse, "v")
     history.warehouse.close()
 
 

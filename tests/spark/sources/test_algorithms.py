@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.drawings import check_drawing
 from tests.spark.sources.shop_at_sources import (
     TABLES,
     Database,
@@ -105,6 +106,9 @@ def test_a_view_is_published_when_its_sources_are_quiet_or_it_is_due(shop: Datab
         "c_tstrobe": ("complete", None),
     }
     assert len(judged["c_tstrobe"].versions) > len(judged["strobe"].versions)
+    for name in ("strobe", "c_tstrobe", "eca"):
+        check_drawing(warehouse, name)
+    assert "−" in warehouse.draw("rolling")
 
     # Answers show what is not captured yet.
     for _ in range(4):

@@ -75,6 +75,20 @@ def test_an_update_of_few_rows_stays_a_delta(local: Local) -> None:
     assert local.catalog.snapshot().get("t").pins[Part.STATE].through == 0
 
 
+def test_the_ledger_is_not_read_for_small_commits(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    local.ddl("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+    for first in range(0, 16, 4):
+        local.run(f"INSERT INTO t SELECT INT(id), 0 FROM range({first}, {first + 4})")
+    snapshot = local.catalog.snapshot()
+    assert snapshot.get("t").pins[Part.DELTA].rows >= bulk.LEAST
+
+    def never(*asked: Any) -> Any:
+        raise AssertionError("the ledger was read")
+
+    monkeypatch.setattr(type(local.catalog), "changes", never)
+    assert bulk.find_bulk_update(snapshot, local.catalog, local.data, snapshot.get("t")) is None
+
+
 def test_a_table_whose_columns_have_other_names_in_files_is_not_linked(spark: SparkSession, tmp_path: Path) -> None:
     with fresh(spark, tmp_path / "w") as warehouse:
         warehouse.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")

@@ -95,6 +95,10 @@ def test_a_query_whose_rows_are_chance(query: str) -> None:
     assert error.facts["line"] == 1 or not query.startswith("SELECT SUM")
 
 
+def test_a_collation_is_refused_for_the_strings_that_it_takes_for_equal() -> None:
+    assert "takes for equal" in refused("SELECT w COLLATE UTF8_LCASE AS v FROM r").message
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -59,6 +59,7 @@ def test_mistakes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
         (("check", "nope.json"), "Cannot read 'nope.json'"),
         (("run", "rolling", "--history", "told.json"), "publishes no view"),
         (("draw", "rolling", "--into", "nope/rolling.svg"), "Cannot write 'nope/rolling.svg'"),
+        (("draw", "--view", "v"), "There is no project"),
     ):
         code, _, err = typed(capsys, *words)
         assert code == 2
@@ -70,3 +71,5 @@ def test_a_picture_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("rolling.svg").read_text(encoding="utf-8").startswith("<svg")
     assert typed(capsys, "draw", "strobe-1", "--into", "one.svg")[0] == 0
     assert Path("one.svg").exists()
+    assert typed(capsys, "draw", "strobe/global/17")[0] == 0
+    assert Path("strobe-global-17.svg").exists()

@@ -338,6 +338,18 @@ def test_an_answer_counts_once(algorithm: type[Strobe] | type[TStrobe] | type[Co
     assert machine.on(state, found) == (state, ())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("under_way", [False, True])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_answer_that_nobody_asked_for_changes_nothing(name: str, under_way: bool) -> None:
+    machine = ALGORITHMS[name](VIEW)
+    state = machine.begin({(2, 3, 4): 1}, {})
+    if under_way:
+        state, _ = machine.on(state, told("x", 1, ins("r1", 1, 5)))
+    stranger = Partial(frozenset(("r1", "r2")), ("A", "B", "C"), {(1, 3, 5): 1})
+    for number in (0, 7):
+        assert machine.on(state, Answered("y", number, (stranger,), Seen(0))) == (state, ())
+
+
 def test_who_is_hurried_already_is_not_hurried_again() -> None:
     machine = Deadline(Strobe(VIEW), CStrobe(VIEW))
     state, _ = machine.on(machine.begin({}, {}), told("x", 1, ins("r1", 1, 3)))
@@ -379,6 +391,12 @@ def test_a_view_that_does_not_show_all_of_a_row_answers_nothing() -> None:
     machine = Strobe(natural("r1(A*B)@x ⋈ r2(B*C)@y", shown="AB"))
     _, said = machine.on(machine.begin({(1, 2): 1}, {}), told("x", 1, ins("r1", 4, 2)))
     assert [type(one) for one in said] == [AskFor]
+
+
+def test_a_table_without_a_key_is_asked() -> None:
+    view = natural("r1(A*B)@x ⋈ r2(BC)@y")
+    _, ask = next_ask(view, run_query(inserted(view, WHOLE_VIEW, "r1", {(4, 2): 1})), 1, {(1, 2, 3): 1})
+    assert ask is not None
 
 
 @pytest.mark.parametrize(("known", "asks"), [({(1, 2, 3): 1}, True), ({(1, 2, 3): 1, (8, 6, 7): 1}, False)])

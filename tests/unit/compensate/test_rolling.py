@@ -58,6 +58,15 @@ def test_tables_may_go_on_in_any_order_and_in_another_process(tables: int) -> No
             assert run.wrong_csns(rolling.mark) == []
 
 
+@TABLES
+def test_no_query_is_executed_over_an_empty_interval(tables: int) -> None:
+    """Most choices of lower tables' queries have counted nothing in common."""
+    for seed in range(5):
+        random = Random(seed)
+        run, _ = run_rolling(random_tables(random, tables, 8), 6, [random.randint(1, 4) for _ in range(tables)], random)
+        assert all(part is None or part for one in run.executed for part in one.query.parts)
+
+
 def test_the_mark_moves() -> None:
     history = random_tables(Random(0), 2, 30)
     _, rolling = run_rolling(history, 20, [3, 5], Random(0))
@@ -298,3 +307,33 @@ def test_an_interval_whose_queries_had_at_most_half_of_what_they_may_is_doubled(
     width = IntervalWidth(8, csns=16)
     assert width.attempt(Sized(), 0, 30, lambda end: None) == 16
     assert width.csns == csns
+
+
+class Sized:
+    """Queries of so many rows."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.most = rows, list[int | None]()
+
+    def begin(self, most: int | None) -> None:
+        self.most.append(most)
+
+    def execute(self, query: PropagationQuery) -> int:
+        return 0
+
+    def keep(self) -> int:
+        return self.rows
+
+
+@pytest.mark.parametrize(("rows", "csns"), [(6, 4), (5, 8), (0, 8)])
+def test_an_interval_is_doubled_after_queries_of_at_most_half_of_the_rows(rows: int, csns: int) -> None:
+    width = IntervalWidth(10, csns=4)
+    assert width.attempt(Sized(rows), 3, 100, lambda end: None) == 7
+    assert width.csns == csns
+
+
+@pytest.mark.parametrize(("csns", "most"), [(1, None), (2, 10)])
+def test_only_one_csn_may_have_any_number_of_rows(csns: int, most: int | None) -> None:
+    queries = Sized(0)
+    IntervalWidth(10, csns).attempt(queries, 3, 100, lambda end: None)
+    assert queries.most == [most]

@@ -52,6 +52,16 @@ def test_a_box_takes_one_table_and_reads_each_other_where_it_is(world: World) ->
     assert step.circumstances(ahead=False).moving == "t"
 
 
+def test_a_box_has_no_more_changes_than_the_view_says(world: World) -> None:
+    definition = world.relations["v"].definition
+    assert definition is not None
+    said = {"rollview.propagate": "t manual, u manual", "rollview.max_rows": "1"}
+    world.relations["v"] = replace(world.relations["v"], definition=replace(definition, properties=said))
+    step = box(world, 9, "t")
+    assert step is not None
+    assert (step.box, step.more) == (Box("t", {"t": Interval(2, 3), "u": Interval(2, 3)}), True)
+
+
 def test_what_came_to_another_behind_the_beginning_carries_its_csn(world: World) -> None:
     come_to(world, 3, {"t": 3, "u": 6})
     step = box(world)

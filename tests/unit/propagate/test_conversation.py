@@ -155,12 +155,12 @@ def _table(names: Sequence[str], rows: Sequence[Row]) -> pa.Table:
     return pa.table({name: pa.array(list(some), pa.int64()) for name, some in zip(names, columns, strict=True)})
 
 
-def joined(sources: Mapping[str, str]) -> NaturalJoin:
+def joined(sources: Mapping[str, str], query: str = QUERY) -> NaturalJoin:
     known = {
         name: Known(name, Schema(tuple(Column(one, "bigint") for one in columns)), Constraints(("id",)))
         for name, columns in COLUMNS.items()
     }
-    return natural_join(plan(outline(Declared("v", (), None, {}, QUERY, False), known), {}), sources)
+    return natural_join(plan(outline(Declared("v", (), None, {}, query, False), known), {}), sources)
 
 
 def shown(join: NaturalJoin, tables: Mapping[str, list[Row]]) -> Bag:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.unit.propagate.test_conversation import COLUMNS, Named, joined
+from tests.unit.propagate.test_conversation import COLUMNS, QUERY, Named, joined
 
 from rollview.algebra.natural_join import NaturalJoin
 from rollview.compensate.pacing import IntervalWidth, propagate_to, roll_to
@@ -90,17 +90,24 @@ def view_at(join: NaturalJoin, tables: Moving, csn: int) -> Bag:
     return join.view.evaluate(found)
 
 
+FOUR = (
+    "SELECT a.id, b.id AS bid, c.id AS cid, e.d FROM a JOIN b ON a.b = b.id JOIN c ON b.c = c.id JOIN c e ON c.d = e.id"
+)
+"""One of them read twice: from three tables on, RollingPropagate needs more than is printed."""
+
+
 @pytest.mark.parametrize("rolls", [False, True])
-def test_the_delta_is_the_views_at_every_csn(rolls: bool) -> None:
+@pytest.mark.parametrize(("places", "query"), [(3, QUERY), (4, FOUR)])
+def test_the_delta_is_the_views_at_every_csn(rolls: bool, places: int, query: str) -> None:
     begin, goal = 2, 6
-    for seed in range(5):
-        tables, join = moving(seed, 14, goal), joined({"a": "x", "b": "y", "c": "y"})
+    for seed in range(5 if places == 3 else 2):
+        tables, join = moving(seed, 14, goal), joined({"a": "x", "b": "y", "c": "y"}, query)
         run = QueryRun(join, {name: Named(name, "x") for name in COLUMNS}, tables)  # type: ignore[arg-type, type-var]
         if rolls:
-            widths = [IntervalWidth(12, csns=2) for _ in range(3)]
-            roll_to(run, Rolling(3, run.execute, begin=begin), goal, widths)
+            widths = [IntervalWidth(12, csns=2) for _ in range(places)]
+            roll_to(run, Rolling(places, run.execute, begin=begin), goal, widths)
         else:
-            propagate_to(run, 3, Interval(begin, goal), IntervalWidth(12, csns=2))
+            propagate_to(run, places, Interval(begin, goal), IntervalWidth(12, csns=2))
         assert not tables.held
         assert tables.asked
         assert all(csn > begin for csn, _ in run.delta)

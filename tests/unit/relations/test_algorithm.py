@@ -42,6 +42,10 @@ def test_only_propagation_queries_have_a_number_of_rows() -> None:
     told = {"rollview.max_rows": "500"}
     assert max_rows({"rollview.algorithm": "rolling", **told}) == 500
     assert max_rows({"rollview.algorithm": "propagate"}) == 100_000
+    assert max_rows({"rollview.propagate": "a manual, b manual", **told}, 7) == 500
+    assert max_rows({"rollview.propagate": "a manual, b manual"}, 7) == 7
+    with pytest.raises(UsageError, match="table by table"):
+        max_rows({"rollview.propagate": "continuous", **told})
     with pytest.raises(UsageError, match="kept by propagation queries"):
         max_rows(told)
     for wrong in ("0", "many", "-5"):

@@ -42,7 +42,7 @@ def reached(world: World, *names: str, failed: tuple[str, ...] = ()) -> int:
     spark: Any = None
     work = Refresh(spark, world.root, catalog, lambda progress: None)
     work.failures = {name: EngineFailed("no") for name in failed}
-    return _reached(work, names, 100)
+    return _reached(work, world.snapshot, names, 100)
 
 
 def test_views_of_a_group_go_as_far_as_the_last_of_them(world: World) -> None:
@@ -103,20 +103,6 @@ def test_a_view_whose_steps_are_cut_off_lets_the_others_go_first(world: World, m
     assert crew.due_views() == [("c",), ("b",), ("a",)]
     crew._seen_to.add("a")
     assert crew.due_views() == [("a",), ("c",), ("b",)], "what happened to others counts until its first turn here"
-
-
-def test_spark_is_needed_where_a_view_has_turns_without_being_asked_for(world: World) -> None:
-    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
-
-    def has_views(words: Any, propagate: Any = None) -> bool:
-        return Turns(catalog, words, every(1.0), propagate).has_views()
-
-    assert has_views(None)
-    assert not has_views("manual")
-    assert has_views({"default": "manual", "b": "continuous"})
-    assert has_views("manual", "continuous")
-    world.relations.pop("a"), world.relations.pop("b"), world.relations.pop("c")
-    assert not has_views(None)
 
 
 def test_nothing_is_looked_up_about_views_that_have_their_turn(world: World) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from rollview.core.schema import Column, Schema
 from rollview.errors import Corrupt
-from rollview.store import DeltaFolder
+from rollview.store import DataFile, DeltaFolder, folder
+from rollview.store.datafile import safe_places
 from rollview.store.loaded import SMALL_FILE, LoadedFiles
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
@@ -75,3 +76,30 @@ def test_a_file_that_was_damaged_or_taken_away_is_told_although_it_was_read_befo
     (folder.root / file.path).unlink()
     with pytest.raises(Corrupt):
         folder.load([file])
+
+
+def test_paths_are_proven_where_files_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = DeltaFolder(tmp_path / "state", Schema((Column("id", "bigint"),)))
+    files = [file for _ in range(3) for file in stored.stage(ROWS, stored.new_folder())]
+    proven: list[DataFile] = []
+
+    def noting(root: Path, some: tuple[DataFile, ...]) -> list[Path]:
+        proven.extend(some)
+        return safe_places(root, some)
+
+    monkeypatch.setattr(folder, "safe_places", noting)
+    assert stored.load(files[:2]).num_rows == 4
+    assert stored.load(files).num_rows == 6
+    assert proven == files, "each of them once, before it was read"
+
+
+def test_a_link_out_of_the_folder_is_refused_although_what_it_names_was_read_before(tmp_path: Path) -> None:
+    schema = Schema((Column("id", "bigint"),))
+    other, own = DeltaFolder(tmp_path / "other", schema), DeltaFolder(tmp_path / "own", schema)
+    place = other.new_folder()
+    (file,) = other.stage(ROWS, place)
+    other.load([file])
+    own.root.mkdir()
+    (own.root / place).symlink_to(other.root / place, target_is_directory=True)
+    with pytest.raises(Corrupt, match="leads out of its folder"):
+        own.load([file])

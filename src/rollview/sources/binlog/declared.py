@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rollview.sources.binlog.layout import ColumnLayout, spark_type
 from rollview.types.spelling import widens
 
-_TYPE = re.compile(r"(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(\s+UNSIGNED\b)?", re.I)
+_TYPE = re.compile(r"(\w+)(?:\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(\s+UNSIGNED\b)?", re.I)
 _NAME = r"(?:`(?:[^`]|``)+`|[\w$]+)"
 _TEXT = r"'(?:[^'\\]|'')*'"
 _WORDS = re.compile(

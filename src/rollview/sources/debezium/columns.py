@@ -5,18 +5,24 @@ remembered with the position, so what a block has and the one before it had not 
 is no new column. Nothing is taken whose values in older rows nobody tells: an added column has NULL there, or is told
 by a copy of the connector that shows it in every row; one whose type changed values, or that may have been dropped and
 added again, is left out.
+
+A statement that the connector has met says more, in its place before the rows that it is about: what is the same column
+under another name, what is another one under the same, and which constant older rows have in a new one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, Schema
+from rollview.sources.debezium.assembly import Placed
 from rollview.sources.debezium.records import Event
+from rollview.sources.debezium.statements import Told
 from rollview.sources.debezium.types import ColumnSchema, is_null_before, type_of
-from rollview.sources.protocol import SAID, LayoutChange, SourceTable, words_of
+from rollview.sources.protocol import GONE, SAID, LayoutChange, SourceTable, words_of
 from rollview.sources.settings import NewColumns, TableSettings
 from rollview.types.spelling import widens
 
@@ -29,6 +35,9 @@ _BEGUN = "begun"
 """In the memory, by tables: the columns that events had at the first copy, whether or not settings declare them."""
 _CALLED = "called"
 """In the memory, by tables: the present names of columns that settings and older events have under former ones."""
+_TOLD = "told"
+"""In the memory, by tables: type and constant of columns that a statement has added; without a type, nobody can tell
+what older rows have there."""
 _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -94,12 +103,53 @@ class BlockColumns:
         before, after = (None if one is None else _renamed(one, called) for one in (event.before, event.after))
         return replace(event, before=before, after=after, schemas=_renamed(event.schemas, called))
 
+    def present_in(self, placed: Placed) -> Placed:
+        event = placed.record
+        return replace(placed, record=self.present(placed.remote or "", event)) if isinstance(event, Event) else placed
+
     def noted(self, remote: str, event: Event) -> BlockColumns:
         """With the columns of the newest event of a table."""
         pairs = _pairs(block_of(event.layout))
         if not pairs or pairs == self.memory.get(_BLOCKS, {}).get(remote):
             return self
         return replace(self, memory=self._with(_BLOCKS, remote, pairs))
+
+    def after(self, remote: str, told: Told) -> BlockColumns:
+        """Everything that is remembered of the table's columns, under the names that they have after a statement."""
+        place = {name.lower(): number for number, name in enumerate(told.columns)}
+        memory = dict(self.memory)
+
+        def put(key: str, value: Any) -> None:
+            others = {name: one for name, one in self.memory.get(key, {}).items() if name != remote}
+            memory[key] = {**others, told.called or remote: value}
+
+        if (block := self._block(remote)) is not None:
+            pairs = [(told.now(name), type_) for name, type_ in block.items()]
+            pairs = [(name, type_) for name, type_ in pairs if name is not None]
+            put(_BLOCKS, sorted(([*pair] for pair in pairs), key=lambda pair: place.get(pair[0].lower(), len(place))))
+        if (begun := self.memory.get(_BEGUN, {}).get(remote)) is not None:
+            put(_BEGUN, [now for name in begun if (now := told.now(name)) is not None])
+        own = {own: now for own, name in self._called(remote).items() if (now := told.now(name)) is not None}
+        put(_CALLED, own)
+        known = {now: one for name, one in self._told(remote).items() if (now := told.now(name)) is not None}
+        new = {name: [one.type if one.is_constant else None, one.fill] for name, one in told.added.items()}
+        put(_TOLD, {**known, **new})
+        said = self.memory.get(SAID, {}).get(remote)
+        if said is not None:
+            put(SAID, {old: new for old, new in said.items() if told.now(old) == old})
+        return replace(self, memory=memory)
+
+    def copied(self, missing: Collection[str]) -> BlockColumns:
+        """After a copy, which has found all tables but these."""
+        memory = {key: value for key, value in self.memory.items() if key != GONE}
+        return replace(self, memory={**memory, GONE: sorted(missing)} if missing else memory)
+
+    def with_newest(self, seen: BlockColumns) -> BlockColumns:
+        """With what a copy has seen last: the columns of each table, and what statements have added."""
+        blocks = {**self.memory.get(_BLOCKS, {}), **seen.memory.get(_BLOCKS, {})}
+        told = {remote: {**self._told(remote), **new} for remote, new in seen.memory.get(_TOLD, {}).items()}
+        memory = {**self.memory, _BLOCKS: blocks} if blocks else self.memory
+        return replace(self, memory={**memory, _TOLD: {**self.memory.get(_TOLD, {}), **told}} if told else memory)
 
     def begun(self) -> BlockColumns:
         """After the first copy: what its events have beside the columns that settings declare is no new column."""
@@ -136,6 +186,24 @@ class BlockColumns:
         names, types = tuple(renamed.items()), tuple(widened.items())
         return LayoutChange(*about, gone, renamed=names, widened=types, added=added, with_rows=True, memory=memory)
 
+    def stated(self, settings: TableSettings, known: Schema, told: Told) -> tuple[BlockColumns, LayoutChange | None]:
+        """What is remembered after a statement about a table, and what is another in it."""
+        called = {c.name: new for c in known for old, new in told.renamed if same(c.name, old)}
+        taken = [new for new in called.values() if not _among(new, called)]
+        gone = tuple(c.name for c in known if _among(c.name, (*told.dropped, *taken)) and c.name not in called)
+        columns = self.after(settings.remote, told)
+        if not (called or gone or told.called):
+            return columns, None
+        about = (self.source, settings.remote, words_of(gone, called, {}, (), told.called))
+        if self.new is NewColumns.STOP:
+            return columns, LayoutChange(*about)
+        parts: dict[str, Any] = {"renamed": tuple(called.items()), "called": told.called, "memory": columns.memory}
+        return columns, LayoutChange(*about, gone, **parts)
+
+    def _told(self, remote: str) -> Mapping[str, Sequence[str | None]]:
+        told: Mapping[str, Sequence[str | None]] = self.memory.get(_TOLD, {}).get(remote, {})
+        return told
+
     def _is_as_before(self, remote: str, known: Schema, event: Event) -> bool:
         pairs = _pairs(block_of(event.layout))
         return pairs == self.memory.get(_BLOCKS, {}).get(remote) and not any(lacks(event, c) for c in known)
@@ -146,9 +214,13 @@ class BlockColumns:
         if self.new is NewColumns.IGNORE or not settings.takes_new:
             return
         for name in found.added():
-            type_ = type_of(event.layout[name])
-            if type_ is not None and (name in copied or is_null_before(event.layout[name])):
+            type_, told = type_of(event.layout[name]), self._told(settings.remote).get(name)
+            if type_ is None:
+                continue
+            if name in copied or (told is None and is_null_before(event.layout[name])):
                 yield Column(name, type_)
+            elif told is not None and told[0] is not None and _fits(told[0], type_):
+                yield Column(name, type_, fill=told[1])
 
     def _said(self, remote: str, known: Schema, event: Event) -> dict[str, str]:
         """Columns that events have under the new name that a user has said of them."""
@@ -244,6 +316,10 @@ class _Difference:
 def _renamed(values: Mapping[str, Any], called: Mapping[str, str]) -> dict[str, Any]:
     """A name that an event has beside the present one is another column's."""
     return {name if called.get(name, name) in values else called[name]: value for name, value in values.items()}
+
+
+def _among(name: str, names: Iterable[str]) -> bool:
+    return any(same(name, other) for other in names)
 
 
 def _pairs(block: Block) -> Sequence[Sequence[str]]:

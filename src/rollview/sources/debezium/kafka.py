@@ -43,7 +43,8 @@ class KafkaStreams:
                 hint=f"Say kafka.{_PROTOCOL}: ssl or sasl_ssl among its options; plaintext if the network is safe.",
             )
         self._source = source
-        self._topics = [f"{prefix}.transaction", *(f"{prefix}.{table}" for table in tables)]
+        # Statements are in the topic of the prefix alone, and are read after the rows that they come before.
+        self._topics = [f"{prefix}.transaction", *(f"{prefix}.{table}" for table in tables), prefix]
         own = {"bootstrap.servers": brokers, "group.id": f"rollview-{source}", "enable.auto.commit": False}
         reading = {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
         self._consumer = Consumer({**_WAITS, **settings, **own, **reading}, logger=SilentLogger())
@@ -90,6 +91,9 @@ class KafkaStreams:
             return self._consumer.consume(count, _SECONDS)
         except KafkaException as error:
             raise SourceDown(self._source, str(error.args[0])) from None
+
+    def is_beyond(self, place: Place, other: Place) -> bool:
+        return bool(place[0] > other[0])
 
     def close(self) -> None:
         self._consumer.close()

@@ -1,13 +1,14 @@
 """What the lines of a file or the messages of a topic say.
 
-Law: a record is a change of one row, the end of a transaction, a sign of life, or nothing to us; whatever else it may
-be is refused. With or without its schema, and within ``key``/``value`` or not, it says the same.
+Law: a record is a change of one row, the end of a transaction, a statement about tables, a sign of life, or nothing to
+us; whatever else it may be is refused. With or without its schema, and within ``key``/``value`` or not, it says the
+same. A statement is only evidence, so one that is not as Debezium writes it is nothing to us.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -17,6 +18,13 @@ from rollview.sources.json_text import NotJsonError, load_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _POSTGRES_ID = re.compile(r"(\d+):\d+")
+_WITH_STATEMENTS = ("mysql", "mariadb")
+"""Connectors whose statements are read: others write them in a language of their own."""
+_LOG_FILE = re.compile(r"(.*?)(\d+)", re.S)
+_ID_PART = re.compile(r'"((?:[^"]|"")*)"(?:\.|$)')
+
+LogPlace = tuple[str, int, int]
+"""A place in the log of MySQL or MariaDB: what its files are called, the number of a file, and the place in it."""
 
 
 class Operation(StrEnum):
@@ -48,6 +56,7 @@ class Event:
     snapshot: str
     time: datetime
     schemas: Mapping[str, Mapping[str, Any]]
+    log: LogPlace | None = None
 
     @property
     def layout(self) -> Mapping[str, Mapping[str, Any]]:
@@ -69,8 +78,36 @@ class Heartbeat:
     time: datetime
 
 
-Record = Event | TransactionEnd | Heartbeat | None
-"""None: a tombstone, the begin of a transaction, a message, or a statement that changes tables."""
+@dataclass(frozen=True, slots=True)
+class TableAfter:
+    """A table after a statement. ``kind``: CREATE, ALTER or DROP; ``names`` and ``former``: what it may be called, and
+    may have been called before; ``columns``: empty if nothing is told of them."""
+
+    kind: str
+    names: tuple[str, ...]
+    former: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement about tables, which the connector has met in the log."""
+
+    database: str
+    text: str
+    tables: tuple[TableAfter, ...]
+    time: datetime
+    log: LogPlace | None = None
+
+    @property
+    def left(self) -> Iterator[str]:
+        """Names that a table had before it, and perhaps none has after it."""
+        for one in self.tables:
+            yield from one.names if one.kind == "DROP" else one.former
+
+
+Record = Event | TransactionEnd | Statement | Heartbeat | None
+"""None: a tombstone, the begin of a transaction, or a message."""
 
 
 def parse(data: bytes | None) -> Record:
@@ -99,8 +136,7 @@ def _payload(payload: Any, schema: Mapping[str, Any]) -> Record:
     if set(payload) <= {"ts_ms", "ts_us", "ts_ns"} and "ts_ms" in payload:
         return Heartbeat(_moment(payload["ts_ms"], "ts_ms"))
     if "tableChanges" in payload and "source" in payload:
-        # A change of columns is told in order by the rows that have them.
-        return None
+        return _statement(payload)
     raise UnknownRecordError("it is neither a change nor the end of a transaction")
 
 
@@ -132,7 +168,43 @@ def _event(payload: Mapping[str, Any], schema: Mapping[str, Any]) -> Event | Non
         str(source.get("snapshot") or "false"),
         _time(source, payload),
         _schemas(schema),
+        _log_place(source),
     )
+
+
+def _statement(payload: Mapping[str, Any]) -> Statement | None:
+    """None also if the connector only tells what it has found before it began to follow the log."""
+    try:
+        source = _object(payload["source"], "source")
+        tables = tuple(_table_after(one) for one in _objects(payload["tableChanges"], "tableChanges"))
+        time = _time(source, payload)
+    except UnknownRecordError:
+        return None
+    database, text = payload.get("databaseName") or source.get("db"), payload.get("ddl")
+    is_met = source.get("connector") in _WITH_STATEMENTS and str(source.get("snapshot") or "false") == "false"
+    if not is_met or not isinstance(database, str) or not isinstance(text, str):
+        return None
+    return Statement(database, text, tables, time, _log_place(source))
+
+
+def _table_after(change: Mapping[str, Any]) -> TableAfter:
+    table = _object(change.get("table"), "table")
+    columns = tuple(str(column.get("name")) for column in _objects(table.get("columns"), "columns"))
+    return TableAfter(str(change.get("type")), _named(change.get("id")), _named(change.get("previousId")), columns)
+
+
+def _named(id_: Any) -> tuple[str, ...]:
+    """What a table may be called that has this id, each part of which is in quotes."""
+    parts = [part.replace('""', '"') for part in _ID_PART.findall(id_)] if isinstance(id_, str) else []
+    return tuple(".".join(parts[start:]) for start in range(len(parts)))
+
+
+def _log_place(source: Mapping[str, Any]) -> LogPlace | None:
+    file, place = source.get("file"), source.get("pos")
+    found = _LOG_FILE.fullmatch(file) if isinstance(file, str) else None
+    if found is None or type(place) is not int or source.get("connector") not in _WITH_STATEMENTS:
+        return None
+    return found[1], int(found[2]), place
 
 
 def _operation(letter: Any) -> Operation:

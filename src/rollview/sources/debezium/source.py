@@ -9,22 +9,33 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 from rollview.core.references import resolve
-from rollview.core.schema import Column
-from rollview.errors import BadValue, LostPosition, SchemaChanged, SourceDown, SourceStopped, Unreadable
-from rollview.sources.debezium.assembly import Assembly, Placed, Places, Whole
-from rollview.sources.debezium.columns import Block, BlockColumns, block_of, lacks, table_after
-from rollview.sources.debezium.records import Event, Heartbeat, Operation, TransactionEnd, UnknownRecordError, parse
-from rollview.sources.debezium.replayed import ReplayedRows
+from rollview.errors import LostPosition, SourceDown, SourceStopped, Unreadable
+from rollview.sources.debezium.assembly import Assembly, Placed, Places, Stated, Whole
+from rollview.sources.debezium.columns import BlockColumns, table_after
+from rollview.sources.debezium.records import (
+    Event,
+    Heartbeat,
+    LogPlace,
+    Operation,
+    Statement,
+    TransactionEnd,
+    UnknownRecordError,
+    parse,
+)
+from rollview.sources.debezium.replayed import Copy, Replay, ReplayedRows, Snapshot
+from rollview.sources.debezium.rows import EventRows, places_text
+from rollview.sources.debezium.statements import Told, told
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
-from rollview.sources.debezium.values import OPTIONS, UNAVAILABLE, decode, is_known
+from rollview.sources.debezium.values import OPTIONS, is_known
 from rollview.sources.inside import Inside
 from rollview.sources.protocol import (
+    GONE,
     Batch,
     Capability,
     Changes,
@@ -34,7 +45,6 @@ from rollview.sources.protocol import (
     LayoutChange,
     LeavesNothing,
     Opening,
-    Row,
     Rows,
     SourceTable,
     UnitOfWork,
@@ -44,16 +54,13 @@ from rollview.sources.settings import NEW_COLUMNS, OPEN_ALARM, NewColumns, Table
 _KAFKA = "kafka."
 _FILES = "files"
 """What the position remembers: the files that there were when it was read."""
+_REACHED = "reached"
+"""And how far that is in the source's log."""
+_PASSED = "passed"
+"""And the place of each stream: statements before it were followed."""
 _EVERYTHING = 10**12
 _SHOWN = 60
 _REPAIR = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
-
-
-@dataclass(slots=True)
-class _Collected:
-    before: list[Row] = field(default_factory=list)
-    after: list[Row] = field(default_factory=list)
-    replaces: bool = False
 
 
 class DebeziumSource(LeavesNothing):
@@ -66,8 +73,13 @@ class DebeziumSource(LeavesNothing):
         self._streams = _open_streams(opening)
         self._known: Mapping[str, Sequence[str]] | None = opening.memory.get(_FILES)
         self._health = Health()
+        name, number, place = opening.memory.get(_REACHED, ("", 0, 0))
+        self._reached: LogPlace | None = (name, number, place) if name else None
+        self._passed: Places = opening.memory.get(_PASSED, {})
+        self._left: set[str] = set()
         new = NewColumns(self._options.get(NEW_COLUMNS, NewColumns.IGNORE))
         self._columns = BlockColumns(opening.name, opening.memory, new)
+        self._rows = EventRows(opening)
 
     def check(self) -> tuple[Finding, ...]:
         found = [finding for table in self._opening.settings.tables for finding in _table_findings(table)]
@@ -94,20 +106,23 @@ class DebeziumSource(LeavesNothing):
     def first_copy(self) -> Iterator[FirstCopy]:
         places = dict(self._streams.start())
         self._streams.check(places, None)
-        newest, copied = self._newest_events(places) if self._opening.known else ({}, {})
+        copy = self._copied(places)
+        newest, copied = copy.newest() if self._opening.known else ({}, {})
         changes = self._copied_changes(newest, copied)
         known = {remote: table_after(table, changes.get(remote)) for remote, table in self._opening.known.items()}
         tables = {table.name: table for table in self._described(known, copied)}
-        assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
         state = ReplayedRows(self._opening.name, tables)
-        moment = self._replay(assembly, state)
+        replay = Replay(self._rows, self._columns, state, self._opening.known).run(copy)
+        self._columns, self._reached = replay.columns.copied(state.missing), copy.reached
+        self._passed = copy.places
 
         def rows(remote: str) -> Iterator[Rows]:
             yield list(state.rows[remote].elements())
 
         if not self._opening.known:
             self._columns = self._columns.begun()
-        about = (_text(assembly.places), moment, tuple(tables.values()), rows, self._memory())
+        here = tuple(table for remote, table in tables.items() if remote not in state.missing)
+        about = (places_text(copy.places), replay.moment, here, rows, self._memory())
         yield FirstCopy(*about, changes=changes)
 
     def _copied_changes(
@@ -128,28 +143,6 @@ class DebeziumSource(LeavesNothing):
         self._columns = replace(columns, new=self._columns.new)
         return changes
 
-    def _newest_events(self, places: Mapping[str, Place]) -> tuple[dict[str, Event], dict[str, set[str]]]:
-        """By tables: the newest event, and its columns if all events have just these from the newest copy on."""
-        newest: dict[str, Event] = {}
-        blocks: dict[str, list[Block]] = {}
-        for remote, event in self._captured_events(places):
-            if event.snapshot == "first":
-                blocks.clear()
-            newest[remote] = event
-            blocks.setdefault(remote, []).append(block_of(event.layout))
-        same = {remote for remote, told in blocks.items() if len({tuple(one.items()) for one in told}) == 1}
-        return newest, {remote: set(event.layout) if remote in same else set() for remote, event in newest.items()}
-
-    def _captured_events(self, places: Mapping[str, Place]) -> Iterator[tuple[str, Event]]:
-        """Events of captured tables that tell their columns, as their streams have them."""
-        for stream, place in places.items():
-            for found in self._streams.records(stream, place):
-                placed = self._placed(found, [])
-                if placed is None or placed.remote is None or not isinstance(placed.record, Event):
-                    continue
-                if placed.record.layout:
-                    yield placed.remote, placed.record
-
     def read(self, after: str, limit: int) -> Batch:
         places = {**self._streams.start(), **json.loads(after)}
         self._streams.check(places, self._known)
@@ -157,15 +150,20 @@ class DebeziumSource(LeavesNothing):
             # Files are known before a record of them is published, so one that is not known was never read.
             self._known = self._files()
             return Batch((), after, complete=False, memory=self._memory())
-        assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
-        known = self._opening.known
+        assembly = Assembly(self._opening.name, self._opening.settings.remotes, places, self._reached)
         units: list[UnitOfWork] = []
         beats: list[datetime] = []
         complete, stopped = self._fill(assembly, limit, beats)
         try:
-            for whole in assembly.whole():
-                self._follow(whole)
-                units.append(self._unit(whole, known))
+            for step in assembly.steps():
+                if isinstance(step, Stated) and units:
+                    # What it says is remembered with the place after it, and units before it are published alone.
+                    return Batch(tuple(units), after, complete=False, memory=self._memory())
+                unit = self._stated(step) if isinstance(step, Stated) else self._followed(step)
+                self._passed, after = step.places, places_text(step.places)
+                if unit is None:
+                    return Batch((), after, complete=False, memory=self._memory())
+                units.append(unit)
         except SourceStopped as error:
             stopped = error
         memory = self._memory()
@@ -173,12 +171,11 @@ class DebeziumSource(LeavesNothing):
         if stopped is not None and not units:
             raise stopped
         if stopped is not None:
-            return Batch(tuple(units), units[-1].position, complete=False, memory=memory)
-        position = units[-1].position if units else after
+            return Batch(tuple(units), after, complete=False, memory=memory)
         # However much follows a transaction without its end, it is what the source waits for.
         self._health = replace(_health(assembly) if complete or not units else Health(), alarm=self._alarm())
         times = [unit.time for unit in units] + ([] if assembly.waits else beats)
-        return Batch(tuple(units), position, complete, memory, max(times, default=None) if complete else None)
+        return Batch(tuple(units), after, complete, memory, max(times, default=None) if complete else None)
 
     def health(self) -> Health:
         return self._health
@@ -193,6 +190,38 @@ class DebeziumSource(LeavesNothing):
         what = "nobody tells what older rows have there; have the connector copy its tables again, then run"
         return f"{'; '.join(told)}; {what}: rollview source resnapshot {self._opening.name}" if told else None
 
+    def _stated(self, stated: Stated) -> UnitOfWork | None:
+        """TableChanged if a statement has done something to a table other than to its rows."""
+        about, remote = stated.told, stated.told.remote
+        if about.is_new:
+            if remote in self._opening.gone or not about.if_gone:
+                raise self._opening.new_table(remote).raised()
+            return None
+        self._passed, position = stated.places, places_text(stated.places)
+        if about.is_gone:
+            memory = {**self._memory(), GONE: sorted({*self._opening.gone, remote})}
+            raise replace(self._opening.lost_table(remote), position=position, memory=memory).raised()
+        if about.emptied:
+            return UnitOfWork(position, "TRUNCATE", about.time, {remote: Changes(replaces=True)})
+        settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
+        columns, change = self._columns.stated(settings, known, about)
+        if change is not None:
+            if change.memory is not None:
+                change = replace(change, memory=self._memory(change.memory), position=position)
+            raise change.raised()
+        self._columns = columns
+        return None
+
+    def _followed(self, whole: Whole) -> UnitOfWork:
+        self._follow(whole)
+        unit = self._rows.unit(self._presently(whole), self._opening.known)
+        self._reached = whole.log or self._reached
+        return unit
+
+    def _presently(self, whole: Whole) -> Whole:
+        """Its events under the present names of columns."""
+        return replace(whole, events=tuple(map(self._columns.present_in, whole.events)))
+
     def _follow(self, whole: Whole) -> None:
         """TableChanged if the columns of a table are not what they were; the newest of its events tells."""
         events = ((placed.remote, placed.record) for placed in whole.events)
@@ -202,14 +231,19 @@ class DebeziumSource(LeavesNothing):
             settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
             change = self._columns.change(settings, known, event)
             if change is not None:
-                memory = None if change.memory is None else {**change.memory, _FILES: self._files()}
+                memory = None if change.memory is None else self._memory(change.memory)
                 raise replace(change, memory=memory).raised()
         for remote, event in newest.items():
             self._columns = self._columns.noted(remote or "", event)
 
-    def _memory(self) -> dict[str, Any]:
+    def _memory(self, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What has to be known at the position that was read to."""
-        return {**self._columns.memory, _FILES: self._files()}
+        memory = {
+            **(self._columns.memory if columns is None else columns),
+            _FILES: self._files(),
+            _PASSED: self._passed,
+        }
+        return {**memory, _REACHED: list(self._reached)} if self._reached else memory
 
     def _files(self) -> dict[str, list[str]]:
         return {stream: list(names) for stream, names in self._streams.listed().items()}
@@ -230,18 +264,31 @@ class DebeziumSource(LeavesNothing):
     def _fill(self, assembly: Assembly, limit: int, beats: list[datetime]) -> tuple[bool, SourceStopped | None]:
         """Read on in every stream; whether each was read to its end, and what stopped one of them."""
         complete, stopped = True, None
-        for stream, place in assembly.places.items():
+        # One with nothing but statements is read after the others: it has those then that come before their rows.
+        # Topics come in such an order.
+        is_sorted = len(self._streams.listed()) < 2
+        for stream, place in sorted(assembly.places.items(), key=lambda one: not is_sorted and self._has_no_rows(*one)):
             try:
                 complete = self._fill_from(assembly, stream, place, limit, beats) and complete
             except SourceStopped as error:
                 stopped = stopped or error
         return complete, stopped
 
+    def _has_no_rows(self, stream: str, place: Place) -> bool:
+        try:
+            placed = (self._placed(found, []) for found in self._streams.records(stream, place))
+            return next((isinstance(one.record, Told) for one in placed if one is not None), True)
+        except SourceStopped:
+            return False
+
     def _fill_from(self, assembly: Assembly, stream: str, place: Place, limit: int, beats: list[datetime]) -> bool:
-        for number, found in enumerate(self._streams.records(stream, place)):
+        number = 0
+        for found in self._streams.records(stream, place):
             if number >= limit:
                 return False
             placed = self._placed(found, beats)
+            # Statements are few, and none may be missing that comes before rows.
+            number += 0 if placed is not None and isinstance(placed.record, Told) else 1
             if placed is None:
                 continue
             if isinstance(placed.record, Event) and placed.record.operation is Operation.READ:
@@ -249,55 +296,41 @@ class DebeziumSource(LeavesNothing):
             assembly.add(placed)
         return True
 
-    def _replay(self, assembly: Assembly, state: ReplayedRows) -> datetime:
-        """Everything from the newest snapshot on. The time of the last of it."""
-        moment = datetime.fromtimestamp(0, UTC)
-        copying = False
-        for stream, place in list(assembly.places.items()):
+    def _copied(self, places: Places) -> Copy:
+        """The newest snapshot, and everything that follows it."""
+        assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
+        snapshot = Snapshot()
+        for stream, place in places.items():
             for found in self._streams.records(stream, place):
                 placed = self._placed(found, [])
                 if placed is None:
                     continue
                 record = placed.record
                 if isinstance(record, Event) and record.operation is Operation.READ:
-                    copying = self._read_row(placed, state)
-                    assembly.places[stream] = found.place
-                    moment = max(moment, record.time)
+                    if snapshot.add(placed):
+                        assembly.forget(placed)
                 else:
+                    snapshot.ends_in(stream)
                     assembly.add(placed)
-        if copying:
+        if snapshot.is_open:
             raise SourceDown(self._opening.name, "the connector has not finished its own snapshot yet")
-        for whole in assembly.whole():
-            self._reset(whole, state)
-            unit = self._unit(whole, state.tables)
-            moment = max(moment, unit.time)
-            state.apply(unit)
-        return moment
+        assembly.begin_after(snapshot.rows)
+        steps: list[Whole | Stated] = []
+        places, reached = assembly.places, assembly.reached
+        for step in assembly.steps():
+            if isinstance(step, Stated) and self._ends_copy(step):
+                break
+            steps.append(step)
+            places, reached = step.places, assembly.reached
+        return Copy(snapshot.rows, steps, places, reached)
 
-    def _reset(self, whole: Whole, state: ReplayedRows) -> None:
-        for placed in whole.events:
-            assert isinstance(placed.record, Event)
-            self._seen(state, placed.remote or "", placed.record)
-
-    def _seen(self, state: ReplayedRows, remote: str, event: Event) -> Event:
-        """The event under present names; its columns are the newest that a copy has seen."""
-        self._columns = self._columns.noted(remote, event)
-        event = self._columns.present(remote, event)
-        if remote in self._opening.known:
-            state.reset(remote, event)
-        return event
-
-    def _read_row(self, placed: Placed, state: ReplayedRows) -> bool:
-        """Whether more rows of the snapshot are to come."""
-        event, remote = placed.record, placed.remote
-        assert isinstance(event, Event)
-        assert remote is not None
-        if event.snapshot == "first":
-            state.clear()
-        event = self._seen(state, remote, event)
-        table = state.tables[remote]
-        state.rows[remote][self._row(table, event, event.after, None)] += 1
-        return event.snapshot not in ("last", "false", "incremental")
+    def _ends_copy(self, stated: Stated) -> bool:
+        """Whether it is followed after the copy: columns are known by the names that they had before it."""
+        told, passed = stated.told, self._passed.get(stated.stream)
+        is_passed = passed is not None and not self._streams.is_beyond(stated.place, passed)
+        if told.called or (told.is_gone and not is_passed and self._opening.known):
+            return True
+        return bool(self._opening.known) and not is_passed and not told.emptied and not told.is_new
 
     def _placed(self, found: Found, beats: list[datetime]) -> Placed | None:
         try:
@@ -310,6 +343,12 @@ class DebeziumSource(LeavesNothing):
             beats.append(record.time)
         if isinstance(record, TransactionEnd):
             return Placed(found.stream, found.place, record)
+        if isinstance(record, Statement):
+            about = told(record, self._opening.settings.remotes)
+            if about is not None and about.called in self._left:
+                about = replace(about, was_taken=True)
+            self._left.update(record.left)
+            return None if about is None else Placed(found.stream, found.place, about, about.remote)
         if not isinstance(record, Event):
             return None
         remote = next((name for name in record.names if name in self._opening.settings.remotes), None)
@@ -319,72 +358,6 @@ class DebeziumSource(LeavesNothing):
             what = f"an event of table '{remote}' has no transaction; set provide.transaction.metadata=true"
             raise LostPosition(self._opening.name, what)
         return Placed(found.stream, found.place, record, remote)
-
-    def _unit(self, whole: Whole, tables: Mapping[str, SourceTable]) -> UnitOfWork:
-        collected: dict[str, _Collected] = {}
-        for placed in whole.events:
-            assert isinstance(placed.record, Event)
-            assert placed.remote is not None
-            event = self._columns.present(placed.remote, placed.record)
-            self._collect(collected, tables[placed.remote], event)
-        times = [placed.record.time for placed in whole.events if isinstance(placed.record, Event)]
-        moment = max(times, default=datetime.fromtimestamp(0, UTC))
-        changes = {remote: Changes(c.before, c.after, c.replaces) for remote, c in collected.items()}
-        return UnitOfWork(_text(whole.places), whole.transaction, moment, changes)
-
-    def _collect(self, collected: dict[str, _Collected], table: SourceTable, event: Event) -> None:
-        if event.operation is Operation.TRUNCATE:
-            collected[table.name] = _Collected(replaces=True)
-            return
-        one = collected.setdefault(table.name, _Collected())
-        if event.operation in (Operation.UPDATE, Operation.DELETE):
-            one.before.append(self._row(table, event, self._before(table, event), None))
-        if event.operation in (Operation.CREATE, Operation.UPDATE):
-            one.after.append(self._row(table, event, event.after, event.before))
-
-    def _before(self, table: SourceTable, event: Event) -> Mapping[str, Any]:
-        old, names = event.before, [c.name for c in table.schema if not self._is_filled(table, c, event)]
-        others = [name for name in names if name not in table.constraints.primary_key]
-        if old is None or any(name not in old for name in names):
-            raise LostPosition(self._opening.name, f"an old row of table '{table.name}' is not whole ({_REPAIR})")
-        looks_bare = event.operation is Operation.DELETE and bool(others) and all(old[name] is None for name in others)
-        if looks_bare and self._options.get("before_images") != "whole":
-            what = f"an old row of table '{table.name}' has nothing but its key, so it may not be whole ({_REPAIR})"
-            raise LostPosition(self._opening.name, f"{what}; if it is, set the option before_images: whole")
-        return old
-
-    def _row(
-        self, table: SourceTable, event: Event, image: Mapping[str, Any] | None, old: Mapping[str, Any] | None
-    ) -> Row:
-        values: list[Any] = []
-        for column in table.schema:
-            if image is not None and self._is_filled(table, column, event):
-                values.append(None)
-                continue
-            if image is None or column.name not in image:
-                raise SchemaChanged(self._opening.name, table.name, f"a row has no column '{column.name}'")
-            value = image[column.name]
-            if value == UNAVAILABLE:
-                value = (old or {}).get(column.name, UNAVAILABLE)
-            values.append(self._value(table, column, event, value))
-        return tuple(values)
-
-    def _is_filled(self, table: SourceTable, column: Column, event: Event) -> bool:
-        """Whether the event is older than a column, or newer, and rows have NULL there."""
-        return table.name in self._opening.known and lacks(event, column)
-
-    def _value(self, table: SourceTable, column: Column, event: Event, value: Any) -> Any:
-        if value == UNAVAILABLE:
-            raise LostPosition(
-                self._opening.name, f"a large value of table '{table.name}' is not in its record ({_REPAIR})"
-            )
-        schema = event.schemas.get(column.name)
-        try:
-            return decode(value, column.type, schema, self._options)
-        # A schema that is not as Connect writes it is met here, too.
-        except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            reason = str(error) or type(error).__name__
-            raise BadValue(self._opening.name, table.name, column.name, reason, event.transaction) from None
 
 
 def _health(assembly: Assembly) -> Health:
@@ -423,7 +396,3 @@ def _place_told(found: Found) -> str:
 
 def _beginning(data: bytes | None) -> str:
     return (data or b"")[:_SHOWN].decode("utf-8", "replace")
-
-
-def _text(places: Places) -> str:
-    return json.dumps(places, sort_keys=True, separators=(",", ":"))

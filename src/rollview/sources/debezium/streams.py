@@ -41,6 +41,9 @@ class Streams(Protocol):
         """LostPosition if a file before one of the places is not among those that were ``known`` when it was read."""
 
     def records(self, stream: str, after: Place) -> Iterator[Found]: ...
+    def is_beyond(self, place: Place, other: Place) -> bool:
+        """Of two places of a stream, whether the first is after the second."""
+
     def close(self) -> None: ...
 
 
@@ -109,6 +112,11 @@ class FolderStreams:
             for line, end in self._lines(path, begin):
                 count += 1
                 yield Found(stream, [count, current, end], line)
+
+    def is_beyond(self, place: Place, other: Place) -> bool:
+        # Records are counted from the oldest file that there is.
+        (_, name, offset), (_, before, until) = place, other
+        return (self._key(name), offset) > (self._key(before), until)
 
     def close(self) -> None:
         """No file stays open."""

@@ -1,7 +1,7 @@
-"""Few groups of a summary view, brought to a csn past its mark in this process.
+"""What a refresh would find past a view's mark, in this process where it is little.
 
 Law: groups@t = groups@mark + Δ(mark, t], and the view's rows are read off them. The very query is run that a refresh
-would run to know both, prepared as a refresh prepares it; nothing is written.
+would run to know them, prepared as a refresh prepares it; nothing is written.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import pyarrow as pa
 from rollview.engine.meter import Meter
 from rollview.engine.session import for_few_rows, for_small_work
 from rollview.propagate.plan import PropagateStep
-from rollview.propagate.run import closed_in, collected_ahead
+from rollview.propagate.run import closed_in, collected_ahead, collected_changes
 from rollview.relations.ahead import Ahead, ahead_of
 from rollview.relations.reader import Reader
+from rollview.store.writing import BOUND
 from rollview.types.arrow import is_atomic
 
 
@@ -23,13 +24,26 @@ def few_groups(reader: Reader, step: PropagateStep) -> Ahead | None:
     summary, schema = reader.plan(step.view).summary, reader.snapshot.get(step.view).schema
     if not step.ahead or not step.shuffles_little or summary is None:
         return None
-    session = for_few_rows(reader.spark) if step.at_once else for_small_work(reader.spark)
-    quick = Reader(session, reader.root, reader.snapshot).seen_by(step.view)
+    quick = _quick(reader, step)
     collected = collected_ahead(quick, step, closed_in(quick, step), Meter())
     if collected is None:
         return None
     found = ahead_of(summary, schema, collected, step.interval.through)
     return found if _are_plain(found.groups) and _are_plain(found.extent) else None
+
+
+def few_changes(reader: Reader, step: PropagateStep) -> pa.Table | None:
+    """What is stored of a delta; None where that may be many rows, or a row cannot be computed."""
+    if not step.shuffles_little or step.work.delta_rows > BOUND // 2:
+        return None
+    quick = _quick(reader, step)
+    found = collected_changes(quick, step, closed_in(quick, step), Meter())
+    return found if found is not None and _are_plain(found) else None
+
+
+def _quick(reader: Reader, step: PropagateStep) -> Reader:
+    session = for_few_rows(reader.spark) if step.at_once else for_small_work(reader.spark)
+    return Reader(session, reader.root, reader.snapshot).seen_by(step.view)
 
 
 def _are_plain(rows: pa.Table) -> bool:
