@@ -109,7 +109,8 @@ class Daemon:
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "rollview.cli.main", "run", "--output", "json"],
-                env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+                # As it is installed: Python keeps what it has compiled, or each life would begin with that.
+                env={**os.environ, "PYTHONPATH": ":".join(sys.path), "PYTHONDONTWRITEBYTECODE": ""},
                 cwd=folder,
                 stdout=log,
                 stderr=log,

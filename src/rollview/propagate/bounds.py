@@ -7,7 +7,8 @@ steps end.
 The number of commits follows the view's own history: what its last steps took is told apart into what every step takes
 and what each commit adds; what a step takes anyway is at most half of it. A step that never ended is a quarter as long
 next time: a process that is killed again and again still gets on. Its first step of each view is brief; where
-that was quick, the next process begins with twice as many commits.
+that was quick, the next process begins with twice as many commits. A brief one is tried twice before it gets shorter: a
+process that was killed young may have had everything yet to load, and fewer commits would not have helped.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ BRIEF = "brief"
 _TOLD_BY = 6
 """So many of the last steps tell what a step takes, so that one that met a busy machine does not decide alone."""
 _SHORTER = 4
+_TRIES = 2
 _WIDER = 4
 
 ChangesIn = Callable[[Interval], Sequence[ChangeCount]]
@@ -65,7 +67,7 @@ def step_limit(plan: ViewPlan, past: Sequence[Step], *, brief: bool = False) -> 
     seen = [(int(step.profile["commits"]), _seconds(step)) for step in counted if not step.profile.get(BRIEF)]
     allowed = _allowed(seen, first) if seen else first
     allowed = min(allowed, _allowed_briefly(counted)) if brief else allowed
-    return StepLimit(max(FEWEST_COMMITS, allowed // int(_SHORTER**lost)))
+    return StepLimit(max(FEWEST_COMMITS, allowed // _SHORTER ** (lost // _TRIES if brief else lost)))
 
 
 def _allowed_briefly(counted: Sequence[Step]) -> int:

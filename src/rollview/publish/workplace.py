@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from rollview import engine, publish, relations
@@ -68,6 +69,17 @@ class Workplace:
                 start = engine.session
                 self._session = start.adopt(self.given) if self.given is not None else start.start(self._conf)
             return self._session
+
+    def start_spark_ahead(self, is_needed: Callable[[], bool]) -> None:
+        """In a thread of its own, while other work goes on. What fails is tried again by whoever needs it, and told
+        there."""
+
+        def begin() -> None:
+            with suppress(Exception):
+                if is_needed():
+                    self.spark  # noqa: B018
+
+        Thread(target=begin, name="rollview-spark", daemon=True).start()
 
     @property
     def following(self) -> Following:

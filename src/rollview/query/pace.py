@@ -1,8 +1,9 @@
 """How fast a view that is behind catches up.
 
-Law: what is told is what happened: commits that were made in the last minute, and commits that the view's last steps
-took. A view that was behind all of this minute has done what it can beside the others; of one that was not, its own
-seconds of work count. A view that is not quicker than its commits has no time at which it will have caught up.
+Law: what is told is what happened: commits that were made in the last minute that is known of the sources, and commits
+that the view's last steps took. A view that was behind all of this minute has done what it can beside the others; of
+one that was not, its own seconds of work count. A view that is not quicker than its commits has no time at which it
+will have caught up.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -45,14 +45,14 @@ def warehouse_status(catalog: Catalog, policies: Policies) -> Status:
     snapshot = catalog.snapshot()
     valid = {name: Validity(catalog, snapshot, relation).told() for name, relation in snapshot.relations.items()}
     steps = catalog.last_steps()
-    lacking = missing(catalog.quarantine())
+    lacking, read_from = missing(catalog.quarantine()), catalog.sources()
     return Status(
         snapshot.moment.csn,
         snapshot.moment.time,
         tuple(replace(_table(snapshot, table), valid=valid[table.name]) for table in snapshot.tables()),
         tuple(
             replace(
-                _view(catalog, snapshot, view, policies.of(snapshot, view), steps.get(view.name), lacking),
+                _view(catalog, snapshot, view, policies.of(snapshot, view), steps.get(view.name), lacking, read_from),
                 valid=valid[view.name],
             )
             for view in snapshot.views()
@@ -161,11 +161,14 @@ def _view(
     policy: Policy,
     step: Step | None,
     lacking: Mapping[str, int],
+    read_from: Sequence[SourceRecord],
 ) -> ViewStatus:
     extent, delta = view.shown, view.pins[Part.DELTA]
-    now = datetime.now(UTC)
+    now, tables = datetime.now(UTC), snapshot.tables_below(view)
     lacks = Interval(extent.through, max(extent.through, snapshot.moment.csn))
-    missed = catalog.missed(snapshot.tables_below(view), lacks, now - LATELY) if lacks else NOTHING_MISSED
+    below = {snapshot.get(table).source for table in tables}
+    until = seen_until([source for source in read_from if source.name in below], now)
+    missed = catalog.missed(tables, lacks, until - LATELY) if lacks else NOTHING_MISSED
     how_fast = pace(missed, catalog.steps(view.name, 40), now) if missed.commits else None
     return ViewStatus(
         name=view.name,
@@ -185,6 +188,13 @@ def _view(
         places=table_places(snapshot, view),
         consistency=published_as(view),
     )
+
+
+def seen_until(sources: Iterable[SourceRecord], now: datetime) -> datetime:
+    """When the last minute ends of which all commits are known: now, unless a source is read with a delay. Of what it
+    committed since nobody knows anything, so that is not a time without commits."""
+    passed = (max(source.known, source.latest or source.known) for source in sources if source.known is not None)
+    return min([now, *passed])
 
 
 def _state(snapshot: Snapshot, view: Relation, lacking: Mapping[str, int]) -> ViewState:

@@ -42,10 +42,10 @@ class ViewStatus(Result):
     """``staleness_commits`` counts the commits to what the view reads that its extent does not show yet.
 
     ``state``: ok, stopped (``problem`` says why), schema_changed, or degraded where something is in quarantine.
-    Of a view that is behind: how many commits were made per second in the last minute, how many it did per second,
-    beside the other views if it was behind all of that minute, and when it will have caught up if both go on; None
-    where nobody can say. ``places``: of a view that is propagated table by table. ``consistency``: weak, where it is
-    published with each table at its own csn.
+    Of a view that is behind: how many commits were made per second in the last minute that is known of the sources, how
+    many it did per second, beside the other views if it was behind all of that minute, and when it will have caught up
+    if both go on; None where nobody can say. ``places``: of a view that is propagated table by table. ``consistency``:
+    weak, where it is published with each table at its own csn.
     """
 
     name: str

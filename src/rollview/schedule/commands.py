@@ -139,6 +139,8 @@ def run_until(
     ahead = OwnPropagation(propagate_some, propagate, place.policies)
     about = (schedule, interval, place.following, ahead)
     crew = Crew(place.catalog, place.data, place.order, refresh_some, fold, deliver_to, *about)
+    # Sources are read while it starts.
+    place.start_spark_ahead(crew.has_views)
     return work(crew, stop, place.parallel) if rounds is None else run_rounds(crew, interval, stop, rounds)
 
 

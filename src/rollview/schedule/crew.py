@@ -82,12 +82,15 @@ class Crew:
     def due_sources(self) -> Sequence[Group]:
         return plan_capture(self._catalog.sources(), self._turns.sources(), self._order).groups
 
-    def due_views(self) -> Sequence[ViewGroup]:
+    def due_views(self, besides: Collection[str] = ()) -> Sequence[ViewGroup]:
         """Each view by itself, or with the others of its group; first whoever is furthest behind.
 
         So a daemon that never lives long sees to all of them.
         """
-        snapshot, due = self._catalog.snapshot(), self._turns.views()
+        snapshot = self._catalog.snapshot()
+        if all(view.name in besides for view in snapshot.views()):
+            return ()
+        due = self._turns.views(besides)
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
             if view.state is ViewState.SCHEMA_CHANGED or snapshot.waits_for(view) is not None:
@@ -95,10 +98,15 @@ class Crew:
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
             groups.setdefault(own, []).append(view.name)
-        found = [tuple(names) for names in groups.values() if any(name in due for name in names)]
+        free = [names for names in groups.values() if not any(name in besides for name in names)]
+        found = [tuple(names) for names in free if any(name in due for name in names)]
         taken = {name for names in found for name in names}
-        waiting = [*found, *((name,) for name in self._turns.propagations() if name not in taken)]
+        waiting = [*found, *((name,) for name in self._turns.propagations(besides) if name not in taken)]
         return sorted(waiting, key=lambda names: min(snapshot.get(name).pins[Part.DELTA].through for name in names))
+
+    def has_views(self) -> bool:
+        """Whether a view will have its turn sooner or later."""
+        return self._turns.has_views()
 
     def held_by(self, names: ViewGroup) -> frozenset[str]:
         """With those that they read, which are propagated with them."""

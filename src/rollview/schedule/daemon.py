@@ -12,7 +12,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,7 +40,10 @@ class DueWork(Protocol):
     """Whoever knows what is due, and does it."""
 
     def due_sources(self) -> Sequence[Group]: ...
-    def due_views(self) -> Sequence[ViewGroup]: ...
+    def due_views(self, besides: Collection[str] = ()) -> Sequence[ViewGroup]:
+        """``besides``: views that have their turn already, about which nothing has to be looked up."""
+        ...
+
     def due_subscribers(self) -> Sequence[str]: ...
     def held_by(self, names: ViewGroup) -> frozenset[str]:
         """The views that a turn of these has to itself."""
@@ -69,8 +72,8 @@ class _Work:
         for group in self.crew.due_sources():
             if group not in self.sources:
                 self.sources[group] = self.capturing.submit(self.crew.capture, group)
-        for group in self.crew.due_views():
-            if group not in self.views and self._is_apart(group):
+        for group in self.crew.due_views({name for taken in self.views for name in taken}):
+            if self._is_apart(group):
                 self.views[group] = self.refreshing.submit(self.crew.refresh, group)
         for name in self.crew.due_subscribers():
             if name not in self.subscribers:

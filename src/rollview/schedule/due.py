@@ -7,7 +7,7 @@ failed waits longer each time, and only it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -61,25 +61,35 @@ class Turns:
         now = datetime.now(UTC)
         return tuple(source.name for source in self.catalog.sources() if _has_come(self._source_due(source), now))
 
-    def views(self) -> tuple[str, ...]:
+    def has_views(self) -> bool:
+        """Whether there are views that are seen to without being asked for."""
+        snapshot = self.catalog.snapshot()
+        cadences = (self._view_cadence(snapshot, view) for view in snapshot.views())
+        asking = (self._propagation_words(snapshot, view) or turns_of(view) for view in snapshot.views())
+        return any(cadence.kind is not CadenceKind.MANUAL for cadence in cadences) or any(asking)
+
+    def views(self, besides: Collection[str] = ()) -> tuple[str, ...]:
+        """``besides``: of these nobody asks."""
         now, snapshot = datetime.now(UTC), self.catalog.snapshot()
-        stale = self._lacking(snapshot, snapshot.views(), Part.EXTENT, by_itself=True)
+        views = [view for view in snapshot.views() if view.name not in besides]
+        stale = self._lacking(snapshot, views, Part.EXTENT, by_itself=True)
         return tuple(view.name for view, since in stale if _has_come(self._view_due(snapshot, view, since), now))
 
-    def propagations(self) -> tuple[str, ...]:
+    def propagations(self, besides: Collection[str] = ()) -> tuple[str, ...]:
         """Views whose delta has its turn, whatever becomes of their extents."""
         now, snapshot = datetime.now(UTC), self.catalog.snapshot()
-        asking = [view for view in snapshot.views() if self._propagation_words(snapshot, view) is not None]
+        views = [view for view in snapshot.views() if view.name not in besides]
+        asking = [view for view in views if self._propagation_words(snapshot, view) is not None]
         lacking = self._lacking(snapshot, asking, Part.DELTA)
         whole = [view.name for view, since in lacking if _has_come(self._propagation_due(snapshot, view, since), now)]
-        return (*whole, *(name for name, tables in self.due_tables().items() if tables))
+        return (*whole, *(name for name, tables in self.due_tables(besides).items() if tables))
 
-    def due_tables(self) -> Mapping[str, frozenset[str]]:
+    def due_tables(self, besides: Collection[str] = ()) -> Mapping[str, frozenset[str]]:
         """Of views that are propagated table by table: the tables whose changes have their turn."""
         now, snapshot, found = datetime.now(UTC), self.catalog.snapshot(), {}
         for view in snapshot.views():
             turns = turns_of(view)
-            if turns is not None and not _is_held(snapshot, view):
+            if turns is not None and view.name not in besides and not _is_held(snapshot, view):
                 places = places_of(snapshot, view)
                 due = {table: self._table_due(snapshot, view, table, places[table], turns) for table in places}
                 found[view.name] = frozenset(table for table, when in due.items() if _has_come(when, now))
@@ -176,17 +186,17 @@ class Turns:
         return found
 
     def _view_due(self, snapshot: Snapshot, view: Relation, since: datetime) -> datetime | None:
-        own = view.definition.properties.get(PROPERTY) if view.definition is not None else None
         step = self.catalog.last_step(view.name, "apply")
         last = max(self._seen.get(f"view:{view.name}", _NEVER), (step.finished if step else None) or _NEVER)
-        due = self._view_cadence(snapshot, view, own).due(last, since)
+        due = self._view_cadence(snapshot, view).due(last, since)
         if due is not None and view.name in self._unfinished:
             due = _NEVER
         retry = self._failures.get(view.name)
         return due if due is None or retry is None else max(due, retry[1])
 
-    def _view_cadence(self, snapshot: Snapshot, view: Relation, own: str | None) -> Cadence:
+    def _view_cadence(self, snapshot: Snapshot, view: Relation) -> Cadence:
         """A snapshot is made when somebody asks, in person or by a cadence for this one view."""
+        own = view.definition.properties.get(PROPERTY) if view.definition is not None else None
         if self.policies.of(snapshot, view) is not Policy.SNAPSHOT:
             return cadence_of(view.name, own, self.words, self.default)
         return cadence_of(view.name, own or named_for(view.name, self.words), None, Cadence(CadenceKind.MANUAL))

@@ -88,13 +88,22 @@ def test_a_brief_step_is_no_longer_than_another() -> None:
 
 
 def test_of_processes_that_live_for_one_quick_step_each_brings_twice_as_many_commits() -> None:
-    past, brought = [tried(0, 1.0, "undone")], []
+    past, brought = [tried(0, 1.0, "undone")] * 2, []
     for seconds in (2.0, 1.0, 2.0, 2.5, 4.0, 6.0, 1.0):
         brought.append(step_limit(LINEAR, past, brief=True).commits)
         past.insert(0, replace(tried(brought[-1], seconds), profile={"commits": brought[-1], BRIEF: True}))
     assert brought == [500, 2000, 4000, 8000, 16_000, 16_000, 8000]
     assert step_limit(LINEAR, past, brief=True).commits == 16_000
-    assert step_limit(LINEAR, [tried(0, 1.0, "undone"), *past], brief=True).commits == 4000
+    assert step_limit(LINEAR, [*[tried(0, 1.0, "undone")] * 2, *past], brief=True).commits == 4000
+
+
+def test_a_process_that_is_killed_young_is_no_reason_for_a_shorter_step_the_first_time() -> None:
+    """Spark had barely started: with fewer commits it would not have got further."""
+    past, brought = list[Step](), []
+    for _ in range(8):
+        brought.append(step_limit(KEYED, past, brief=True).commits)
+        past.insert(0, tried(0, 1.0, "undone"))
+    assert brought == [2000, 2000, 500, 500, 125, 125, FEWEST_COMMITS, FEWEST_COMMITS]
 
 
 def test_only_views_that_aggregate_whole_groups_again_begin_with_few_commits() -> None:

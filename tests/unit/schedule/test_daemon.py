@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rollview.capture.plan import Group
 from rollview.errors import Busy, SourceDown
@@ -23,8 +23,8 @@ class Crew:
     def due_sources(self) -> Sequence[Group]:
         return (("stuck",), ("down",), ("taken",), ("well",))
 
-    def due_views(self) -> Sequence[ViewGroup]:
-        return (("v",),)
+    def due_views(self, besides: Collection[str] = ()) -> Sequence[ViewGroup]:
+        return () if "v" in besides else (("v",),)
 
     def due_subscribers(self) -> Sequence[str]:
         return ()
@@ -86,8 +86,8 @@ class Family(Crew):
     def due_sources(self) -> Sequence[Group]:
         return ()
 
-    def due_views(self) -> Sequence[ViewGroup]:
-        return (("lower",), ("upper",), ("other",))
+    def due_views(self, besides: Collection[str] = ()) -> Sequence[ViewGroup]:
+        return tuple((name,) for name in ("lower", "upper", "other") if name not in besides)
 
     def held_by(self, names: ViewGroup) -> frozenset[str]:
         return frozenset((*names, "lower") if "upper" in names else names)

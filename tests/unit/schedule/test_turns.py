@@ -68,7 +68,7 @@ def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pyte
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
     refresh: Any = None
     crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, refresh, None, 1.0)
-    monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a",))
+    monkeypatch.setattr(type(crew._turns), "views", lambda turns, besides=(): ("a",))
     assert crew.due_views() == [("a", "b")]
     world.relations["b"] = replace(world.relations["b"], state=ViewState.SCHEMA_CHANGED)
     assert crew.due_views() == [("a",)]
@@ -79,8 +79,48 @@ def test_whoever_is_furthest_behind_has_the_first_turn(world: World, monkeypatch
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
     refresh: Any = None
     crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, refresh, None, 1.0)
-    monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a", "b", "c"))
+    monkeypatch.setattr(type(crew._turns), "views", lambda turns, besides=(): ("a", "b", "c"))
     assert crew.due_views() == [("c",), ("b",), ("a",)]
+
+
+def test_spark_is_needed_where_a_view_has_turns_without_being_asked_for(world: World) -> None:
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot)
+
+    def has_views(words: Any, propagate: Any = None) -> bool:
+        return Turns(catalog, words, every(1.0), propagate).has_views()
+
+    assert has_views(None)
+    assert not has_views("manual")
+    assert has_views({"default": "manual", "b": "continuous"})
+    assert has_views("manual", "continuous")
+    world.relations.pop("a"), world.relations.pop("b"), world.relations.pop("c")
+    assert not has_views(None)
+
+
+def test_nothing_is_looked_up_about_views_that_have_their_turn(world: World) -> None:
+    """The daemon asks several times a second, and a step may take long."""
+    asked: list[Interval] = []
+    long_ago = datetime.now(UTC) - timedelta(days=1)
+
+    def oldest_change(tables: Any, interval: Interval) -> datetime:
+        asked.append(interval)
+        return long_ago
+
+    for name, through in (("a", 90), ("b", 70), ("c", 60)):
+        world.pin(name, Part.EXTENT, through=through)
+    catalog: Any = SimpleNamespace(
+        snapshot=lambda: world.snapshot, oldest_change=oldest_change, last_step=lambda *_: None
+    )
+    refresh: Any = None
+    about = ("continuous", 1.0, None, OwnPropagation(refresh, "continuous"))
+    crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, refresh, *about)
+    assert crew.due_views() == [("c",), ("b",), ("a",)]
+    asked.clear()
+    assert crew.due_views({"b", "c"}) == [("a",)]
+    assert {interval.after for interval in asked} == {90}
+    asked.clear()
+    assert crew.due_views({"a", "b", "c"}) == ()
+    assert asked == []
 
 
 def test_the_first_turn_of_each_view_is_one_step(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +135,7 @@ def test_the_first_turn_of_each_view_is_one_step(world: World, monkeypatch: pyte
 
     deliver: Any = None
     crew = Crew(catalog, world.root, Order(), refresh, lambda going: None, deliver, None, 1.0)
-    monkeypatch.setattr(type(crew._turns), "views", lambda turns: ("a", "b"))
+    monkeypatch.setattr(type(crew._turns), "views", lambda turns, besides=(): ("a", "b"))
     for names in (("a",), ("b",), ("a",), ("b",)):
         crew.refresh(names)
     assert [seconds for _, seconds in asked] == [0.0, 0.0, 5.0, 5.0]
