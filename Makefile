@@ -43,7 +43,8 @@ FAULTS := full
 faults: .venv/.installed ## kills, failing calls, full disks, stopped processes and random tests in full size: hours; FAULTS=part for a part
 	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) $(SIDE_BY_SIDE) tests/property tests/golden tests/unit
 	ROLLVIEW_FAULTS=$(FAULTS) $(PYTEST) tests/faults tests/interleaving tests/sources/test_lookup.py tests/sources/test_schema_changes.py \
-		tests/sources/test_file_columns.py tests/sources/test_delta_columns.py tests/sources/test_debezium_columns.py tests/spark/sources/test_altered_under_writers.py \
+		tests/sources/test_file_columns.py tests/sources/test_delta_columns.py tests/sources/test_debezium_columns.py tests/sources/test_debezium_statements.py \
+		tests/spark/sources/test_altered_under_writers.py \
 		tests/sources/test_algorithms_at_work.py tests/spark/ipda tests/spark/names tests/spark/oracle tests/spark/routing tests/spark/schedule \
 		tests/spark/store/test_named_rows.py tests/spark/sources/test_asked.py tests/spark/tables/test_bulk.py \
 		tests/audit/test_wrong_rows.py

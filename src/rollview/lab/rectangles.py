@@ -30,7 +30,7 @@ class Rectangle:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class TimeFrame:
     """What of time is shown, how large, and which csns are named."""
 
     begin: int
@@ -52,11 +52,13 @@ class Frame:
 def draw_executed(title: str, names: Sequence[str], queries: Sequence[ExecutedQuery], mark: int) -> str:
     """Propagation queries of an experiment, from csn 0 on."""
     last = max([query.seen for query in queries] + [mark])
-    return draw_rectangles(title, names, list(map(_executed, queries)), mark, Frame(0, last, _UNIT, range(last + 1)))
+    return draw_rectangles(
+        title, names, list(map(_executed, queries)), mark, TimeFrame(0, last, _UNIT, range(last + 1))
+    )
 
 
 def draw_rectangles(
-    title: str, names: Sequence[str], rectangles: Sequence[Rectangle], mark: int, frame: Frame, margin: int = 260
+    title: str, names: Sequence[str], rectangles: Sequence[Rectangle], mark: int, frame: TimeFrame, margin: int = 260
 ) -> str:
     """``margin``: how much room the lines beside the picture need."""
     side, right = frame.side, _LEFT + frame.side
@@ -78,7 +80,7 @@ def draw_rectangles(
     return drawing.to_svg()
 
 
-def _draw(drawing: Drawing, number: int, one: Rectangle, frame: Frame) -> None:
+def _draw(drawing: Drawing, number: int, one: Rectangle, frame: TimeFrame) -> None:
     (low, high), (left, right) = one.spans
     width, height = (right - left) * frame.unit, (high - low) * frame.unit
     # Each a little smaller than the one before, so that all edges can be told apart.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rollview.catalog import Catalog, Snapshot, Step
 from rollview.core.interval import Csn, Interval
 from rollview.errors import UsageError
-from rollview.lab.rectangles import Frame, Rectangle, draw_rectangles
+from rollview.lab.rectangles import Rectangle, TimeFrame, draw_rectangles
 from rollview.relations.joined import JoinedPart, JoinedQueries, JoinedQuery, joined_in
 from rollview.relations.marks import high_water_mark
 
@@ -62,7 +62,7 @@ def joined_by(step: Step, reads: Sequence[str]) -> JoinedQueries:
     return told or JoinedQueries(tuple(reads), (JoinedQuery(1, end), JoinedQuery(-1, begin)))
 
 
-def rectangles_of(joined: JoinedQueries, axes: Sequence[str], frame: Frame) -> Iterator[Rectangle]:
+def rectangles_of(joined: JoinedQueries, axes: Sequence[str], frame: TimeFrame) -> Iterator[Rectangle]:
     for query in joined.queries:
         parts = dict(zip(joined.tables, query.parts, strict=True))
         first, *second = (_span(parts, axis, frame) for axis in axes)
@@ -74,11 +74,11 @@ def rectangles_of(joined: JoinedQueries, axes: Sequence[str], frame: Frame) -> I
         yield Rectangle(1, (nowhere, nowhere), f"and {joined.more} more", is_forward=True, executed=False)
 
 
-def frame_of(begin: Csn, last: Csn) -> Frame:
+def frame_of(begin: Csn, last: Csn) -> TimeFrame:
     """What was there before lies below ``begin``, an eighth of the whole."""
     below = begin - max(1, (last - begin) // 7)
     apart = next(one for one in _round_numbers() if (last - begin) // one <= _NAMED)
-    return Frame(below, last, min(_UNIT, _WIDEST / (last - below)), range(begin, last + 1, apart))
+    return TimeFrame(below, last, min(_UNIT, _WIDEST / (last - below)), range(begin, last + 1, apart))
 
 
 def _is_first(step: Step) -> bool:
@@ -90,7 +90,7 @@ def _ends(joined: JoinedQueries) -> Iterator[Csn]:
         yield from (part.through if isinstance(part, Interval) else part for part in query.parts)
 
 
-def _span(parts: Mapping[str, JoinedPart], axis: str, frame: Frame) -> tuple[Csn, Csn]:
+def _span(parts: Mapping[str, JoinedPart], axis: str, frame: TimeFrame) -> tuple[Csn, Csn]:
     """Nothing of a table that was not joined."""
     part = parts.get(axis, frame.begin)
     if isinstance(part, Interval):

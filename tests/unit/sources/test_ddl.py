@@ -109,6 +109,7 @@ def test_a_key_that_is_dropped_and_null_that_comes_are_told() -> None:
         ("MODIFY price DECIMAL(14,4)", (), (), {"price": "decimal(14,4)"}, {}),
         ("MODIFY price DOUBLE", ("price",), (), {}, {}),
         ("MODIFY id INT UNSIGNED", ("id",), (), {}, {}),
+        ("MODIFY id BIGINT(20) UNSIGNED", ("id",), (), {}, {}),
         ("ADD x INT", (), (), {}, {"x": (True, None)}),
         ("ADD x INT DEFAULT -5 AFTER id", (), (), {}, {"x": (True, "-5")}),
         ("ADD x INT NOT NULL", (), (), {}, {"x": (True, "0")}),

@@ -281,7 +281,9 @@ def _retyped(table: str, name: str, text: str, columns: Spelled) -> Altered:
         return Altered(table, unsure=nullable)
     was, now = declared(before), declared(text)
     numbers = word.endswith("int") or word in ("decimal", "double")
-    if not numbers or was.type is None or now.type is None or not keeps_values(was.type, now.type):
+    # A server that is not strict makes 0 of what is negative, and logs no row of it.
+    loses_signs = bool(new[3]) and not old[3]
+    if loses_signs or not numbers or was.type is None or now.type is None or not keeps_values(was.type, now.type):
         return Altered(table, (name,))
     return Altered(table, unsure=nullable, retyped=((name, now),))
 

@@ -17,7 +17,7 @@ from datetime import datetime
 
 from rollview.errors import Corrupt, LostPosition
 from rollview.sources.debezium.records import Event, LogPlace, TransactionEnd
-from rollview.sources.debezium.statements import Told
+from rollview.sources.debezium.statements import TableStatement
 from rollview.sources.debezium.streams import Place
 
 Places = dict[str, Place]
@@ -29,7 +29,7 @@ class Placed:
 
     stream: str
     place: Place
-    record: Event | TransactionEnd | Told
+    record: Event | TransactionEnd | TableStatement
     remote: str | None = None
 
 
@@ -47,7 +47,7 @@ class Whole:
 class Stated:
     """A statement at its place in a stream; ``places``: where the streams go on after it."""
 
-    told: Told
+    told: TableStatement
     stream: str
     place: Place
     places: Places
@@ -71,7 +71,7 @@ class Assembly:
             if any(end.stream != placed.stream for end in self._ends):
                 raise Corrupt(f"Source '{self.source}' has ends of transactions in two streams.")
             self._ends.append(placed)
-        elif isinstance(placed.record, Told):
+        elif isinstance(placed.record, TableStatement):
             self._statements.append(placed)
         else:
             self._events.setdefault(placed.stream, deque()).append(placed)
@@ -131,7 +131,7 @@ class Assembly:
         """The next statement, if it comes before the next transaction."""
         while self._statements:
             first = self._statements[0]
-            assert isinstance(first.record, Told)
+            assert isinstance(first.record, TableStatement)
             if events is None:
                 is_next: bool | None = self._has_nothing_before(first)
             else:
@@ -151,7 +151,7 @@ class Assembly:
     def _is_of_a_new_name(self, end: Placed) -> bool:
         """Whether a transaction has rows of a table by the name that it gets by a statement that is still to come."""
         assert isinstance(end.record, TransactionEnd)
-        told = (one.record for one in self._statements if isinstance(one.record, Told))
+        told = (one.record for one in self._statements if isinstance(one.record, TableStatement))
         named = next((one for one in told if one.called and _told(end.record.counts, one.called)), None)
         if named is not None and named.was_taken:
             what = f"table '{named.remote}' got another's name, '{named.called}', and nobody tells whose rows are whose"
@@ -241,7 +241,7 @@ def _is_in_front(one: Placed, other: Placed) -> bool:
 
 
 def _transaction(placed: Placed) -> str | None:
-    return None if isinstance(placed.record, Told) else placed.record.transaction
+    return None if isinstance(placed.record, TableStatement) else placed.record.transaction
 
 
 def _is_after(place: LogPlace, reached: LogPlace | None) -> bool:

@@ -20,7 +20,7 @@ from rollview.core.names import same
 from rollview.core.schema import Column, Constraints, Schema
 from rollview.sources.debezium.assembly import Placed
 from rollview.sources.debezium.records import Event
-from rollview.sources.debezium.statements import Told
+from rollview.sources.debezium.statements import TableStatement
 from rollview.sources.debezium.types import ColumnSchema, is_null_before, type_of
 from rollview.sources.protocol import GONE, SAID, LayoutChange, SourceTable, words_of
 from rollview.sources.settings import NewColumns, TableSettings
@@ -114,7 +114,7 @@ class BlockColumns:
             return self
         return replace(self, memory=self._with(_BLOCKS, remote, pairs))
 
-    def after(self, remote: str, told: Told) -> BlockColumns:
+    def after(self, remote: str, told: TableStatement) -> BlockColumns:
         """Everything that is remembered of the table's columns, under the names that they have after a statement."""
         place = {name.lower(): number for number, name in enumerate(told.columns)}
         memory = dict(self.memory)
@@ -186,7 +186,9 @@ class BlockColumns:
         names, types = tuple(renamed.items()), tuple(widened.items())
         return LayoutChange(*about, gone, renamed=names, widened=types, added=added, with_rows=True, memory=memory)
 
-    def stated(self, settings: TableSettings, known: Schema, told: Told) -> tuple[BlockColumns, LayoutChange | None]:
+    def stated(
+        self, settings: TableSettings, known: Schema, told: TableStatement
+    ) -> tuple[BlockColumns, LayoutChange | None]:
         """What is remembered after a statement about a table, and what is another in it."""
         called = {c.name: new for c in known for old, new in told.renamed if same(c.name, old)}
         taken = [new for new in called.values() if not _among(new, called)]

@@ -18,7 +18,7 @@ from rollview.sources.debezium.assembly import Placed, Places, Stated, Whole
 from rollview.sources.debezium.columns import BlockColumns, block_of, lacks
 from rollview.sources.debezium.records import Event, LogPlace
 from rollview.sources.debezium.rows import EventRows, filled
-from rollview.sources.debezium.statements import Told
+from rollview.sources.debezium.statements import TableStatement
 from rollview.sources.protocol import Row, SourceTable, UnitOfWork
 from rollview.sources.values import as_rows
 
@@ -28,7 +28,7 @@ _RENAMED = "has another name since the connector copied it; have the connector c
 
 
 @dataclass(slots=True)
-class Snapshot:
+class SnapshotRows:
     """The rows of the connector's newest copy."""
 
     rows: list[Placed] = field(default_factory=list)
@@ -132,7 +132,7 @@ class ReplayedRows:
             for row in [row for row, count in bag.items() if not count]:
                 del bag[row]
 
-    def state(self, told: Told) -> None:
+    def state(self, told: TableStatement) -> None:
         if told.is_new and told.if_gone and told.remote not in self.missing:
             return
         if told.moved:
@@ -148,12 +148,12 @@ class ReplayedRows:
 class FormerNames:
     """What columns will be called after all statements that are still to come."""
 
-    def __init__(self, statements: Iterable[Told]) -> None:
-        self._left: dict[str, list[Told]] = {}
+    def __init__(self, statements: Iterable[TableStatement]) -> None:
+        self._left: dict[str, list[TableStatement]] = {}
         for told in statements:
             self._left.setdefault(told.remote, []).append(told)
 
-    def passed(self, told: Told) -> None:
+    def passed(self, told: TableStatement) -> None:
         self._left[told.remote].remove(told)
 
     def present(self, placed: Placed) -> Placed | None:
@@ -170,7 +170,7 @@ class FormerNames:
         return replace(placed, record=replace(event, before=before, after=after, schemas=_called(event.schemas, left)))
 
 
-def _called(values: Mapping[str, Any], statements: Sequence[Told]) -> dict[str, Any]:
+def _called(values: Mapping[str, Any], statements: Sequence[TableStatement]) -> dict[str, Any]:
     for told in statements:
         values = {now: value for name, value in values.items() if (now := told.now(name)) is not None}
     return dict(values)

@@ -28,9 +28,9 @@ from rollview.sources.debezium.records import (
     UnknownRecordError,
     parse,
 )
-from rollview.sources.debezium.replayed import Copy, Replay, ReplayedRows, Snapshot
+from rollview.sources.debezium.replayed import Copy, Replay, ReplayedRows, SnapshotRows
 from rollview.sources.debezium.rows import EventRows, places_text
-from rollview.sources.debezium.statements import Told, told
+from rollview.sources.debezium.statements import TableStatement, told
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
 from rollview.sources.debezium.values import OPTIONS, is_known
 from rollview.sources.inside import Inside
@@ -277,7 +277,7 @@ class DebeziumSource(LeavesNothing):
     def _has_no_rows(self, stream: str, place: Place) -> bool:
         try:
             placed = (self._placed(found, []) for found in self._streams.records(stream, place))
-            return next((isinstance(one.record, Told) for one in placed if one is not None), True)
+            return next((isinstance(one.record, TableStatement) for one in placed if one is not None), True)
         except SourceStopped:
             return False
 
@@ -288,7 +288,7 @@ class DebeziumSource(LeavesNothing):
                 return False
             placed = self._placed(found, beats)
             # Statements are few, and none may be missing that comes before rows.
-            number += 0 if placed is not None and isinstance(placed.record, Told) else 1
+            number += 0 if placed is not None and isinstance(placed.record, TableStatement) else 1
             if placed is None:
                 continue
             if isinstance(placed.record, Event) and placed.record.operation is Operation.READ:
@@ -299,7 +299,7 @@ class DebeziumSource(LeavesNothing):
     def _copied(self, places: Places) -> Copy:
         """The newest snapshot, and everything that follows it."""
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
-        snapshot = Snapshot()
+        snapshot = SnapshotRows()
         for stream, place in places.items():
             for found in self._streams.records(stream, place):
                 placed = self._placed(found, [])

@@ -23,7 +23,7 @@ _IF_NOT = re.compile(r"\bIF\s+NOT\s+EXISTS\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TableStatement:
     """``renamed``, ``dropped``, ``added``: columns, all by their names before the statement but those that are new.
     ``columns``: all of them after it. ``called``: the new name of the table; ``was_taken``: by another one before.
     ``emptied``: it has no rows any more;
@@ -58,7 +58,7 @@ class Told:
         return next((old for old, new in self.renamed if same(name, new)), name)
 
 
-def told(statement: Statement, remotes: Iterable[str]) -> Told | None:
+def told(statement: Statement, remotes: Iterable[str]) -> TableStatement | None:
     """None if it proves nothing of a captured table."""
     for remote in remotes:
         after = _after(statement, remote)
@@ -74,30 +74,32 @@ def _after(statement: Statement, remote: str) -> TableAfter | None:
     return next((one for one in statement.tables if remote in one.names or remote in one.former), None)
 
 
-def _told(statement: Statement, remote: str, database: str, name: str, after: TableAfter | None) -> Told | None:
+def _told(
+    statement: Statement, remote: str, database: str, name: str, after: TableAfter | None
+) -> TableStatement | None:
     about = (remote, statement.time, statement.log)
     if _empties(statement, database, name):
-        return Told(*about, emptied=True)
+        return TableStatement(*about, emptied=True)
     if after is None:
         return None
     is_here = remote in after.names
     if is_here and after.kind == "CREATE" and _IF_NOT.search(statement.text):
-        return Told(*about, emptied=True, is_new=True, if_gone=True)
+        return TableStatement(*about, emptied=True, is_new=True, if_gone=True)
     if is_here and after.former and remote not in after.former:
-        return Told(*about, is_new=True, moved=True)
+        return TableStatement(*about, is_new=True, moved=True)
     try:
         done = altered(statement.text, statement.database, database, {name: {}})
     except RenamedError as error:
         called = remote.removesuffix(name) + error.new
-        return Told(*about, after.columns, called=called) if called in after.names else None
+        return TableStatement(*about, after.columns, called=called) if called in after.names else None
     except ReplacedError:
         gone, new = after.kind == "DROP" and is_here, after.kind == "CREATE" and is_here
-        return Told(*about, emptied=gone or new, is_gone=gone, is_new=not gone, moved=not (gone or new))
+        return TableStatement(*about, emptied=gone or new, is_gone=gone, is_new=not gone, moved=not (gone or new))
     except UnclearError:
         return None
     if done is None or not _is_as_told(done, after.columns):
         return None
-    return Told(*about, after.columns, done.renamed, done.gone, dict(done.added))
+    return TableStatement(*about, after.columns, done.renamed, done.gone, dict(done.added))
 
 
 def _is_as_told(done: Altered, columns: tuple[str, ...]) -> bool:
