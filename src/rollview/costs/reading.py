@@ -110,7 +110,7 @@ class Costs:
         return RelationCost(relation.name, way, self._to_read(relation, size), size.most)
 
     def _to_read(self, relation: Relation, size: RowsToRead) -> float:
-        # What a query does with the rows of a table costs as much as reading them; a view is what is left of that.
+        # A query still has to join or group the rows of a table; those of a view are joined and grouped already.
         each = COMPUTED_ROW if relation.kind is RelationKind.TABLE else 1
         # A change is netted with the row that it is about.
         return self.machine.seconds(Work(each * size.rows + 2 * size.changes, files=size.files, relations=1))

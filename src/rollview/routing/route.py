@@ -47,7 +47,7 @@ class Route:
     read_tables: frozenset[str] = frozenset()
     """All tables that the answer rests on."""
     least: float = 0.0
-    """Seconds that it takes whatever is read."""
+    """Seconds that it takes at least, whatever its readings cost."""
 
     def way_of(self, relation: str) -> WayToRead | None:
         return next((one.way for one in self.readings if one.relation == relation), None)
