@@ -12,13 +12,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rollview.engine.abilities import is_connect
+from rollview.engine.analysed import run_in
+from rollview.engine.session import RULES_LEFT_OUT, tuned
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_ALWAYS_INLINE = "spark.sql.optimizer.collapseProjectAlwaysInline"
-_FIELDS_SHOWN = "spark.sql.debug.maxToStringFields"
-_RULES_LEFT_OUT = "spark.sql.optimizer.excludedRules"
+_OPTIMISE_ALL = {
+    "spark.sql.optimizer.collapseProjectAlwaysInline": "true",
+    "spark.sql.debug.maxToStringFields": "100000",
+    RULES_LEFT_OUT: "",
+}
 _OPTIMISED = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==", re.DOTALL)
 _NUMBER = re.compile(r"#(\d+)L?")
 
@@ -30,11 +34,12 @@ def mean_the_same(one: DataFrame, other: DataFrame) -> bool:
     if one.sameSemantics(other):
         return True
     # Spark analyses a join by name, a CTE and a star into other plans than their long forms; optimised they are one.
-    with _settings(one.sparkSession, {_ALWAYS_INLINE: "true", _FIELDS_SHOWN: "100000", _RULES_LEFT_OUT: ""}):
-        if is_connect(one.sparkSession):
+    if is_connect(one.sparkSession):
+        with _settings(one.sparkSession, _OPTIMISE_ALL):
             return _told(_plain(one)) == _told(_plain(other))
-        plans = (_plain(data)._jdf.queryExecution().optimizedPlan() for data in (one, other))
-        return bool(next(plans).sameResult(next(plans)))
+    beside = tuned(one.sparkSession, "meaning", _OPTIMISE_ALL)
+    plans = (_plain(run_in(beside, data))._jdf.queryExecution().optimizedPlan() for data in (one, other))
+    return bool(next(plans).sameResult(next(plans)))
 
 
 def _plain(data: DataFrame) -> DataFrame:

@@ -41,6 +41,8 @@ MEANING = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
+RULES_LEFT_OUT = "spark.sql.optimizer.excludedRules"
+
 TUNING = {
     "spark.sql.adaptive.enabled": "true",
     # with it the time to plan doubles with every column that a condition names, and a wide summary has many
@@ -51,7 +53,7 @@ TUNING = {
     # files are always listed by name: never a job to look for them
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     # it fails on a subquery in SELECT over a union, which a table with changes is, and computes SELECT for no rows
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
+    RULES_LEFT_OUT: "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # a failed query is told by rollview in its own words; where in Python it was built would be noted at every call
     "spark.sql.dataFrameQueryContext.enabled": "false",
@@ -114,7 +116,7 @@ def start(conf: Mapping[str, str] | None = None, app: str = "rollview") -> Spark
     server = asked.pop(_REMOTE, None) or (None if _MASTER in asked else os.environ.get("SPARK_REMOTE"))
     _quieten()
     if server is not None:
-        return remote.connect(server, {**TUNING, **MEANING, **asked})
+        return remote.connect(server, {**TUNING, **MEANING, **asked, **_rules_left_out(asked)})
     return _launched(asked, app)
 
 
@@ -138,7 +140,8 @@ def adopt(spark: SparkSession) -> SparkSession:
     session = abilities.fresh_beside(spark)
     if session is None:
         return _as_it_is(spark)
-    for key, value in {**MEANING, **TUNING}.items():
+    own = {RULES_LEFT_OUT: spark.conf.get(RULES_LEFT_OUT, None) or ""}
+    for key, value in {**MEANING, **TUNING, **_rules_left_out(own)}.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
@@ -158,15 +161,15 @@ def _as_it_is(spark: SparkSession) -> SparkSession:
 
 def for_small_work(spark: SparkSession) -> SparkSession:
     """A session beside this one, for queries over few rows: one piece after a shuffle, and no re-planning between."""
-    return _tuned(spark, "small", SMALL)
+    return tuned(spark, "small", SMALL)
 
 
 def for_few_rows(spark: SparkSession) -> SparkSession:
     """The same for queries that read nothing but few rows: one task, and no compiled code."""
-    return _tuned(spark, "few rows", FEW_ROWS)
+    return tuned(spark, "few rows", FEW_ROWS)
 
 
-def _tuned(spark: SparkSession, name: str, settings: Mapping[str, str]) -> SparkSession:
+def tuned(spark: SparkSession, name: str, settings: Mapping[str, str]) -> SparkSession:
     """The one session of this kind beside the given one."""
     if abilities.is_connect(spark):
         return spark
@@ -184,7 +187,7 @@ def is_local(conf: Mapping[str, str]) -> bool:
 
 
 def plan_conf(found: java.Java, conf: Mapping[str, str]) -> dict[str, str]:
-    """Everything the session is started with. Java options are added up; anything else the user sets wins."""
+    """Everything the session is started with. Java options and rules left out add up; what else the user sets wins."""
     sized = {
         **(_here() if is_local(conf) else {}),
         "spark.driver.memory": f"{_memory_gib()}g",
@@ -193,10 +196,16 @@ def plan_conf(found: java.Java, conf: Mapping[str, str]) -> dict[str, str]:
     }
     options = [*_java_options(found), conf.get(_JAVA_OPTIONS, "")]
     last = {
+        **_rules_left_out(conf),
         _JAVA_OPTIONS: " ".join(filter(None, options)),
         hidden.REDACTION: hidden.redaction(conf, hidden.secrets_in(conf)),
     }
     return {**_OURS, **TUNING, **sized, **MEANING, **conf, **last}
+
+
+def _rules_left_out(conf: Mapping[str, str]) -> dict[str, str]:
+    """Ours and the user's: Spark fails on some of our queries where a rule of ours is applied."""
+    return {RULES_LEFT_OUT: ",".join(filter(None, (TUNING[RULES_LEFT_OUT], conf.get(RULES_LEFT_OUT))))}
 
 
 def _here() -> dict[str, str]:

@@ -58,3 +58,10 @@ def test_an_adopted_session_leaves_the_users_own_as_it_was(spark: SparkSession) 
         assert not spark.catalog.tableExists("only_ours")
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_rules_that_the_user_leaves_out_stay_left_out_in_an_adopted_session(spark: SparkSession) -> None:
+    users = spark.newSession()
+    users.conf.set(session.RULES_LEFT_OUT, "a.Rule")
+    ours = session.adopt(users)
+    assert ours.conf.get(session.RULES_LEFT_OUT) == f"{session.TUNING[session.RULES_LEFT_OUT]},a.Rule"

@@ -31,6 +31,11 @@ def test_java_options_are_added_up_and_not_replaced() -> None:
     assert options[0].startswith("-Dlog4j2.configurationFile=file:///")
 
 
+def test_rules_of_the_optimiser_that_the_user_leaves_out_are_left_out_beside_ours() -> None:
+    left_out = session.plan_conf(FOUND, {session.RULES_LEFT_OUT: "a.Rule,another.Rule"})[session.RULES_LEFT_OUT]
+    assert left_out.split(",") == [session.TUNING[session.RULES_LEFT_OUT], "a.Rule", "another.Rule"]
+
+
 def test_text_that_looks_like_a_variable_stays_text() -> None:
     assert session.plan_conf(FOUND, {})["spark.sql.variable.substitute"] == "false"
 
