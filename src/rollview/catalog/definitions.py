@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from rollview.catalog import tables as t
+from rollview.catalog.texts import as_text, definition_in, schema_in
 from rollview.catalog.values import Definition, DefinitionVersion, Part, Pin, Relation, StoredParts
 from rollview.core.interval import Csn, Interval
 from rollview.core.schema import Schema
@@ -25,7 +26,7 @@ now."""
 
 _SEVERAL = sa.select(t.definition.c.relation_id).group_by(t.definition.c.relation_id).having(sa.func.count() > 1)
 _OF_SEVERAL = (
-    sa.select(t.definition)
+    sa.select(*as_text(t.definition))
     .where(t.definition.c.relation_id.in_(_SEVERAL))
     .order_by(t.definition.c.relation_id, t.definition.c.csn)
 )
@@ -41,7 +42,7 @@ def read_versions(connection: sa.Connection, names: Mapping[int, str]) -> Mappin
 
 def read_log(connection: sa.Connection, view: Relation, names: Mapping[int, str]) -> tuple[DefinitionVersion, ...]:
     """All versions of one view, the oldest first."""
-    query = sa.select(t.definition).where(t.definition.c.relation_id == view.id).order_by(t.definition.c.csn)
+    query = sa.select(*as_text(t.definition)).where(t.definition.c.relation_id == view.id).order_by(t.definition.c.csn)
     return tuple(_version(row, names) for row in connection.execute(query))
 
 
@@ -135,10 +136,6 @@ class DefinitionWriter:
         return t.definition.c.relation_id == relation_id, t.definition.c.csn == csn
 
 
-def definition_of(data: dict[str, Any] | None) -> Definition | None:
-    return None if data is None else Definition(**{**data, "columns": tuple(data["columns"])})
-
-
 def _called(definition: dict[str, Any], old: str, new: str) -> dict[str, Any]:
     known: dict[str, str] = definition["facts"].get(TABLES, {})
     written = next((name for name, present in known.items() if present == old), old.lower())
@@ -146,12 +143,10 @@ def _called(definition: dict[str, Any], old: str, new: str) -> dict[str, Any]:
 
 
 def _version(row: sa.Row[Any], names: Mapping[int, str]) -> DefinitionVersion:
-    definition = definition_of(row.definition)
-    assert definition is not None
     return DefinitionVersion(
         csn=row.csn,
-        definition=definition,
-        schema=Schema.from_json(row.columns),
+        definition=definition_in(row.definition),
+        schema=schema_in(row.columns),
         depends_on=tuple(names[read] for read in row.reads if read in names),
         why=row.why,
         recorded=row.recorded,

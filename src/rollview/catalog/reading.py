@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import lru_cache
 from itertools import starmap
 from typing import Any
 
@@ -14,11 +12,11 @@ import sqlalchemy as sa
 
 from rollview.catalog import tables as t
 from rollview.catalog.clock import LastSeen, Uptime
-from rollview.catalog.definitions import definition_of, read_versions
+from rollview.catalog.definitions import read_versions
 from rollview.catalog.schemas import read_reasons
+from rollview.catalog.texts import as_text, constraints_in, definition_in, schema_in
 from rollview.catalog.values import (
     ChangeCount,
-    Definition,
     DefinitionVersion,
     Identity,
     Layout,
@@ -35,25 +33,19 @@ from rollview.catalog.values import (
     folded,
 )
 from rollview.core.interval import Csn, Interval
-from rollview.core.schema import Constraints, Schema
 from rollview.core.states import ViewState, one_of
 
 REFRESHING = ("propagate", "apply", "recompute")
 
-_AS_TEXT = ("columns", "constraints", "definition")
-"""Read again and again and seldom changed: what one text says is one value, made once."""
 _RELATIONS: sa.Select[Any] = (
-    sa.select(
-        *(sa.cast(one, sa.Text).label(one.name) if one.name in _AS_TEXT else one for one in t.relation.c),
-        t.source.c.name.label("source"),
-    )
+    sa.select(*as_text(t.relation), t.source.c.name.label("source"))
     .outerjoin(t.source_table, t.source_table.c.relation_id == t.relation.c.id)
     .outerjoin(t.source, t.source.c.id == t.source_table.c.source_id)
     .where(t.relation.c.folded.is_not(None))
     .order_by(t.relation.c.id)
 )
 _PINS = sa.select(t.pin)
-_LAYOUTS = sa.select(t.layout).order_by(t.layout.c.id)
+_LAYOUTS = sa.select(*as_text(t.layout)).order_by(t.layout.c.id)
 _OWN_PLACE = (t.place.c.relation_id == t.dependency.c.relation_id) & (t.place.c.reads_id == t.dependency.c.reads_id)
 _DEPENDENCIES = (
     sa.select(t.dependency, t.place.c.csn, t.place.c.moved, t.place.c.queries)
@@ -251,7 +243,7 @@ def _reads(
 def _layouts(connection: sa.Connection) -> Mapping[int, list[Layout]]:
     layouts: dict[int, list[Layout]] = defaultdict(list)
     for row in connection.execute(_LAYOUTS):
-        layouts[row.relation_id].append(Layout(row.csn, row.position, Schema.from_json(row.columns), row.reason))
+        layouts[row.relation_id].append(Layout(row.csn, row.position, schema_in(row.columns), row.reason))
     return layouts
 
 
@@ -272,9 +264,9 @@ def _relation(
         id=row.id,
         name=row.name,
         kind=one_of(RelationKind, row.kind, f"the kind of '{row.name}'"),
-        schema=_schema(row.columns),
-        constraints=_constraints(row.constraints),
-        definition=None if row.definition is None else _definition(row.definition),
+        schema=schema_in(row.columns),
+        constraints=constraints_in(row.constraints),
+        definition=None if row.definition is None else definition_in(row.definition),
         depends_on=reads,
         folder=row.folder,
         created=row.created,
@@ -289,21 +281,6 @@ def _relation(
         until=next((version.csn for version in versions if version.pending), None),
         places=places,
     )
-
-
-@lru_cache(maxsize=4096)
-def _schema(text: str) -> Schema:
-    return Schema.from_json(json.loads(text))
-
-
-@lru_cache(maxsize=4096)
-def _constraints(text: str) -> Constraints:
-    return Constraints.from_json(json.loads(text))
-
-
-@lru_cache(maxsize=4096)
-def _definition(text: str) -> Definition | None:
-    return definition_of(json.loads(text))
 
 
 def _step(row: sa.Row[Any]) -> Step:
