@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
@@ -29,6 +30,7 @@ from rollview.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.conf import RuntimeConfig
 
 PATIENCE = 300
 ROOT = Path(__file__).parents[2]
@@ -176,7 +178,7 @@ def _work(
     if step:
         os.environ["ROLLVIEW_FAULT"] = step
     warehouse = place.open(None)
-    warehouse._place.given = Attached(gateway)  # type: ignore[assignment]
+    warehouse._place.given = Attached()  # type: ignore[assignment]
     if stops:
         faults.die = stop_when_idle(warehouse.catalog)
     try:
@@ -201,13 +203,18 @@ def stop_when_idle(catalog: Catalog) -> Callable[[], None]:
 class Attached:
     """Stands for a session until one is asked for: tasks that need no Spark do not wait for it."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    @cached_property
+    def _running(self) -> SparkSession:
+        return _attached()
+
+    @property
+    def conf(self) -> RuntimeConfig:
+        return self._running.conf
 
     def newSession(self) -> SparkSession:
         from tests.spark.oracle.warehouses import PLAIN
 
-        session = _attached().newSession()
+        session = self._running.newSession()
         for key, value in PLAIN.items():
             session.conf.set(key, value)
         return session
