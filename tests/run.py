@@ -22,6 +22,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).parents[1]
 NOTHING_COLLECTED = 5
 """What pytest ends with when it found no test."""
+NEVER_ENDS = 1_200
+"""Seconds after which a test fails, whatever it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def run(part: Part, arguments: Sequence[str]) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="rollview-tests-", dir=folder_for_tests()) as folder:
         report = Path(folder) / "report.xml"
         files = [f"--junitxml={report}", f"--basetemp={folder}/tests"]
-        options = [*part.processes, "--continue-on-collection-errors", *files, *arguments]
+        options = [*part.processes, "--continue-on-collection-errors", f"--timeout={NEVER_ENDS}", *files, *arguments]
         command = [sys.executable, "-m", "pytest", *options, *part.there()]
         print(f"\n{part.name}: {' '.join(part.there())}", flush=True)
         began = time.monotonic()

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -321,8 +321,11 @@ class Crew:
             raise ZeroDivisionError
         return (("bad",), ("well",))
 
-    def due_views(self) -> tuple[str, ...]:
-        return ("v",)
+    def due_views(self, besides: Collection[str] = ()) -> tuple[Group, ...]:
+        return () if "v" in besides else (("v",),)
+
+    def held_by(self, names: Group) -> frozenset[str]:
+        return frozenset(names)
 
     def due_subscribers(self) -> tuple[str, ...]:
         return ()
