@@ -223,8 +223,8 @@ def config_page() -> str:
         "These are set only in a session that rollview starts itself, together with `spark.driver.memory` (a quarter\n"
         "of the machine, at most 8 GiB) and, where no `master` is named, `spark.master` (`local[*]`),\n"
         "`spark.driver.host` (`127.0.0.1`) and `spark.sql.shuffle.partitions` (twice the cores, at least 8). What\n"
-        "`spark:` in the file says wins over all of them; Java options and rules of the optimiser that it leaves out are\n"
-        "added to rollview's:\n",
+        "`spark:` in the file says wins over all of them; Java options and rules of the optimiser that it leaves out\n"
+        "are added to rollview's:\n",
         _conf(session._OURS),
     ]
     return "\n".join(parts)

@@ -195,11 +195,11 @@ class Catalog:
         with self._database.read() as connection:
             return reading.read_changes(connection, relation, interval)
 
-    def missed(self, relations: Iterable[str], interval: Interval, since: datetime) -> MissedCommits:
+    def missed(self, relations: Iterable[str], interval: Interval, since: datetime, until: datetime) -> MissedCommits:
         """The commits of the interval that changed one of the relations; of all commits to them, how many were made
-        since a moment."""
+        from one moment to another."""
         with self._database.read() as connection:
-            return moments.read_missed(connection, tuple(relations), interval, since)
+            return moments.read_missed(connection, tuple(relations), interval, since, until)
 
     def oldest_change(self, relations: Iterable[str], interval: Interval) -> datetime | None:
         """When the first commit of the interval that changed one of the relations was made."""

@@ -62,7 +62,7 @@ def read_next_changes(connection: sa.Connection, names: Collection[str], after: 
 
 
 def read_missed(
-    connection: sa.Connection, names: Collection[str], interval: Interval, since: datetime
+    connection: sa.Connection, names: Collection[str], interval: Interval, since: datetime, until: datetime
 ) -> MissedCommits:
     ids = sa.select(t.relation.c.id).where(t.relation.c.folded.in_([folded(name) for name in names]))
     inside = t.change.c.csn.between(interval.after + 1, interval.through)
@@ -71,7 +71,7 @@ def read_missed(
     counts = sa.func.count(), sa.func.min(t.ledger.c.ledger_time, type_=t.Instant)
     commits, oldest = connection.execute(sa.select(*counts).where(lacking)).one()
     # When a source made them: all that is captured after a pause came at one moment.
-    made = sa.select(sa.func.count()).where(t.ledger.c.effective >= since, t.ledger.c.csn.in_(changed))
+    made = sa.select(sa.func.count()).where(t.ledger.c.effective.between(since, until), t.ledger.c.csn.in_(changed))
     return MissedCommits(commits, oldest, connection.execute(made).scalar_one())
 
 

@@ -7,16 +7,17 @@ are asked for as of its place, so its box needs no compensating query either. As
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from rollview.algebra.view import ViewPlan
-from rollview.catalog import Snapshot
+from rollview.catalog import Relation, Snapshot
 from rollview.core.interval import Csn, Interval
 from rollview.core.phases import phase
 from rollview.costs.refreshing import PastSteps, RefreshWork, refresh_seconds
 from rollview.costs.sizes import size_at
-from rollview.errors import EngineFailed
+from rollview.errors import EngineFailed, UsageError
 from rollview.propagate.bounds import StepBound, StepLimit, bounded, by_csn, step_limit
 from rollview.propagate.plan import Box, PropagateStep
 from rollview.relations.algorithm import max_rows
@@ -53,9 +54,8 @@ def plan_box(
     if not wanted:
         return None if places == before else _free_step(name, mark, plan, before, places)
     table = min(wanted, key=lambda one: (places[one], one))
-    properties = {} if view.definition is None else view.definition.properties
     limit = step_limit(plan, past(), brief=brief)
-    limit = replace(limit, rows=max_rows(properties, limit.rows))
+    limit = replace(limit, rows=_rows_said(view, limit.rows))
     step = _bounded(table, Interval(places[table], through), changes_of, limit)
     intervals = read_over(places, table, step.interval)
     changes = {one: moved(snapshot, snapshot.get(one), root, over, changes_of) for one, over in intervals.items()}
@@ -81,6 +81,13 @@ def plan_box(
         box=Box(table, intervals),
         asked=frozenset(one for one in places if not snapshot.get(one).is_kept) & reads_rows_of(snapshot, view),
     )
+
+
+def _rows_said(view: Relation, otherwise: int) -> int:
+    """A view whose places differ goes on, whatever its properties say by then."""
+    with suppress(UsageError):
+        return otherwise if view.definition is None else max_rows(view.definition.properties, otherwise)
+    return otherwise
 
 
 def came_anew(snapshot: Snapshot, name: str) -> bool:

@@ -168,7 +168,7 @@ def _view(
     lacks = Interval(extent.through, max(extent.through, snapshot.moment.csn))
     below = {snapshot.get(table).source for table in tables}
     until = seen_until([source for source in read_from if source.name in below], now)
-    missed = catalog.missed(tables, lacks, until - LATELY) if lacks else NOTHING_MISSED
+    missed = catalog.missed(tables, lacks, until - LATELY, until) if lacks else NOTHING_MISSED
     how_fast = pace(missed, catalog.steps(view.name, 40), now) if missed.commits else None
     return ViewStatus(
         name=view.name,

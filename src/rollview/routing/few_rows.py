@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from rollview.core.interval import Interval
 from rollview.engine.meter import Meter
 from rollview.engine.session import for_few_rows, for_small_work
 from rollview.propagate.plan import PropagateStep
@@ -34,11 +35,27 @@ def few_groups(reader: Reader, step: PropagateStep) -> Ahead | None:
 
 def few_changes(reader: Reader, step: PropagateStep) -> pa.Table | None:
     """What is stored of a delta; None where that may be many rows, or a row cannot be computed."""
-    if not step.shuffles_little or step.work.delta_rows > BOUND // 2:
+    if not step.shuffles_little or step.work.delta_rows > BOUND // 2 or _were_many(reader, step):
         return None
     quick = _quick(reader, step)
     found = collected_changes(quick, step, closed_in(quick, step), Meter())
+    if found is None:
+        _many[_folder(reader, step)] = step.interval
     return found if found is not None and _are_plain(found) else None
+
+
+_many: dict[str, Interval] = {}
+"""By a view's folder, the last interval of which the changes were not few: few rows may change many of a view."""
+
+
+def _were_many(reader: Reader, step: PropagateStep) -> bool:
+    """So they are not computed only to be thrown away each time that somebody asks."""
+    known = _many.get(_folder(reader, step))
+    return known is not None and known.after == step.interval.after and known.through <= step.interval.through
+
+
+def _folder(reader: Reader, step: PropagateStep) -> str:
+    return str(reader.root / reader.snapshot.get(step.view).folder)
 
 
 def _quick(reader: Reader, step: PropagateStep) -> Reader:

@@ -199,10 +199,12 @@ class _Choice:
                 yield replace(self._route(csn, None, None, readings), least=self._from_nothing(found, csn))
 
     def _from_nothing(self, found: Sequence[Answering], csn: Csn) -> float:
-        """What a view that answers takes from nothing, the query takes from tables."""
+        """What a view over the same tables takes from nothing, the query takes from them. What a view joins beside them
+        is no work of the query."""
         if any(self.snapshot.get(name).kind is RelationKind.VIEW for name in self.names):
             return 0.0
-        views = (self.costs.from_nothing(view.name, csn) for view in found[:_MOST_TRIED])
+        same = (view.name for view in found[:_MOST_TRIED] if self._tables_of(view.name) == frozenset(self.names))
+        views = (self.costs.from_nothing(name, csn) for name in same)
         return min((seconds for seconds in views if seconds is not None), default=0.0)
 
     def _rewritten(self, asked: Question | None, found: Sequence[Answering], *, remainder: bool) -> Iterator[Route]:

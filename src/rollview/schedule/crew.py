@@ -80,6 +80,7 @@ class Crew:
         about = (self._propagation.words, self._propagation.policies)
         self._turns = Turns(catalog, schedule, every(interval), *about)
         self._seen_to = set[str]()
+        self._had_turn = set[ViewGroup]()
         self._cut_off: dict[str, int] = {}
 
     def due_sources(self) -> Sequence[Group]:
@@ -87,14 +88,23 @@ class Crew:
 
     def due_views(self, besides: Collection[str] = ()) -> Sequence[ViewGroup]:
         """Each view by itself, or with the others of its group; first whoever is furthest behind, but last those whose
-        steps other processes began and never ended.
+        last steps other processes did not end, or failed in.
 
         So daemons that never live long see to all of them, also where one needs longer than they live.
         """
         snapshot = self._catalog.snapshot()
         if all(view.name in besides for view in snapshot.views()):
             return ()
-        due = self._turns.views(besides)
+        due, groups = self._turns.views(besides), self._groups(snapshot)
+        found = [names for names in groups if any(name in due for name in names)]
+        # A group that waits for one of its views has its turn next: no other of them is propagated by itself meanwhile.
+        taken = {name for names in found for name in names}
+        free = [names for names in found if not any(name in besides for name in names)]
+        waiting = [*free, *((name,) for name in self._turns.propagations(besides) if name not in taken)]
+        return sorted(waiting, key=partial(self._rank, snapshot))
+
+    @staticmethod
+    def _groups(snapshot: Snapshot) -> Sequence[ViewGroup]:
         groups: dict[str, list[str]] = {}
         for view in snapshot.views():
             if view.state is ViewState.SCHEMA_CHANGED or snapshot.waits_for(view) is not None:
@@ -102,16 +112,16 @@ class Crew:
             properties = view.definition.properties if view.definition is not None else {}
             own = f"{GROUP}={properties[GROUP]}" if GROUP in properties else view.name
             groups.setdefault(own, []).append(view.name)
-        free = [names for names in groups.values() if not any(name in besides for name in names)]
-        found = [tuple(names) for names in free if any(name in due for name in names)]
-        taken = {name for names in found for name in names}
-        waiting = [*found, *((name,) for name in self._turns.propagations(besides) if name not in taken)]
-        return sorted(waiting, key=partial(self._rank, snapshot))
+        return [tuple(names) for names in groups.values()]
 
-    def _rank(self, snapshot: Snapshot, names: ViewGroup) -> tuple[int, Csn]:
+    def _rank(self, snapshot: Snapshot, names: ViewGroup) -> tuple[bool, int, Csn]:
+        """What happened to other processes puts a first turn behind other first turns, and behind no second one: who is
+        not apart from views that are always due would never have it."""
+        mark = min(snapshot.get(name).pins[Part.DELTA].through for name in names)
+        if names in self._had_turn:
+            return True, 0, mark
         below = (lower for name in names for lower in views_below(snapshot, snapshot.get(name)))
-        tries = max(self._tries_before(name) for name in (*names, *below))
-        return tries, min(snapshot.get(name).pins[Part.DELTA].through for name in names)
+        return False, max(self._tries_before(name) for name in (*names, *below)), mark
 
     def _tries_before(self, name: str) -> int:
         """How often the view's next step was begun in vain before it had a turn here."""
@@ -165,7 +175,9 @@ class Crew:
         propagated by now is not applied. The first turn is one short step, so that each view soon comes nearer. Where a
         source cannot be asked, what is not done waits as after a failure.
         """
-        if not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations()):
+        self._had_turn.add(names)
+        is_whole = names in self._groups(self._catalog.snapshot())
+        if not is_whole or (not set(names) & set(self._turns.views()) and set(names) & set(self._turns.propagations())):
             return self._propagated(names)
         before = self._catalog.snapshot()
         seconds = _SLICE if self._seen_to.issuperset(names) else 0.0

@@ -24,6 +24,7 @@ from rollview.propagate import ViewToCreate, plan_create
 from rollview.propagate.adapt import redefined_as
 from rollview.propagate.derive import AdaptMode, Derivation, derivation_of, renamed_schema
 from rollview.publish.workplace import Workplace
+from rollview.relations.algorithm import max_rows, publish_within
 from rollview.relations.former import sees_former_names
 from rollview.relations.marks import high_water_mark
 from rollview.relations.plans import check_not_waiting, plan_of
@@ -45,6 +46,8 @@ def redefine(place: Workplace, declared: Declared, notes: tuple[str, ...]) -> Vi
         new = plan_create(place.spark, snapshot, declared, over_the_same=True)
         policy = place.policies.of_new(snapshot, old.name, declared.properties, new.depends_on)
         check_reads(snapshot, place.policies, old.name, policy, new.depends_on)
+        publish_within(declared.properties)
+        max_rows(declared.properties)
         check_turns(snapshot, old.name, new.plan, declared.properties, policy)
         check_weak(snapshot, old.name, declared.properties, subscribed=is_subscribed(place, old.name))
         check_reads_no_weak(snapshot, old.name, new.depends_on)

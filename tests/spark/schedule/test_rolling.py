@@ -186,3 +186,17 @@ def test_what_cannot_go_table_by_table_is_refused_with_the_reason(
     shop.create_view(f"CREATE MATERIALIZED VIEW v AS {query}")
     with pytest.raises(errors.UsageError, match=reason):
         shop.set_view("v", {"rollview.propagate": said})
+
+
+def test_rows_of_a_query_that_nobody_can_bound_are_refused_also_for_a_view_that_is_there(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A refresh of all views would fail at it."""
+    query = "SELECT c.id, p.g FROM c JOIN p ON c.pid = p.id"
+    with fresh(spark, tmp_path) as warehouse:
+        warehouse.sql("CREATE TABLE c (id INT, pid INT)", "CREATE TABLE p (id INT, g INT)")
+        by_table = "'rollview.propagate' = 'c manual, p manual'"
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ({by_table}) AS {query}")
+        for wrong in ("'rollview.max_rows' = '500'", f"{by_table}, 'rollview.max_rows' = '0'"):
+            with pytest.raises(errors.UsageError, match=r"max_rows"):
+                warehouse.create_view(f"CREATE OR REPLACE MATERIALIZED VIEW v TBLPROPERTIES ({wrong}) AS {query}")

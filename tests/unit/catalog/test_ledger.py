@@ -155,12 +155,14 @@ def test_missed_commits_are_counted_and_not_read(catalog: Catalog, monkeypatch: 
         add_table(writer, "u")
         made = [commit_in(writer, [Change(name, 1, 0)]) for name in ("t", "u", "t", "t")]
     monkeypatch.setattr(Catalog, "ledger", None)
-    missed = catalog.missed(["t", "u"], Interval(0, 4), made[2].time)
+    now = made[3].time
+    missed = catalog.missed(["t", "u"], Interval(0, 4), made[2].time, now)
     assert missed == MissedCommits(4, made[0].time, 2)
-    assert catalog.missed(["T"], Interval(1, 4), made[3].time) == MissedCommits(2, made[2].time, 1)
+    assert catalog.missed(["T"], Interval(1, 4), now, now) == MissedCommits(2, made[2].time, 1)
     # What was made lately is counted whether or not it is missed.
-    assert catalog.missed(["t"], Interval(3, 4), made[0].time) == MissedCommits(1, made[3].time, 3)
-    assert catalog.missed([], Interval(0, 4), made[3].time) == NOTHING_MISSED
+    assert catalog.missed(["t"], Interval(3, 4), made[0].time, now) == MissedCommits(1, now, 3)
+    assert catalog.missed(["t"], Interval(3, 4), made[0].time, made[2].time) == MissedCommits(1, now, 2)
+    assert catalog.missed([], Interval(0, 4), now, now) == NOTHING_MISSED
 
 
 def test_the_oldest_change_is_the_first_of_any_of_the_relations(catalog: Catalog) -> None:

@@ -35,3 +35,8 @@ def test_a_query_takes_from_tables_what_the_view_that_answers_took_from_nothing(
     assert alone < float(CREATED.profile["seconds"]) <= beside
     # What names the view reads the view.
     assert seconds("v") == seconds("v", found=[])
+    # What it joins beside the query's tables is no work of the query.
+    world.table("u", *TIMED)
+    world.view("v", "SELECT t.k, t.x FROM t JOIN u ON t.k = u.k", *TIMED, mark=5, reads=("t", "u"))
+    costs = Costs(world.snapshot, world.root, world.changes_of, lambda name: (REFRESHED, CREATED))
+    assert seconds("t") == [alone]

@@ -75,6 +75,37 @@ def test_a_view_that_is_stopped_leaves_its_group(world: World, monkeypatch: pyte
     assert crew.due_views() == [("a",)]
 
 
+def test_a_group_that_waits_for_one_of_its_views_has_its_turn_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or views that are propagated often would never be published together."""
+    for name in ("a", "b"):
+        view = world.relations[name]
+        assert view.definition is not None
+        world.relations[name] = replace(view, definition=replace(view.definition, properties={GROUP: "g"}))
+    ran: list[tuple[str, tuple[str, ...]]] = []
+
+    def run(what: str) -> Any:
+        def runs(names: tuple[str, ...], seconds: float | None, due: Any) -> Refreshed:
+            ran.append((what, names))
+            return Refreshed(100, ())
+
+        return runs
+
+    catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot, **NO_STEPS)
+    deliver: Any = None
+    about = (None, 1.0, None, OwnPropagation(run("propagated"), "continuous"))
+    crew = Crew(catalog, world.root, Order(), run("refreshed"), lambda going: None, deliver, *about)
+    monkeypatch.setattr(Turns, "views", lambda turns, besides=(): ("b",) if besides else ("a", "b"))
+    monkeypatch.setattr(Turns, "propagations", lambda turns, besides=(): ("b",))
+    monkeypatch.setattr(Turns, "due_tables", lambda turns: None)
+    assert crew.due_views({"a"}) == []
+    assert crew.due_views() == [("a", "b")]
+    for names in (("a",), ("a", "b")):
+        crew.refresh(names)
+    assert ran == [("propagated", ("a",)), ("refreshed", ("a", "b"))]
+
+
 def test_whoever_is_furthest_behind_has_the_first_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a daemon that is killed again and again would see only to the first of them."""
     catalog: Any = SimpleNamespace(snapshot=lambda: world.snapshot, **NO_STEPS)
@@ -103,6 +134,9 @@ def test_a_view_whose_steps_are_cut_off_lets_the_others_go_first(world: World, m
     assert crew.due_views() == [("c",), ("b",), ("a",)]
     crew._seen_to.add("a")
     assert crew.due_views() == [("a",), ("c",), ("b",)], "what happened to others counts until its first turn here"
+    for names in (("a",), ("c",)):
+        crew.refresh(names)
+    assert crew.due_views() == [("b",), ("c",), ("a",)], "nobody has a second turn before it"
 
 
 def test_nothing_is_looked_up_about_views_that_have_their_turn(world: World) -> None:
