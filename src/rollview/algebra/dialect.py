@@ -169,6 +169,13 @@ class VerbatimSpark(Spark):
                 return signed
             return self._parse_collation(self._parse_type())
 
+        def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:
+            """Also of a number with a suffix, which is its type. Digits before BD are counted: no sign may hide them."""
+            match kwargs["this"]:
+                case exp.Paren(this=exp.Neg(this=exp.Literal() as digits)) if self._prev.text.upper() == "BD":
+                    kwargs["this"] = exp.Literal(this=f"-{digits.name}", is_string=False)
+            return super().build_cast(strict, **kwargs)
+
         def _parse_collation(self, this: exp.Expr | None) -> exp.Expr | None:
             while this is not None and self._match(TokenType.COLLATE):
                 collated = self.expression(exp.Collate(this=this, expression=self._parse_column_reference()))

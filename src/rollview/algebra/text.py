@@ -12,7 +12,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from rollview.algebra.dialect import VerbatimSpark
-from rollview.errors import SqlError
+from rollview.errors import EnvironmentFault, SqlError
 
 DIALECT = VerbatimSpark
 _PLACE = re.compile(r"Line:? (\d+), Col:? (\d+)", re.IGNORECASE)
@@ -30,7 +30,21 @@ def parse_statements(text: str) -> tuple[exp.Expr, ...]:
         trees = sqlglot.parse(text, dialect=DIALECT)
     except (ParseError, TokenError) as error:
         raise _syntax_error(error) from error
+    except TypeError as error:
+        raise (_cannot_parse() if _is_compiled() else error) from None
     return tuple(tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon))
+
+
+def _is_compiled() -> bool:
+    """Whether sqlglot is the package's compiled form, of which no dialect of one's own can be made."""
+    return not str(sqlglot.parser.__file__).endswith(".py")
+
+
+def _cannot_parse() -> EnvironmentFault:
+    return EnvironmentFault(
+        "The compiled form of sqlglot is installed, and it reads SQL by its own rules only.",
+        hint="Remove it, sqlglot itself stays: pip uninstall sqlglotc",
+    )
 
 
 def tokens_of(text: str) -> list[tuple[bool, int, int]]:

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from rollview.algebra.levels import parenthesised
 from rollview.algebra.text import parse_one, parse_statements, render
-from rollview.errors import SqlError
+from rollview.errors import EnvironmentFault, SqlError
 
 VERBATIM = """
 a DIV b
@@ -41,6 +41,7 @@ WEEKOFYEAR(d)
 APPROX_COUNT_DISTINCT(k, 0.05)
 SORT_ARRAY(x, FALSE)
 CAST(k AS STRING)
+CAST((-1.5) AS DOUBLE)
 """.strip().splitlines()
 
 
@@ -103,6 +104,26 @@ HIDDEN = """SELECT -- \\
  /*
 reflect('java.lang.Math', 'abs', 1) AS b -- */ 1 AS b"""
 """To Spark the comment goes on in the second line, so it calls reflect; to the parser there is nothing but 1 AS b."""
+
+
+def test_a_number_with_a_sign_and_a_suffix_has_the_type_of_its_digits() -> None:
+    assert render(parse_one("SELECT -1.5BD, 2 - .25bd")) == (
+        "SELECT CAST('-1.5' AS DECIMAL(2, 1)), 2 - CAST('0.25' AS DECIMAL(2, 2))"
+    )
+
+
+def test_a_parser_that_cannot_be_extended_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise TypeError("interpreted classes cannot inherit from compiled")
+
+    monkeypatch.setattr("sqlglot.parse", refuse)
+    with pytest.raises(TypeError, match="interpreted"):
+        parse_one("SELECT 1")
+    monkeypatch.setattr("sqlglot.parser.__file__", "parser.cpython-311-x86_64-linux-gnu.so")
+    with pytest.raises(EnvironmentFault) as refusal:
+        parse_one("SELECT 1")
+    assert refusal.value.hint is not None
+    assert "pip uninstall sqlglotc" in refusal.value.hint
 
 
 def test_a_comment_that_goes_on_for_spark_alone_is_refused() -> None:
