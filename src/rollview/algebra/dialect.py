@@ -170,7 +170,7 @@ class VerbatimSpark(Spark):
             return self._parse_collation(self._parse_type())
 
         def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:
-            """Also of a number with a suffix, which is its type. Digits before BD are counted: no sign may hide them."""
+            """Also of a number with a suffix. Digits before BD are counted: no sign may hide them."""
             match kwargs["this"]:
                 case exp.Paren(this=exp.Neg(this=exp.Literal() as digits)) if self._prev.text.upper() == "BD":
                     kwargs["this"] = exp.Literal(this=f"-{digits.name}", is_string=False)
