@@ -157,7 +157,7 @@ def _p11(planned: dict[str, Planned]) -> Judged:
 def _q1(routed: Figures) -> Judged:
     one = routed["roll-up"]
     yield "× tables", one["tables"] / one["views"], _least(20)
-    yield "a new text ×", one["tables"] / one["another period"], _least(20)
+    yield "a new text ×", one["new text, tables"] / one["new text"], _least(20)
 
 
 def _q2(routed: Figures) -> Judged:
