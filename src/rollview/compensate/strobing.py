@@ -7,9 +7,10 @@ duplicates, when no query is unanswered. Keys of deleted rows are enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import cast
 
 from rollview.compensate import evaluation
 from rollview.compensate.evaluation import VIEW, RunningQuery
@@ -63,9 +64,9 @@ def publish(view: JoinView, state: StrobeState, said: list[Said], *, through: Th
     rows = state.rows
     for is_delete, some in groupby(state.actions, lambda action: isinstance(action, Update)):
         if is_delete:
-            rows = view.key_deletes(rows, [(one.table, one.row) for one in some if isinstance(one, Update)])
+            rows = view.key_deletes(rows, [(one.table, one.row) for one in cast("Iterator[Update]", some)])
         else:
-            rows = once(plus(rows, *(one for one in some if not isinstance(one, Update))))
+            rows = once(plus(rows, *cast("Iterator[Bag]", some)))
     said.append(Publish(rows, through))
     return replace(state, rows=rows, actions=())
 

@@ -399,6 +399,13 @@ def test_a_table_without_a_key_is_asked() -> None:
     assert ask is not None
 
 
+def test_a_key_that_is_all_there_is_tells_a_row_that_is_all_that_is_shown() -> None:
+    view = natural("r1(A)@x ⋈ r2(A*B)@y")
+    query, ask = next_ask(view, run_query(inserted(view, WHOLE_VIEW, "r1", {(2,): 1})), 1, {(2, 3): 1})
+    assert ask is None
+    assert [term.partial.rows for term in query.terms] == [{(2, 3): 1}]
+
+
 @pytest.mark.parametrize(("known", "asks"), [({(1, 2, 3): 1}, True), ({(1, 2, 3): 1, (8, 6, 7): 1}, False)])
 def test_a_term_is_asked_for_unless_the_view_answers_all_of_it(known: dict[tuple[int, ...], int], asks: bool) -> None:
     terms = inserted(REFERENCES, WHOLE_VIEW, "r1", {(4, 2): 1, (5, 6): 1})
