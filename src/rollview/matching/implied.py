@@ -17,6 +17,8 @@ from rollview.core.names import same
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint")
 _PLAIN_NUMBER = re.compile(r"\d{1,30}(\.\d{1,7})?")
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_MOST_DIGITS = 38
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE)
 
@@ -166,8 +168,21 @@ def _value(node: exp.Expr, beside: exp.Column, leaf_of: dict[str, Leaf]) -> Valu
         return None
     if not _PLAIN_NUMBER.fullmatch(str(literal.this)):
         return None
+    if not _is_compared_exactly(type_, str(literal.this)):
+        return None
     number = Decimal(str(literal.this))
-    return -number if negative else number
+    # Unlike ``-``, this rounds nothing.
+    return number.copy_negate() if negative else number
+
+
+def _is_compared_exactly(type_: str, literal: str) -> bool:
+    """Where both together need more than 38 digits, Spark rounds one of them before it compares: 0.5 is 1."""
+    found = _DECIMAL.fullmatch(type_)
+    if found is None:
+        return True
+    precision, scale = map(int, found.groups())
+    whole, _, part = literal.partition(".")
+    return max(precision - scale, len(whole)) + max(scale, len(part)) <= _MOST_DIGITS
 
 
 def _is_date(node: exp.Expr) -> bool:

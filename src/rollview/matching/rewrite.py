@@ -139,7 +139,14 @@ def _selected(flat: Flat) -> exp.Select:
 def _grouped(query: exp.Select, flat: Flat) -> exp.Select:
     groups = flat.groups
     if groups is not None and groups.keys:
-        query = query.group_by(*(key.copy() for key in groups.keys), copy=False)
+        query = query.group_by(*map(_as_value, groups.keys), copy=False)
     if groups is not None and groups.having:
         query = query.having(all_of(groups.having), copy=False)
     return query
+
+
+def _as_value(key: exp.Expr) -> exp.Expr:
+    """A number that stands alone in GROUP BY would be the place of a column."""
+    bare = key.unnest()
+    number = bare.this if isinstance(bare, exp.Neg) else bare
+    return exp.Coalesce(this=key.copy(), expressions=[]) if isinstance(number, exp.Literal) else key.copy()

@@ -30,7 +30,7 @@ from rollview.routing.kept import AnswerKey, find_kept, forget, keep
 from rollview.routing.question import Question
 from rollview.routing.reading import AuthorsColumns, authors_columns
 from rollview.routing.residual import ResidualReader
-from rollview.routing.route import Route, RouteWish, check_named, named_in, route
+from rollview.routing.route import Route, RouteWish, check_named, named_in, not_answered, route
 from rollview.store.writing import BOUND
 
 if TYPE_CHECKING:
@@ -115,6 +115,8 @@ def _anew(wish: _Wished, again: Callable[[], Answer] | None) -> Answer:
         raise
     if rows is None:
         leave(place.catalog, number)
+        if wish.rewrite == Rewrite.REQUIRE:
+            raise not_answered({}, "Spark reads its text otherwise")
         return _asked(replace(wish, rewrite=Rewrite.OFF), again)
     kept = None if wish.key is None else keep(place, wish.key, found, snapshot, rows)
     release_with(rows, place.catalog, number)

@@ -81,14 +81,29 @@ def _name(item: exp.Expr, place: int) -> str | None:
 
 
 def _output(term: exp.Expr, items: list[exp.Expr], names: list[str | None]) -> exp.Expr:
-    """An ORDER BY term as a column of the result."""
-    if isinstance(term, exp.Literal) and term.is_int and None not in names:
+    """An ORDER BY term as a column of the result: there a name is that of an output first, then that of a column."""
+    if isinstance(term, exp.Literal) and term.is_int:
         place = int(term.this) - 1
-        name = names[place] if 0 <= place < len(names) else None
-        if name is not None:
-            return column(None, name)
-    for item, name in zip(items, names, strict=True):
-        meant = isinstance(term, exp.Column) and not term.table and name is not None
-        if name is not None and (item.unalias() == term or (meant and name.lower() == term.name.lower())):
-            return column(None, name)
-    raise NotCompared("it is ordered by what it does not show")
+        name = names[place] if None not in names and 0 <= place < len(names) else None
+    else:
+        name = _shown(term, items, names)
+    if name is None:
+        raise NotCompared("it is ordered by what it does not show")
+    return column(None, name)
+
+
+def _shown(term: exp.Expr, items: list[exp.Expr], names: list[str | None]) -> str | None:
+    bare = {one.name.lower() for one in term.find_all(exp.Column) if not one.table}
+    outputs = list(zip(items, names, strict=True))
+    meant = [(item, name) for item, name in outputs if name is not None and name.lower() in bare]
+    if isinstance(term, exp.Column) and meant:
+        return meant[0][1] if len(meant) == 1 else None
+    if any(not _is_column(item, name) for item, name in meant):
+        return None
+    return next((name for item, name in outputs if name is not None and item.unalias() == term), None)
+
+
+def _is_column(item: exp.Expr, name: str | None) -> bool:
+    """Whether an output is the column of its name."""
+    shown = item.unalias()
+    return isinstance(shown, exp.Column) and shown.name.lower() == (name or "").lower()

@@ -18,7 +18,7 @@ from sqlglot import exp
 from rollview.algebra.resolve import Known
 from rollview.algebra.text import parse_one, render
 from rollview.algebra.view import our_reading
-from rollview.algebra.words import spelled
+from rollview.algebra.words import forget, spelled
 from rollview.catalog import Snapshot
 from rollview.core.lazy import lazy_module
 from rollview.propagate.reading import is_read_alike, unseen
@@ -96,6 +96,8 @@ class _AuthorsReading:
         """The text, analysed over tables of which only the types are known."""
         tables = unseen(self.spark, self._known)
         bare = tree.copy()
+        # Else it is still told in all of its author's words.
+        forget(bare)
         for part in self.asked.above:
             bare.set(part, None)
         author: DataFrame = references.run(

@@ -138,7 +138,7 @@ class _Choice:
         found, reasons, remainder = self._views(asked, wish)
         routes = self._all(asked, found, wish, remainder=remainder)
         if wish.rewrite is Rewrite.REQUIRE and not found:
-            raise _not_answered(reasons, whole)
+            raise not_answered(reasons, whole)
         if not routes:
             raise self._out_of_reach()
         best = min(routes, key=lambda one: (one.seconds, -one.csn))
@@ -254,7 +254,8 @@ class _Choice:
         return OutOfReach(f"No csn is in reach of all of {', '.join(self.names)}.")
 
 
-def _not_answered(reasons: Mapping[str, str], whole: str | None) -> UsageError:
+def not_answered(reasons: Mapping[str, str], whole: str | None) -> UsageError:
+    """``reasons``: by view; ``whole``: of the query itself."""
     why = whole or "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     told = (why or "there is none over its tables").rstrip(".")
     return UsageError(f"No view answers the query: {told}.", hint="With 'auto' it is read from tables.")
