@@ -72,9 +72,18 @@ class Assembly:
                 raise Corrupt(f"Source '{self.source}' has ends of transactions in two streams.")
             self._ends.append(placed)
         elif isinstance(placed.record, TableStatement):
+            # RENAME TABLE t TO old, new TO t is a record for each pair: t is another table after it.
+            if placed.record.moved and self._statements and _is_of_one(self._statements[-1], placed):
+                self._statements.pop()
             self._statements.append(placed)
         else:
             self._events.setdefault(placed.stream, deque()).append(placed)
+
+    def pass_over(self, stream: str, place: Place) -> None:
+        """A statement that is nothing to us, unless something before it waits."""
+        waits = self._events.get(stream) or any(one.stream == stream for one in (*self._ends, *self._statements))
+        if not waits:
+            self.places = {**self.places, stream: _later(self.places.get(stream), place)}
 
     def forget(self, copied: Placed) -> None:
         """What its stream has before a row of a snapshot is in the snapshot."""
@@ -84,19 +93,23 @@ class Assembly:
         self._pass_over(lambda one: one.stream == stream)
         self._pass(copied)
 
-    def begin_after(self, copied: Iterable[Placed]) -> None:
-        """Go on after a snapshot, and after the last transaction that one of its streams has before it."""
+    def begin_after(self, copied: Iterable[Placed]) -> list[Placed]:
+        """Go on after a snapshot, and after the last transaction that one of its streams has before it. The events that
+        are in it."""
+        left: list[Placed] = []
         self.reached = max((log for log in map(_log, copied) if log is not None), default=None)
         past = [number for number, end in enumerate(self._ends, 1) if _transaction(end) in self._forgotten]
         ends = [self._ends.popleft() for _ in range(max(past, default=0))]
         gone = self._forgotten.union(map(_transaction, ends))
         for queue in self._events.values():
             while queue and _transaction(queue[0]) in gone:
-                self._pass(queue.popleft())
+                left.append(queue.popleft())
+                self._pass(left[-1])
         for end in ends:
             self._pass(end)
             self._pass_over(lambda one, end=end: _is_in_front(one, end))  # type: ignore[misc]
         self._pass_over(lambda one: not _is_later(_log(one), self.reached))
+        return left
 
     def _ends_of(self, stream: str) -> Iterator[Placed]:
         return (end for end in self._ends if end.stream == stream)
@@ -123,7 +136,8 @@ class Assembly:
         if log is not None:
             if not _is_after(log, self.reached):
                 # It is the log of another server: what was stated in the former one has no place in it.
-                self._pass_over(lambda one: one.stream != end.stream)
+                reached = self.reached
+                self._pass_over(lambda one: one.stream != end.stream and not _is_between(log, _log(one), reached))
             self.reached = log
         return Whole(end.record.transaction, events, self.places, log)
 
@@ -183,6 +197,10 @@ class Assembly:
         for placed in filter(is_left, self._statements):
             self._pass(placed)
         self._statements = deque(one for one in self._statements if not is_left(one))
+
+    def has_rows(self, stream: str) -> bool:
+        """Whether there is anything of a stream but statements."""
+        return bool(self._events.get(stream)) or any(self._ends_of(stream))
 
     @property
     def waits(self) -> bool:
@@ -246,6 +264,18 @@ def _transaction(placed: Placed) -> str | None:
 
 def _is_after(place: LogPlace, reached: LogPlace | None) -> bool:
     return reached is None or (place[0] == reached[0] and place > reached)
+
+
+def _is_between(log: LogPlace, place: LogPlace | None, reached: LogPlace | None) -> bool:
+    """Whether it comes after a place in the log, and was not in the former one: what came before was taken."""
+    return place is not None and _is_after(place, log) and (reached is None or not _is_after(place, reached))
+
+
+def _is_of_one(one: Placed, other: Placed) -> bool:
+    """Whether two records about a table are of one statement, the first of which gave it another name."""
+    told = one.record
+    assert isinstance(told, TableStatement)
+    return bool(told.called and one.remote == other.remote and told.log is not None and told.log == _log(other))
 
 
 def _later(one: Place | None, other: Place) -> Place:

@@ -98,6 +98,8 @@ class Statement:
     tables: tuple[TableAfter, ...]
     time: datetime
     log: LogPlace | None = None
+    is_met: bool = True
+    """And not only told of what there was before the connector began to follow the log."""
 
     @property
     def left(self) -> Iterator[str]:
@@ -173,7 +175,6 @@ def _event(payload: Mapping[str, Any], schema: Mapping[str, Any]) -> Event | Non
 
 
 def _statement(payload: Mapping[str, Any]) -> Statement | None:
-    """None also if the connector only tells what it has found before it began to follow the log."""
     try:
         source = _object(payload["source"], "source")
         tables = tuple(_table_after(one) for one in _objects(payload["tableChanges"], "tableChanges"))
@@ -182,9 +183,9 @@ def _statement(payload: Mapping[str, Any]) -> Statement | None:
         return None
     database, text = payload.get("databaseName") or source.get("db"), payload.get("ddl")
     is_met = source.get("connector") in _WITH_STATEMENTS and str(source.get("snapshot") or "false") == "false"
-    if not is_met or not isinstance(database, str) or not isinstance(text, str):
+    if not isinstance(database, str) or not isinstance(text, str):
         return None
-    return Statement(database, text, tables, time, _log_place(source))
+    return Statement(database, text, tables, time, _log_place(source), is_met)
 
 
 def _table_after(change: Mapping[str, Any]) -> TableAfter:

@@ -24,7 +24,7 @@ from rollview.sources.values import as_rows
 
 _IN_PIECES = "incremental"
 """A row that the connector copies between others that change."""
-_RENAMED = "has another name since the connector copied it; have the connector copy its tables again"
+RENAMED = "has another name since the connector copied it; have the connector copy its tables again"
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class SnapshotRows:
     """The rows of the connector's newest copy."""
 
     rows: list[Placed] = field(default_factory=list)
-    _running: set[str] = field(default_factory=set)
+    _running: set[tuple[str, str | None]] = field(default_factory=set)
 
     @property
     def is_open(self) -> bool:
@@ -46,18 +46,36 @@ class SnapshotRows:
         assert isinstance(placed.record, Event)
         stream, flag = placed.stream, placed.record.snapshot
         is_whole = flag != _IN_PIECES
-        if is_whole and (flag == "first" or stream not in self._running):
+        about = (stream, placed.remote)
+        if is_whole and flag == "first":
             self.rows = [one for one in self.rows if one.stream != stream]
-        self._running.add(stream)
+        elif is_whole and (flag.startswith("first") or about not in self._running):
+            self.rows = [one for one in self.rows if (one.stream, one.remote) != about]
+        self._running.add(about)
+        if flag.startswith("last"):
+            self._running.discard(about)
         self.rows.append(placed)
         return is_whole
 
+    def leave_out(self, copied: Iterable[Placed]) -> None:
+        """Rows of an older copy: what came after them is in the newest, which has none of their stream."""
+        last = {one.stream: one.place[0] for one in copied}
+        self.rows = [one for one in self.rows if one.place[0] > last.get(one.stream, -1)]
+
+    @property
+    def pieces(self) -> list[Placed]:
+        return [one for one in self.rows if isinstance(one.record, Event) and one.record.snapshot == _IN_PIECES]
+
+    @property
+    def whole(self) -> list[Placed]:
+        """Without those that were copied in pieces."""
+        return [one for one in self.rows if isinstance(one.record, Event) and one.record.snapshot != _IN_PIECES]
+
     def _whole(self) -> Iterator[Event]:
-        events = (placed.record for placed in self.rows)
-        return (event for event in events if isinstance(event, Event) and event.snapshot != _IN_PIECES)
+        return (one.record for one in self.whole if isinstance(one.record, Event))
 
     def ends_in(self, stream: str) -> None:
-        self._running.discard(stream)
+        self._running = {one for one in self._running if one[0] != stream}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +154,7 @@ class ReplayedRows:
         if told.is_new and told.if_gone and told.remote not in self.missing:
             return
         if told.moved:
-            raise LostPosition(self.source, f"table '{told.remote}' {_RENAMED}")
+            raise LostPosition(self.source, f"table '{told.remote}' {RENAMED}")
         if told.emptied:
             self.rows[told.remote].clear()
         if told.is_gone:

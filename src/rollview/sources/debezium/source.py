@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rollview.core.references import resolve
-from rollview.errors import LostPosition, SourceDown, SourceStopped, Unreadable
+from rollview.errors import LostPosition, NotFound, SourceDown, SourceStopped, Unreadable
 from rollview.sources.debezium.assembly import Assembly, Placed, Places, Stated, Whole
 from rollview.sources.debezium.columns import BlockColumns, table_after
 from rollview.sources.debezium.records import (
@@ -28,7 +28,7 @@ from rollview.sources.debezium.records import (
     UnknownRecordError,
     parse,
 )
-from rollview.sources.debezium.replayed import Copy, Replay, ReplayedRows, SnapshotRows
+from rollview.sources.debezium.replayed import RENAMED, Copy, Replay, ReplayedRows, SnapshotRows
 from rollview.sources.debezium.rows import EventRows, places_text
 from rollview.sources.debezium.statements import TableStatement, told
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
@@ -58,7 +58,13 @@ _REACHED = "reached"
 """And how far that is in the source's log."""
 _PASSED = "passed"
 """And the place of each stream: statements before it were followed."""
-_EVERYTHING = 10**12
+_STATED = "stated"
+"""And the marks of the statements that were followed last: a connector may write them again."""
+_STATED_KEPT = 100
+_LEFT = "left"
+"""And names that tables had before statements that were passed."""
+_RENAMED = "renamed"
+"""And the tables that got another name since the connector copied them, with the place of that in the log."""
 _SHOWN = 60
 _REPAIR = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
 
@@ -76,10 +82,16 @@ class DebeziumSource(LeavesNothing):
         name, number, place = opening.memory.get(_REACHED, ("", 0, 0))
         self._reached: LogPlace | None = (name, number, place) if name else None
         self._passed: Places = opening.memory.get(_PASSED, {})
-        self._left: set[str] = set()
+        self._done: tuple[str, ...] = tuple(opening.memory.get(_STATED, ()))
+        self._renamed: dict[str, Any] = dict(opening.memory.get(_RENAMED, {}))
+        self._idle: Found | None = None
+        """A statement that is nothing to us."""
+        self._left: set[str] = set(opening.memory.get(_LEFT, ()))
         new = NewColumns(self._options.get(NEW_COLUMNS, NewColumns.IGNORE))
         self._columns = BlockColumns(opening.name, opening.memory, new)
         self._rows = EventRows(opening)
+        self._known_at: dict[str, tuple[BlockColumns, LogPlace | None, Places, tuple[str, ...]]] = {}
+        """What is known at the positions that were told last: not all of it may be published."""
 
     def check(self) -> tuple[Finding, ...]:
         found = [finding for table in self._opening.settings.tables for finding in _table_findings(table)]
@@ -113,6 +125,8 @@ class DebeziumSource(LeavesNothing):
         tables = {table.name: table for table in self._described(known, copied)}
         state = ReplayedRows(self._opening.name, tables)
         replay = Replay(self._rows, self._columns, state, self._opening.known).run(copy)
+        if state.missing and not self._opening.known:
+            raise NotFound("table", min(state.missing))
         self._columns, self._reached = replay.columns.copied(state.missing), copy.reached
         self._passed = copy.places
 
@@ -150,6 +164,9 @@ class DebeziumSource(LeavesNothing):
             # Files are known before a record of them is published, so one that is not known was never read.
             self._known = self._files()
             return Batch((), after, complete=False, memory=self._memory())
+        known = self._known_at.get(after, (self._columns, self._reached, self._passed, self._done))
+        self._columns, self._reached, self._passed, self._done = known
+        self._known_at = {after: known}
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places, self._reached)
         units: list[UnitOfWork] = []
         beats: list[datetime] = []
@@ -161,6 +178,7 @@ class DebeziumSource(LeavesNothing):
                     return Batch(tuple(units), after, complete=False, memory=self._memory())
                 unit = self._stated(step) if isinstance(step, Stated) else self._followed(step)
                 self._passed, after = step.places, places_text(step.places)
+                self._known_at[after] = (self._columns, self._reached, self._passed, self._done)
                 if unit is None:
                     return Batch((), after, complete=False, memory=self._memory())
                 units.append(unit)
@@ -193,10 +211,16 @@ class DebeziumSource(LeavesNothing):
     def _stated(self, stated: Stated) -> UnitOfWork | None:
         """TableChanged if a statement has done something to a table other than to its rows."""
         about, remote = stated.told, stated.told.remote
+        if about.mark and about.mark in self._done:
+            return None
+        self._done = (*self._done, about.mark)[-_STATED_KEPT:]
         if about.is_new:
             if remote in self._opening.gone or not about.if_gone:
                 raise self._opening.new_table(remote).raised()
             return None
+        if about.called in self._opening.settings.remotes:
+            what = f"table '{remote}' has the name of another that is captured, '{about.called}'"
+            raise LostPosition(self._opening.name, f"{what}; have the connector copy its tables again")
         self._passed, position = stated.places, places_text(stated.places)
         if about.is_gone:
             memory = {**self._memory(), GONE: sorted({*self._opening.gone, remote})}
@@ -206,6 +230,9 @@ class DebeziumSource(LeavesNothing):
         settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
         columns, change = self._columns.stated(settings, known, about)
         if change is not None:
+            if about.called:
+                self._renamed = {name: log for name, log in self._renamed.items() if name != remote}
+                self._renamed[about.called] = about.log
             if change.memory is not None:
                 change = replace(change, memory=self._memory(change.memory), position=position)
             raise change.raised()
@@ -242,6 +269,9 @@ class DebeziumSource(LeavesNothing):
             **(self._columns.memory if columns is None else columns),
             _FILES: self._files(),
             _PASSED: self._passed,
+            _STATED: self._done,
+            _LEFT: sorted(self._left),
+            _RENAMED: self._renamed,
         }
         return {**memory, _REACHED: list(self._reached)} if self._reached else memory
 
@@ -266,13 +296,19 @@ class DebeziumSource(LeavesNothing):
         complete, stopped = True, None
         # One with nothing but statements is read after the others: it has those then that come before their rows.
         # Topics come in such an order.
-        is_sorted = len(self._streams.listed()) < 2
-        for stream, place in sorted(assembly.places.items(), key=lambda one: not is_sorted and self._has_no_rows(*one)):
+        for stream, place in self._in_order(assembly.places):
             try:
                 complete = self._fill_from(assembly, stream, place, limit, beats) and complete
             except SourceStopped as error:
+                # What rows come after statements that cannot be read, nobody can tell.
+                if not assembly.has_rows(stream):
+                    raise
                 stopped = stopped or error
         return complete, stopped
+
+    def _in_order(self, places: Places) -> list[tuple[str, Place]]:
+        is_sorted = len(self._streams.listed()) < 2
+        return sorted(places.items(), key=lambda one: not is_sorted and self._has_no_rows(*one))
 
     def _has_no_rows(self, stream: str, place: Place) -> bool:
         try:
@@ -287,10 +323,12 @@ class DebeziumSource(LeavesNothing):
             if number >= limit:
                 return False
             placed = self._placed(found, beats)
-            # Statements are few, and none may be missing that comes before rows.
-            number += 0 if placed is not None and isinstance(placed.record, TableStatement) else 1
             if placed is None:
+                if found is self._idle:
+                    assembly.pass_over(found.stream, found.place)
                 continue
+            # None of the statements may be missing that comes before rows.
+            number += not isinstance(placed.record, TableStatement)
             if isinstance(placed.record, Event) and placed.record.operation is Operation.READ:
                 raise LostPosition(self._opening.name, "the connector has copied its tables again")
             assembly.add(placed)
@@ -300,10 +338,12 @@ class DebeziumSource(LeavesNothing):
         """The newest snapshot, and everything that follows it."""
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
         snapshot = SnapshotRows()
-        for stream, place in places.items():
+        for stream, place in self._in_order(places):
             for found in self._streams.records(stream, place):
                 placed = self._placed(found, [])
                 if placed is None:
+                    if found is self._idle:
+                        assembly.pass_over(found.stream, found.place)
                     continue
                 record = placed.record
                 if isinstance(record, Event) and record.operation is Operation.READ:
@@ -314,15 +354,40 @@ class DebeziumSource(LeavesNothing):
                     assembly.add(placed)
         if snapshot.is_open:
             raise SourceDown(self._opening.name, "the connector has not finished its own snapshot yet")
-        assembly.begin_after(snapshot.rows)
+        snapshot.leave_out(assembly.begin_after(snapshot.whole))
+        self._check_renamed(snapshot, assembly.reached)
         steps: list[Whole | Stated] = []
         places, reached = assembly.places, assembly.reached
+        done: list[str] = []
         for step in assembly.steps():
             if isinstance(step, Stated) and self._ends_copy(step):
                 break
-            steps.append(step)
             places, reached = step.places, assembly.reached
+            if isinstance(step, Stated) and step.told.mark in done:
+                continue
+            done += [step.told.mark] if isinstance(step, Stated) and step.told.mark else []
+            steps.append(step)
+        self._done = tuple(done[-_STATED_KEPT:])
+        self._check_pieces(snapshot, steps)
         return Copy(snapshot.rows, steps, places, reached)
+
+    def _check_pieces(self, snapshot: SnapshotRows, steps: Sequence[Whole | Stated]) -> None:
+        """Rows that are copied in pieces may be told by what came before them as well."""
+        last = {(one.stream, one.remote): one.place[0] for one in snapshot.pieces}
+        events = [one for step in steps if isinstance(step, Whole) for one in step.events]
+        for one in (*snapshot.whole, *events):
+            if one.place[0] < last.get((one.stream, one.remote), 0):
+                what = f"table '{one.remote}' was copied in pieces (incremental) beside other rows of it"
+                raise LostPosition(self._opening.name, f"{what}; have the connector copy it as a whole")
+
+    def _check_renamed(self, snapshot: SnapshotRows, reached: LogPlace | None) -> None:
+        """What the connector copied of a table before it got another name is not among its events."""
+        copied = {one.remote for one in snapshot.whole}
+        for remote, log in self._renamed.items():
+            is_older = reached is None or log is None or reached[0] != log[0] or reached <= tuple(log)
+            if remote not in copied and is_older:
+                raise LostPosition(self._opening.name, f"table '{remote}' {RENAMED}")
+        self._renamed = {}
 
     def _ends_copy(self, stated: Stated) -> bool:
         """Whether it is followed after the copy: columns are known by the names that they had before it."""
@@ -347,7 +412,9 @@ class DebeziumSource(LeavesNothing):
             about = told(record, self._opening.settings.remotes)
             if about is not None and about.called in self._left:
                 about = replace(about, was_taken=True)
-            self._left.update(record.left)
+            self._left.update(record.left if record.is_met else ())
+            # A row that is nothing to us may be of a table that gets another name later.
+            self._idle = found if about is None else None
             return None if about is None else Placed(found.stream, found.place, about, about.remote)
         if not isinstance(record, Event):
             return None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import sha256
 
 from rollview.core.names import same
 from rollview.sources.binlog.ddl import Altered, RenamedError, ReplacedError, UnclearError, altered, readings
@@ -44,6 +45,8 @@ class TableStatement:
     is_new: bool = False
     moved: bool = False
     if_gone: bool = False
+    mark: str = ""
+    """The same of a record that a connector has written again; empty where nobody can tell."""
 
     def now(self, name: str) -> str | None:
         """What a column is called after it; None if it is gone."""
@@ -60,18 +63,33 @@ class TableStatement:
 
 def told(statement: Statement, remotes: Iterable[str]) -> TableStatement | None:
     """None if it proves nothing of a captured table."""
-    for remote in remotes:
-        after = _after(statement, remote)
+    for remote in remotes if statement.is_met else ():
         database, _, name = remote.rpartition(".")
+        after = _after(statement, remote) or _left_by(statement, database or statement.database, name)
         if after is not None or (not statement.tables and database in ("", statement.database)):
             found = _told(statement, remote, database or statement.database, name, after)
             if found is not None:
-                return found
+                return replace(found, mark=_mark(statement))
     return None
+
+
+def _mark(statement: Statement) -> str:
+    text = sha256(statement.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return "" if statement.log is None else f"{':'.join(map(str, statement.log))} {text}"
 
 
 def _after(statement: Statement, remote: str) -> TableAfter | None:
     return next((one for one in statement.tables if remote in one.names or remote in one.former), None)
+
+
+def _left_by(statement: Statement, database: str, name: str) -> TableAfter | None:
+    """ALTER TABLE … RENAME: its record has nothing but the new name."""
+    here = [one for one in statement.tables if one.kind == "ALTER" and not one.former]
+    try:
+        altered(statement.text, statement.database, database, {name: {}})
+    except UnclearError:
+        return here[0] if len(here) == len(statement.tables) == 1 else None
+    return None
 
 
 def _told(
@@ -96,7 +114,7 @@ def _told(
         gone, new = after.kind == "DROP" and is_here, after.kind == "CREATE" and is_here
         return TableStatement(*about, emptied=gone or new, is_gone=gone, is_new=not gone, moved=not (gone or new))
     except UnclearError:
-        return None
+        return None if is_here else TableStatement(*about, is_new=True, moved=True)
     if done is None or not _is_as_told(done, after.columns):
         return None
     return TableStatement(*about, after.columns, done.renamed, done.gone, dict(done.added))
