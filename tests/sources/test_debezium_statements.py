@@ -22,6 +22,13 @@ from tests.sources.test_debezium_columns import INT, LONG, SEVEN, TEXT, ids, nam
 
 APART, TOGETHER = True, False
 __all__ = ["topics"]
+_SPELLED: dict[str, dict[str, Any]] = {
+    "int32": {"typeName": "INT", "length": None},
+    "int64": {"typeName": "BIGINT"},
+    "string": {"typeName": "VARCHAR", "length": 20, "scale": None},
+    "io.debezium.time.Timestamp": {"typeName": "DATETIME"},
+    "io.debezium.time.MicroTimestamp": {"typeName": "DATETIME", "length": 6},
+}
 
 
 @dataclass
@@ -53,6 +60,11 @@ class Server:
             flag = "last" if place == len(self.rows) else "first" if place == 1 else "true"
             self._send("rows", self._event("r", None, row, None, flag))
 
+    def describe(self) -> None:
+        """What the connector writes of a table before it copies its rows."""
+        self.state(f"DROP TABLE IF EXISTS shop.{self.table}", "DROP", snapshot="true")
+        self.state(f"CREATE TABLE {self.table} (…)", "CREATE", snapshot="true")
+
     def names(self) -> list[str]:
         return [name for name, _ in self.columns.values()]
 
@@ -77,7 +89,9 @@ class Server:
 
     def state(self, ddl: str, kind: str = "ALTER", former: str | None = None, **about: Any) -> None:
         """The record of a statement that was done."""
-        columns = [{"name": name, "typeName": "INT"} for name in self.names()]
+        columns = [
+            {"name": name, **_SPELLED[schema.get("name", schema["type"])]} for name, schema in self.columns.values()
+        ]
         change = {"type": kind, "id": f'"shop"."{self.table}"', "previousId": former and f'"shop"."{former}"'}
         source = {**self._source(), "snapshot": "false", **about}
         changes = [] if kind == "" else [{**change, "table": None if kind == "DROP" else {"columns": columns}}]
@@ -145,7 +159,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Server:
 
 def begun(root: Path, apart: bool) -> Server:
     made = Server(root, apart, rows={1: {0: 1, 1: 1, 2: "x"}, 2: {0: 2, 1: 2, 2: "y"}})
-    made.state("DROP TABLE IF EXISTS shop.t", "DROP", snapshot="true")
+    made.describe()
     made.snapshot()
     return made
 

@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rollview.errors import LostPosition
-from rollview.sources.debezium.assembly import Placed, Places, Stated, Whole
+from rollview.sources.debezium.assembly import Placed, Stated, Whole
 from rollview.sources.debezium.columns import BlockColumns, block_of, lacks
-from rollview.sources.debezium.records import Event, LogPlace
+from rollview.sources.debezium.reached import Reached
+from rollview.sources.debezium.records import Event
 from rollview.sources.debezium.rows import EventRows, filled
 from rollview.sources.debezium.statements import TableStatement
 from rollview.sources.protocol import Row, SourceTable, UnitOfWork
@@ -80,12 +81,11 @@ class SnapshotRows:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The rows of a snapshot and what follows them; ``places``: up to where; ``reached``: in the source's log."""
+    """The rows of a snapshot and what follows them; ``at``: up to where."""
 
     rows: Sequence[Placed]
     steps: Sequence[Whole | Stated]
-    places: Places
-    reached: LogPlace | None
+    at: Reached
 
     def newest(self) -> tuple[dict[str, Event], dict[str, set[str]]]:
         """By tables: the newest event, and its columns if all events have just these; under the names after them."""
@@ -153,6 +153,8 @@ class ReplayedRows:
     def state(self, told: TableStatement) -> None:
         if told.is_new and told.if_gone and told.remote not in self.missing:
             return
+        if told.unclear is not None:
+            raise LostPosition(self.source, unclear(told))
         if told.moved:
             raise LostPosition(self.source, f"table '{told.remote}' {RENAMED}")
         if told.emptied:
@@ -161,6 +163,10 @@ class ReplayedRows:
             self.missing.add(told.remote)
         if told.is_new:
             self.missing.discard(told.remote)
+
+
+def unclear(told: TableStatement) -> str:
+    return f"table '{told.remote}': {told.unclear}; have the connector copy its tables again"
 
 
 class FormerNames:
