@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from rollview.sources.debezium.records import (
     Event,
     Heartbeat,
     Operation,
+    Record,
     Statement,
     TransactionEnd,
     UnknownRecordError,
@@ -290,10 +292,9 @@ class DebeziumSource(LeavesNothing):
 
     def _has_no_rows(self, stream: str, place: Place) -> bool:
         try:
-            placed = (self._placed(found, []) for found in self._streams.records(stream, place))
-            first = next((one.record for one in placed if one is not None), None)
-            return first is None or isinstance(first, TableStatement | Statement)
-        except SourceStopped:
+            records = (parse(found.data) for found in self._streams.records(stream, place))
+            return all(isinstance(one, Statement) for one in islice(filter(_is_told, records), 1))
+        except (SourceStopped, UnknownRecordError):
             return False
 
     def _fill_from(self, assembly: Assembly, stream: str, place: Place, limit: int, beats: list[datetime]) -> bool:
@@ -409,6 +410,10 @@ class DebeziumSource(LeavesNothing):
             about = TableStatement(remote, record.time, record.log, types[remote])
         self._types = {**self._types, **types}
         return Placed(found.stream, found.place, about or record, None if about is None else about.remote)
+
+
+def _is_told(record: Record) -> bool:
+    return record is not None and not isinstance(record, Heartbeat)
 
 
 def _health(assembly: Assembly) -> Health:
