@@ -177,7 +177,9 @@ def _single(clause: str) -> Iterator[str]:
     if found is None:
         yield clause
         return
-    yield from (clause[: found.start(1) - 1] + one for one in _clauses(found[1]))
+    # It may have indexes, too.
+    begin = re.sub(r"COLUMN\s+", "", clause[: found.start(1) - 1], flags=re.I)
+    yield from (begin + one for one in _clauses(found[1]))
 
 
 def _refuse_other_quotes(text: str, tables: Mapping[str, Spelled]) -> None:
