@@ -353,11 +353,10 @@ class DebeziumSource(LeavesNothing):
 
     def _check_renamed(self, snapshot: SnapshotRows, assembly: Assembly) -> None:
         """What the connector copied of a table before it got another name is not among its events."""
-        for told in assembly.statements:
-            if told.moved or told.unclear is not None:
-                raise LostPosition(
-                    self._opening.name, unclear(told) if told.unclear else f"table '{told.remote}' {RENAMED}"
-                )
+        for one in assembly.statements:
+            if one.moved or one.unclear is not None:
+                what = unclear(one) if one.unclear is not None else f"table '{one.remote}' {RENAMED}"
+                raise LostPosition(self._opening.name, what)
         copied, reached = {one.remote for one in snapshot.whole}, assembly.reached
         for remote, log in self._renamed.items():
             is_older = reached is None or log is None or reached[0] != log[0] or reached <= tuple(log)
