@@ -148,10 +148,14 @@ def test_an_event_of_truncate_needs_no_transaction(server: Server, empty_warehou
     """As MySQL's connector writes it with skipped.operations=none."""
     empty_warehouse.add_source("s", server.settings())
     server.put(3, a=3, b="z")
+    capture(empty_warehouse)
+    server.rename(("a", "c"))
+    server.put(5, c=5, b="v")
     server.rows.clear()
     server._send("rows", server._event("t", None, None, None))
-    server.put(4, a=4, b="w")
+    server.put(4, c=4, b="w")
     capture(empty_warehouse)
+    assert "c" in names(empty_warehouse)
     check(empty_warehouse, server)
 
 

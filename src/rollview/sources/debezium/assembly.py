@@ -103,9 +103,12 @@ class Assembly:
             placed = replace(placed, record=replace(told, was_taken=True))
         self._left_later.update(told.left)
         # RENAME TABLE t TO old, new TO t is a record for each pair: t is another table after it.
-        if told.moved and self._statements and _is_of_one(self._statements[-1], placed):
-            self._statements.pop()
-        self._statements.append(placed)
+        former = next((one for one in reversed(self._statements) if one.stream == placed.stream), None)
+        if told.moved and former is not None and _is_of_one(former, placed):
+            self._statements.remove(former)
+        # Those of several streams are in the order of the log.
+        later = (number for number, one in enumerate(self._statements) if _comes_later(one, placed))
+        self._statements.insert(next(later, len(self._statements)), placed)
 
     def _pass_over_now(self, placed: Placed) -> bool:
         """A statement that is nothing to us, unless something before it waits."""
@@ -326,6 +329,13 @@ def _is_after(place: LogPlace, reached: LogPlace | None) -> bool:
 def _is_between(log: LogPlace, place: LogPlace | None, reached: LogPlace | None) -> bool:
     """Whether it comes after a place in the log, and was not in the former one: what came before was taken."""
     return place is not None and _is_after(place, log) and (reached is None or not _is_after(place, reached))
+
+
+def _comes_later(one: Placed, other: Placed) -> bool:
+    """By the log, of two streams."""
+    place, before = _log(one), _log(other)
+    is_known = place is not None and before is not None and one.stream != other.stream
+    return is_known and _is_after(place, before)  # type: ignore[arg-type]
 
 
 def _is_of_one(one: Placed, other: Placed) -> bool:
