@@ -334,8 +334,9 @@ def _is_between(log: LogPlace, place: LogPlace | None, reached: LogPlace | None)
 def _comes_later(one: Placed, other: Placed) -> bool:
     """By the log, of two streams."""
     place, before = _log(one), _log(other)
-    is_known = place is not None and before is not None and one.stream != other.stream
-    return is_known and _is_after(place, before)  # type: ignore[arg-type]
+    if place is None or before is None or one.stream == other.stream:
+        return False
+    return _is_after(place, before)
 
 
 def _is_of_one(one: Placed, other: Placed) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +23,6 @@ from rollview.sources.debezium.records import (
     Event,
     Heartbeat,
     Operation,
-    Record,
     Statement,
     TransactionEnd,
     UnknownRecordError,
@@ -288,14 +286,16 @@ class DebeziumSource(LeavesNothing):
 
     def _in_order(self, places: Places) -> list[tuple[str, Place]]:
         is_sorted = len(self._streams.listed()) < 2
-        return sorted(places.items(), key=lambda one: not is_sorted and self._has_no_rows(*one))
+        return sorted(places.items(), key=lambda one: 0 if is_sorted else self._turn(*one))
 
-    def _has_no_rows(self, stream: str, place: Place) -> bool:
+    def _turn(self, stream: str, place: Place) -> int:
+        """Streams of statements come last, and those that may become one after those with rows."""
         try:
             records = (parse(found.data) for found in self._streams.records(stream, place))
-            return all(isinstance(one, Statement) for one in islice(filter(_is_told, records), 1))
+            first = next((one for one in records if isinstance(one, Event | TransactionEnd | Statement)), None)
         except (SourceStopped, UnknownRecordError):
-            return False
+            return 0
+        return 1 if first is None else 2 * isinstance(first, Statement)
 
     def _fill_from(self, assembly: Assembly, stream: str, place: Place, limit: int, beats: list[datetime]) -> bool:
         number = 0
@@ -326,7 +326,8 @@ class DebeziumSource(LeavesNothing):
                     if snapshot.add(placed):
                         assembly.forget(placed)
                 else:
-                    snapshot.ends_in(stream)
+                    if not isinstance(record, Statement):
+                        snapshot.ends_in(stream)
                     assembly.add(placed)
         if snapshot.is_open:
             raise SourceDown(self._opening.name, "the connector has not finished its own snapshot yet")
@@ -411,10 +412,6 @@ class DebeziumSource(LeavesNothing):
             about = TableStatement(remote, record.time, record.log, types[remote])
         self._types = {**self._types, **types}
         return Placed(found.stream, found.place, about or record, None if about is None else about.remote)
-
-
-def _is_told(record: Record) -> bool:
-    return record is not None and not isinstance(record, Heartbeat)
 
 
 def _health(assembly: Assembly) -> Health:
