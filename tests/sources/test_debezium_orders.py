@@ -347,17 +347,20 @@ def test_no_row_is_taken_before_a_statement_that_cannot_be_read(tmp_path: Path, 
 def test_a_copy_reads_statements_after_the_rows(
     tmp_path: Path, empty_warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connector writes while it is made, and its folder of statements has the first name."""
+    """The connector writes meanwhile, and its folder of statements has the first name."""
     server = begun(tmp_path / "events", APART)
     server.put(3, a=3, b="z")
-    (server.root / "statements").rename(server.root / "a")
+    folders = {"statements": "a", "rows": "b", "ends": "c"}
+    for folder, name in folders.items():
+        (server.root / folder).rename(server.root / name)
     send = server._send
-    server._send = lambda kind, record: send("a" if kind == "statements" else kind, record)  # type: ignore[method-assign]
+    server._send = lambda kind, record: send(folders[kind], record)  # type: ignore[method-assign]
     records, busy = FolderStreams.records, []
 
     def meanwhile(self: FolderStreams, stream: str, after: Any) -> Any:
-        if stream == "rows" and len(busy) < 1:
-            busy.append(server.truncate())
+        if stream == "b" and not busy:
+            busy.append(True)
+            server.truncate()
             server.put(4, a=4, b="w")
         yield from records(self, stream, after)
 
