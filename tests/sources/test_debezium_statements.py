@@ -505,9 +505,9 @@ def test_every_csn_is_a_state_of_the_table(tmp_path: Path, seed: int) -> None:
         states.append(_State.of(server, tuple(n for n in server.columns if n not in _UNTOLD)))
         capture(warehouse)
         _check(warehouse, states)
-        held_rows = stored(warehouse, "t")
+        # A copy may tell a column in all rows that was left out.
         warehouse.resnapshot("s")
-        assert stored(warehouse, "t") == held_rows
+        assert stored(warehouse, "t") == server.bag(*names(warehouse))
     _UNTOLD.clear()
 
 
