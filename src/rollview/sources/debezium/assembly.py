@@ -37,12 +37,11 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """``places``: where the streams go on after it; ``log``: its last place in the source's log."""
+    """``places``: where the streams go on after it."""
 
     transaction: str
     events: tuple[Placed, ...]
     places: Places
-    log: LogPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ class Assembly:
             if not _is_after(log, self.reached):
                 self._go_on_in_another_log(log, end.stream)
             self.reached = log
-        return Whole(end.record.transaction, events, self.places, log)
+        return Whole(end.record.transaction, events, self.places)
 
     def _go_on_in_another_log(self, log: LogPlace, stream: str) -> None:
         """Of another server: a statement may be of the former log, and come before what was taken."""
