@@ -48,7 +48,7 @@ class TableEvents:
 
     def snapshot(self) -> None:
         for place, row in enumerate(self.rows.values()):
-            flag = "first" if place == 0 else "last"
+            flag = "first" if place == 0 else "last" if place == len(self.rows) - 1 else "true"
             self._send(self._event("r", None, row, None, flag if len(self.rows) > 1 else "last"))
 
     def again(self) -> None:

@@ -31,6 +31,9 @@ TABLES = {"t": {"id": "int(11)", "name": "varchar(20)", "price": "decimal(12,2)"
         ("ALTER TABLE t ADD INDEX i (name, price), ENGINE=InnoDB, COMMENT 'DROP name'", []),
         ("ALTER TABLE t ADD CONSTRAINT c UNIQUE (name), ALTER name SET DEFAULT 'x'", []),
         ("ALTER TABLE t ADD key_figure INT", ["key_figure"]),
+        ("ALTER TABLE t ADD COLUMN (a INT, b DECIMAL(9, 2), INDEX (a)), DROP code", ["a", "b", "code"]),
+        ("ALTER TABLE t MODIFY id MEDIUMINT", ["id"]),
+        ("ALTER TABLE t ADD PARTITION (PARTITION p2 VALUES LESS THAN (9))", []),
         ("ALTER /*!50100 ONLINE */ TABLE t DROP name", ["name"]),
         ("/*!40000 ALTER TABLE t DISABLE KEYS */", []),
     ],
@@ -69,7 +72,7 @@ def test_what_is_about_others_is_nothing(text: str) -> None:
         "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4",
         "ALTER TABLE t DROP PARTITION p1",
         "ALTER TABLE t RENAME TO u",
-        "ALTER TABLE t ADD COLUMN (a INT, b INT)",
+        "ALTER IGNORE TABLE t ADD UNIQUE (name)",
         "/*!50100 ALTER TABLE t DROP name */",
         "/*M!100100 ALTER TABLE t RENAME COLUMN name TO n */",
         "/*! DROP TABLE t */",
@@ -136,3 +139,7 @@ def test_what_becomes_of_columns(
     assert (change.gone, change.renamed) == (gone, renamed)
     assert {name: told.type for name, told in change.retyped} == retyped
     assert {name: (told.is_constant, told.fill) for name, told in change.added} == added
+
+
+def test_a_text_of_many_settings_is_read_at_once() -> None:
+    assert altered("SET STATEMENT " + "a='1'," * 500 + " x", "d", "d", TABLES) is None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from rollview.sources.binlog.charsets import names_unreadable
-from rollview.sources.binlog.declared import DeclaredColumn, declared, keeps_values
+from rollview.sources.binlog.declared import WHOLE, DeclaredColumn, declared, keeps_values
 
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `(?:[^`]|``)*` | [\w$]+
@@ -22,12 +22,13 @@ _NAME = r"(`(?:[^`]|``)+`|[\w$]+)"
 _NAME_ONLY = r"(?:`(?:[^`]|``)+`|[\w$]+)"
 _TABLE = rf"(?:{_NAME}\s*\.\s*)?{_NAME}"
 _REMARKS = r"(?:\s|/\*(?!M?!).*?\*/|--[^\n]*|\#[^\n]*)*"
-_SETTINGS = r"""SET\s+STATEMENT\b(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?!\bFOR\b).)*\bFOR\b"""
+_SETTINGS = r"""SET\s+STATEMENT\b(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?!\bFOR\b)[^'"])*\bFOR\b"""
 _BEFORE = re.compile(rf"{_REMARKS}(?:{_SETTINGS}{_REMARKS})?", re.I | re.S)
 _RUN = re.compile(r"/\*M?!\d*")
 """The beginning of a comment that servers of some versions run."""
 _FIRST = re.compile(r"(?:\s|/\*.*?\*/)*(?:ALTER|DROP|RENAME|CREATE)\b", re.I | re.S)
 _ALTER_ANY = re.compile(r"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?", re.I)
+_ALTER_IGNORE = re.compile(r"ALTER\s+(?:ONLINE\s+)?IGNORE\b", re.I)
 _ALTER = re.compile(rf"{_ALTER_ANY.pattern}{_TABLE}\s*", re.I)
 _WHOLE = re.compile(r"(?:DROP|RENAME|CREATE\s+OR\s+REPLACE|CREATE)\s+TABLES?\s+(?!IF\s+NOT\b)(?:IF\s+EXISTS\s+)?", re.I)
 _RENAMED_TABLE = re.compile(rf"{_TABLE}\s+(?:WAIT\s+\d+\s+|NOWAIT\s+)?TO\s+{_TABLE}$", re.I)
@@ -40,13 +41,15 @@ _IF = r"(?:COLUMN\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?!COLUMN\b|IF\b)"
 _DROP_KEY = re.compile(r"DROP\s+PRIMARY\s+KEY\b", re.I)
 _NO_COLUMN = re.compile(
     rf"(?:ADD\s+(?:{_PART})|DROP\s+(?:{_PART})|RENAME\s+(?:INDEX|KEY)|ALTER\s+(?:INDEX|KEY)|ENGINE|COMMENT|AUTO_INCREMENT"
-    r"|ALGORITHM|LOCK|ENABLE\s+KEYS|DISABLE\s+KEYS|ORDER\s+BY|ROW_FORMAT|KEY_BLOCK_SIZE|STATS_\w+|FORCE"
+    r"|ADD\s+PARTITION|(?:COALESCE|REORGANIZE|REBUILD|ANALYZE|CHECK|OPTIMIZE)\s+PARTITION|PARTITION\s+BY"
+    r"|REMOVE\s+PARTITIONING|ALGORITHM|LOCK|ENABLE\s+KEYS|DISABLE\s+KEYS|ORDER\s+BY|ROW_FORMAT|KEY_BLOCK_SIZE|STATS_\w+|FORCE"
     r"|WAIT|NOWAIT|(?:DEFAULT\s+)?(?:CHARACTER\s+SET|CHARSET|COLLATE))\b",
     re.I,
 )
 _RENAME = re.compile(rf"RENAME\s+(?=COLUMN\b){_IF}{_NAME}\s+TO\s+{_NAME}$", re.I)
 _CHANGE = re.compile(rf"CHANGE\s+{_IF}{_NAME}\s+{_NAME}\s+(.+)$", re.I | re.S)
 _MODIFY = re.compile(rf"MODIFY\s+{_IF}{_NAME}\s+(.+)$", re.I | re.S)
+_ADD_LIST = re.compile(r"ADD\s+(?:COLUMN\s+)?(?:IF\s+NOT\s+EXISTS\s+)?\((.+)\)$", re.I | re.S)
 _ADD = re.compile(rf"ADD\s+{_IF}{_NAME}\s+(.+)$", re.I | re.S)
 _IF_NOT = re.compile(r"ADD\s+(?:COLUMN\s+)?IF\b", re.I)
 _DROP = re.compile(rf"DROP\s+{_IF}{_NAME}$", re.I)
@@ -156,13 +159,27 @@ def _does(text: str, schema: str, database: str, tables: Mapping[str, Spelled]) 
     _refuse_exchange(text, schema, database, tables)
     if owner != database or name not in tables:
         return None
+    if _ALTER_IGNORE.match(text):
+        raise UnclearError("an ALTER IGNORE TABLE may take rows away that the log does not tell")
     whole = Altered(name)
     clauses = list(_clauses(text[found.end() :]))
     if len(clauses) == 1 and (moved := _RENAME_TO.match(clauses[0])):
         _tell_renamed([(owner, name, _plain(moved[1]) if moved[1] else schema, _plain(moved[2]))], database, tables)
     for clause in clauses:
-        whole = whole.joined(_altered(name, clause, tables[name]))
+        for one in _single(clause):
+            whole = whole.joined(_altered(name, one, tables[name]))
     return whole
+
+
+def _single(clause: str) -> Iterator[str]:
+    """ADD (a int, b int) is two."""
+    found = _ADD_LIST.match(clause)
+    if found is None:
+        yield clause
+        return
+    # It may have indexes, too.
+    begin = re.sub(r"COLUMN\s+", "", clause[: found.start(1) - 1], flags=re.I)
+    yield from (begin + one for one in _clauses(found[1]))
 
 
 def _refuse_other_quotes(text: str, tables: Mapping[str, Spelled]) -> None:
@@ -283,9 +300,21 @@ def _retyped(table: str, name: str, text: str, columns: Spelled) -> Altered:
     numbers = word.endswith("int") or word in ("decimal", "double")
     # A server that is not strict makes 0 of what is negative, and logs no row of it.
     loses_signs = bool(new[3]) and not old[3]
-    if loses_signs or not numbers or was.type is None or now.type is None or not keeps_values(was.type, now.type):
+    if (
+        loses_signs
+        or _narrows(old[1].lower(), word)
+        or not numbers
+        or was.type is None
+        or now.type is None
+        or not keeps_values(was.type, now.type)
+    ):
         return Altered(table, (name,))
     return Altered(table, unsure=nullable, retyped=((name, now),))
+
+
+def _narrows(old: str, new: str) -> bool:
+    """A server that is not strict makes what no longer fits the nearest that does, and logs no row of it."""
+    return old in WHOLE and new in WHOLE and WHOLE.index(new) < WHOLE.index(old)
 
 
 def _plain(name: str) -> str:

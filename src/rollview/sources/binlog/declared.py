@@ -21,9 +21,9 @@ _WORDS = re.compile(
     re.I | re.X,
 )
 _SPELLED = {"integer": "int", "numeric": "decimal", "dec": "decimal"}
-_WHOLE = ("tinyint", "smallint", "mediumint", "int", "bigint")
+WHOLE = ("tinyint", "smallint", "mediumint", "int", "bigint")
 _TEXTS = ("varchar", "tinytext", "text", "mediumtext", "longtext")
-_KINDS = (*_WHOLE, *_TEXTS, "decimal", "date", "datetime", "float", "double")
+_KINDS = (*WHOLE, *_TEXTS, "decimal", "date", "datetime", "float", "double")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ def _words(text: str) -> dict[str, str] | None:
 
 def _fill(kind: str, type_: str, scale: int, words: dict[str, str]) -> tuple[bool, str | None]:
     if "number" not in words and "text" not in words:
-        implied = {**dict.fromkeys(_WHOLE, "0"), **dict.fromkeys(_TEXTS, "")}.get(kind)
+        implied = {**dict.fromkeys(WHOLE, "0"), **dict.fromkeys(_TEXTS, "")}.get(kind)
         if "required" in words and "nothing" not in words:
             return (implied is not None, implied)
         return True, None
     text = words["text"][1:-1].replace("''", "'") if "text" in words else "".join(words["number"].split())
-    if kind in _WHOLE:
+    if kind in WHOLE:
         return (True, str(int(text))) if re.fullmatch(r"-?\d+", text) else (False, None)
     if kind == "decimal":
         exact = re.fullmatch(rf"-?\d+(\.\d{{0,{scale}}})?", text)

@@ -5,42 +5,43 @@ it waits, and so does what follows. The ends tell the commit order, and every st
 after a transaction is after its last event there, so everything before that place is known.
 
 A statement about a table has its place between transactions: by its stream where they are in it as well, else by the
-source's log. One whose place among the rows of its table nobody can tell proves nothing.
+source's log. One whose place among the rows of its table nobody can tell is a lost position.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from rollview.errors import Corrupt, LostPosition
-from rollview.sources.debezium.records import Event, LogPlace, TransactionEnd
+from rollview.sources.debezium.reached import Places, Reached
+from rollview.sources.debezium.records import Event, LogPlace, Statement, TransactionEnd
 from rollview.sources.debezium.statements import TableStatement
 from rollview.sources.debezium.streams import Place
 
-Places = dict[str, Place]
+_DONE_KEPT = 100
+_LEFT_KEPT = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A record in its stream; ``remote``: the captured table that it is about."""
+    """A record in its stream; ``remote``: the captured table that it is about. A Statement is about none."""
 
     stream: str
     place: Place
-    record: Event | TransactionEnd | TableStatement
+    record: Event | TransactionEnd | TableStatement | Statement
     remote: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """``places``: where the streams go on after it; ``log``: its last place in the source's log."""
+    """``places``: where the streams go on after it."""
 
     transaction: str
     events: tuple[Placed, ...]
     places: Places
-    log: LogPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,28 @@ class Stated:
 
 @dataclass(slots=True)
 class Assembly:
-    """``reached``: the place in the source's log up to which everything was taken, if that is known."""
+    """The fields with a name are as in Reached, of the places that were passed."""
 
     source: str
     remotes: tuple[str, ...]
     places: Places
     reached: LogPlace | None = None
+    done: tuple[str, ...] = ()
+    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
+    _left_later: set[str] = field(default_factory=set)
     _ends: deque[Placed] = field(default_factory=deque)
     _events: dict[str, deque[Placed]] = field(default_factory=dict)
     _statements: deque[Placed] = field(default_factory=deque)
     _forgotten: set[str | None] = field(default_factory=set)
+
+    @classmethod
+    def after(cls, source: str, remotes: tuple[str, ...], places: Places, at: Reached) -> Assembly:
+        return cls(source, remotes, places, at.log, at.done, at.types, at.left)
+
+    @property
+    def at(self) -> Reached:
+        return Reached(self.places, self.reached, self.done, self.types, self.left)
 
     def add(self, placed: Placed) -> None:
         if isinstance(placed.record, TransactionEnd):
@@ -72,9 +85,40 @@ class Assembly:
                 raise Corrupt(f"Source '{self.source}' has ends of transactions in two streams.")
             self._ends.append(placed)
         elif isinstance(placed.record, TableStatement):
-            self._statements.append(placed)
+            self._add_statement(placed, placed.record)
+        elif isinstance(placed.record, Statement):
+            self._left_later.update(placed.record.left if placed.record.is_met else ())
+            if self._pass_over_now(placed) and placed.record.is_met:
+                self._leave(placed.record.left)
         else:
             self._events.setdefault(placed.stream, deque()).append(placed)
+
+    def _add_statement(self, placed: Placed, told: TableStatement) -> None:
+        if told.mark and told.mark in (*self.done, *(one.mark for one in self.statements)):
+            # A connector that was killed writes its last records again.
+            self._pass_over_now(placed)
+            return
+        if told.called in self._left_later or told.called in self.left:
+            placed = replace(placed, record=replace(told, was_taken=True))
+        self._left_later.update(told.left)
+        # RENAME TABLE t TO old, new TO t is a record for each pair: t is another table after it.
+        former = next((one for one in reversed(self._statements) if one.stream == placed.stream), None)
+        if told.moved and former is not None and _is_of_one(former, placed):
+            self._statements.remove(former)
+        # Those of several streams are in the order of the log.
+        later = (number for number, one in enumerate(self._statements) if _comes_later(one, placed))
+        self._statements.insert(next(later, len(self._statements)), placed)
+
+    def _pass_over_now(self, placed: Placed) -> bool:
+        """A statement that is nothing to us, unless something before it waits."""
+        stream = placed.stream
+        if self._events.get(stream) or any(one.stream == stream for one in (*self._ends, *self._statements)):
+            return False
+        self._pass(placed)
+        return True
+
+    def _leave(self, names: Iterable[str]) -> None:
+        self.left = tuple(dict.fromkeys((*self.left, *names)))[-_LEFT_KEPT:]
 
     def forget(self, copied: Placed) -> None:
         """What its stream has before a row of a snapshot is in the snapshot."""
@@ -84,19 +128,23 @@ class Assembly:
         self._pass_over(lambda one: one.stream == stream)
         self._pass(copied)
 
-    def begin_after(self, copied: Iterable[Placed]) -> None:
-        """Go on after a snapshot, and after the last transaction that one of its streams has before it."""
+    def begin_after(self, copied: Iterable[Placed]) -> list[Placed]:
+        """Go on after a snapshot, and after the last transaction that one of its streams has before it. The events that
+        are in it."""
+        left: list[Placed] = []
         self.reached = max((log for log in map(_log, copied) if log is not None), default=None)
         past = [number for number, end in enumerate(self._ends, 1) if _transaction(end) in self._forgotten]
         ends = [self._ends.popleft() for _ in range(max(past, default=0))]
         gone = self._forgotten.union(map(_transaction, ends))
         for queue in self._events.values():
             while queue and _transaction(queue[0]) in gone:
-                self._pass(queue.popleft())
+                left.append(queue.popleft())
+                self._pass(left[-1])
         for end in ends:
             self._pass(end)
             self._pass_over(lambda one, end=end: _is_in_front(one, end))  # type: ignore[misc]
         self._pass_over(lambda one: not _is_later(_log(one), self.reached))
+        return left
 
     def _ends_of(self, stream: str) -> Iterator[Placed]:
         return (end for end in self._ends if end.stream == stream)
@@ -122,44 +170,60 @@ class Assembly:
         log = max((one for one in map(_log, events) if one is not None), default=None)
         if log is not None:
             if not _is_after(log, self.reached):
-                # It is the log of another server: what was stated in the former one has no place in it.
-                self._pass_over(lambda one: one.stream != end.stream)
+                self._go_on_in_another_log(log, end.stream)
             self.reached = log
-        return Whole(end.record.transaction, events, self.places, log)
+        return Whole(end.record.transaction, events, self.places)
+
+    def _go_on_in_another_log(self, log: LogPlace, stream: str) -> None:
+        """Of another server: a statement may be of the former log, and come before what was taken."""
+        for one in self._statements:
+            if one.stream != stream and not _is_between(log, _log(one), self.reached):
+                raise self._unsure(one)
+        self.done = ()
 
     def _statement(self, events: tuple[Placed, ...] | None) -> Stated | None:
         """The next statement, if it comes before the next transaction."""
-        while self._statements:
-            first = self._statements[0]
-            assert isinstance(first.record, TableStatement)
-            if events is None:
-                is_next: bool | None = self._has_nothing_before(first)
-            else:
-                is_next = self._is_before(first, (*events, self._ends[0]))
-                if is_next is None and self._is_of_a_new_name(self._ends[0]):
-                    is_next = True
-                if is_next is None and not any(one.remote == first.remote for one in events):
-                    is_next = False
-            if is_next is False:
-                return None
-            self._statements.popleft()
-            self._pass(first)
-            if is_next:
-                return Stated(first.record, first.stream, first.place, self.places)
-        return None
+        if not self._statements:
+            return None
+        first = self._statements[0]
+        assert isinstance(first.record, TableStatement)
+        if not (self._has_nothing_before(first) if events is None else self._comes_before(first, events)):
+            return None
+        self._statements.popleft()
+        self._pass(first)
+        if first.record.mark:
+            self.done = (*self.done, first.record.mark)[-_DONE_KEPT:]
+        return Stated(first.record, first.stream, first.place, self.places)
+
+    def _comes_before(self, statement: Placed, events: tuple[Placed, ...]) -> bool:
+        """LostPosition if nobody can tell, and it matters."""
+        found = self._is_before(statement, (*events, self._ends[0]))
+        if found is not None:
+            return found
+        if self._is_of_a_new_name(self._ends[0]):
+            return True
+        if any(one.remote == statement.remote for one in events):
+            raise self._unsure(statement)
+        return False
+
+    def _unsure(self, statement: Placed) -> LostPosition:
+        what = f"nobody can tell which rows of table '{statement.remote}' came before a statement about it"
+        return LostPosition(self.source, f"{what}; have the connector copy its tables again")
 
     def _is_of_a_new_name(self, end: Placed) -> bool:
         """Whether a transaction has rows of a table by the name that it gets by a statement that is still to come."""
         assert isinstance(end.record, TransactionEnd)
-        told = (one.record for one in self._statements if isinstance(one.record, TableStatement))
-        named = next((one for one in told if one.called and _told(end.record.counts, one.called)), None)
+        named = next((one for one in self.statements if one.called and _told(end.record.counts, one.called)), None)
         if named is not None and named.was_taken:
             what = f"table '{named.remote}' got another's name, '{named.called}', and nobody tells whose rows are whose"
             raise LostPosition(self.source, f"{what}; have the connector copy its tables again")
         return named is not None
 
     def _has_nothing_before(self, statement: Placed) -> bool:
-        """Whether no transaction that waits can come before a statement."""
+        """Whether no transaction that waits can come before a statement. One that gives a table another name may be
+        followed by one that gives its name to another table."""
+        if isinstance(statement.record, TableStatement) and statement.record.called:
+            return False
         waiting = (*self._ends, *(queue[0] for queue in self._events.values() if queue))
         return len(self.places) == 1 and all(statement.place[0] < one.place[0] for one in waiting)
 
@@ -178,11 +242,24 @@ class Assembly:
 
     def _pass(self, placed: Placed) -> None:
         self.places = {**self.places, placed.stream: _later(self.places.get(placed.stream), placed.place)}
+        told = placed.record
+        if isinstance(told, TableStatement):
+            self._leave(told.left)
+            self.types = {**self.types, told.called or told.remote: told.types} if told.types else self.types
 
     def _pass_over(self, is_left: Callable[[Placed], bool]) -> None:
         for placed in filter(is_left, self._statements):
             self._pass(placed)
         self._statements = deque(one for one in self._statements if not is_left(one))
+
+    def has_rows(self, stream: str) -> bool:
+        """Whether there is anything of a stream but statements."""
+        return bool(self._events.get(stream)) or any(self._ends_of(stream))
+
+    @property
+    def statements(self) -> tuple[TableStatement, ...]:
+        """Those that wait."""
+        return tuple(one.record for one in self._statements if isinstance(one.record, TableStatement))
 
     @property
     def waits(self) -> bool:
@@ -241,11 +318,31 @@ def _is_in_front(one: Placed, other: Placed) -> bool:
 
 
 def _transaction(placed: Placed) -> str | None:
-    return None if isinstance(placed.record, TableStatement) else placed.record.transaction
+    return placed.record.transaction if isinstance(placed.record, Event | TransactionEnd) else None
 
 
 def _is_after(place: LogPlace, reached: LogPlace | None) -> bool:
     return reached is None or (place[0] == reached[0] and place > reached)
+
+
+def _is_between(log: LogPlace, place: LogPlace | None, reached: LogPlace | None) -> bool:
+    """Whether it comes after a place in the log, and was not in the former one: what came before was taken."""
+    return place is not None and _is_after(place, log) and (reached is None or not _is_after(place, reached))
+
+
+def _comes_later(one: Placed, other: Placed) -> bool:
+    """By the log, of two streams."""
+    place, before = _log(one), _log(other)
+    if place is None or before is None or one.stream == other.stream:
+        return False
+    return _is_after(place, before)
+
+
+def _is_of_one(one: Placed, other: Placed) -> bool:
+    """Whether two records about a table are of one statement, the first of which gave it another name."""
+    told = one.record
+    assert isinstance(told, TableStatement)
+    return bool(told.called and one.remote == other.remote and told.log is not None and told.log == _log(other))
 
 
 def _later(one: Place | None, other: Place) -> Place:

@@ -116,7 +116,7 @@ class BlockColumns:
 
     def after(self, remote: str, told: TableStatement) -> BlockColumns:
         """Everything that is remembered of the table's columns, under the names that they have after a statement."""
-        place = {name.lower(): number for number, name in enumerate(told.columns)}
+        place = {name.lower(): number for number, name in enumerate(told.types)}
         memory = dict(self.memory)
 
         def put(key: str, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 Law: a record is a change of one row, the end of a transaction, a statement about tables, a sign of life, or nothing to
 us; whatever else it may be is refused. With or without its schema, and within ``key``/``value`` or not, it says the
-same. A statement is only evidence, so one that is not as Debezium writes it is nothing to us.
+same.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Heartbeat:
 @dataclass(frozen=True, slots=True)
 class TableAfter:
     """A table after a statement. ``kind``: CREATE, ALTER or DROP; ``names`` and ``former``: what it may be called, and
-    may have been called before; ``columns``: empty if nothing is told of them."""
+    may have been called before; ``types``: of its columns in order, empty if nothing is told of them."""
 
     kind: str
     names: tuple[str, ...]
     former: tuple[str, ...]
-    columns: tuple[str, ...]
+    types: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,8 @@ class Statement:
     tables: tuple[TableAfter, ...]
     time: datetime
     log: LogPlace | None = None
+    is_met: bool = True
+    """And not only told of what there was before the connector began to follow the log."""
 
     @property
     def left(self) -> Iterator[str]:
@@ -173,24 +175,29 @@ def _event(payload: Mapping[str, Any], schema: Mapping[str, Any]) -> Event | Non
 
 
 def _statement(payload: Mapping[str, Any]) -> Statement | None:
-    """None also if the connector only tells what it has found before it began to follow the log."""
-    try:
-        source = _object(payload["source"], "source")
-        tables = tuple(_table_after(one) for one in _objects(payload["tableChanges"], "tableChanges"))
-        time = _time(source, payload)
-    except UnknownRecordError:
+    source = _object(payload["source"], "source")
+    if source.get("connector") not in _WITH_STATEMENTS:
         return None
-    database, text = payload.get("databaseName") or source.get("db"), payload.get("ddl")
-    is_met = source.get("connector") in _WITH_STATEMENTS and str(source.get("snapshot") or "false") == "false"
-    if not is_met or not isinstance(database, str) or not isinstance(text, str):
-        return None
-    return Statement(database, text, tables, time, _log_place(source))
+    tables = tuple(_table_after(one) for one in _objects(payload["tableChanges"], "tableChanges"))
+    # A text that is missing is one that nobody understands.
+    database, text = payload.get("databaseName") or source.get("db") or "", payload.get("ddl") or ""
+    if not isinstance(database, str) or not isinstance(text, str):
+        raise UnknownRecordError("what it says of a statement is not text")
+    is_met = str(source.get("snapshot") or "false") == "false"
+    return Statement(database, text, tables, _time(source, payload), _log_place(source), is_met)
 
 
 def _table_after(change: Mapping[str, Any]) -> TableAfter:
     table = _object(change.get("table"), "table")
-    columns = tuple(str(column.get("name")) for column in _objects(table.get("columns"), "columns"))
-    return TableAfter(str(change.get("type")), _named(change.get("id")), _named(change.get("previousId")), columns)
+    types = {str(column.get("name")): _spelled(column) for column in _objects(table.get("columns"), "columns")}
+    return TableAfter(str(change.get("type")), _named(change.get("id")), _named(change.get("previousId")), types)
+
+
+def _spelled(column: Mapping[str, Any]) -> str:
+    """The type of a column as the server spells it: decimal(9,2) unsigned."""
+    word, _, rest = str(column.get("typeName")).lower().partition(" ")
+    arguments = ",".join(str(column[part]) for part in ("length", "scale") if column.get(part) is not None)
+    return f"{word}({arguments}) {rest}".strip() if arguments else f"{word} {rest}".strip()
 
 
 def _named(id_: Any) -> tuple[str, ...]:

@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rollview.errors import LostPosition
-from rollview.sources.debezium.assembly import Placed, Places, Stated, Whole
+from rollview.sources.debezium.assembly import Placed, Stated, Whole
 from rollview.sources.debezium.columns import BlockColumns, block_of, lacks
-from rollview.sources.debezium.records import Event, LogPlace
+from rollview.sources.debezium.reached import Reached
+from rollview.sources.debezium.records import Event
 from rollview.sources.debezium.rows import EventRows, filled
 from rollview.sources.debezium.statements import TableStatement
 from rollview.sources.protocol import Row, SourceTable, UnitOfWork
@@ -24,7 +25,7 @@ from rollview.sources.values import as_rows
 
 _IN_PIECES = "incremental"
 """A row that the connector copies between others that change."""
-_RENAMED = "has another name since the connector copied it; have the connector copy its tables again"
+RENAMED = "has another name since the connector copied it; have the connector copy its tables again"
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class SnapshotRows:
     """The rows of the connector's newest copy."""
 
     rows: list[Placed] = field(default_factory=list)
-    _running: set[str] = field(default_factory=set)
+    _running: set[tuple[str, str | None]] = field(default_factory=set)
 
     @property
     def is_open(self) -> bool:
@@ -46,28 +47,45 @@ class SnapshotRows:
         assert isinstance(placed.record, Event)
         stream, flag = placed.stream, placed.record.snapshot
         is_whole = flag != _IN_PIECES
-        if is_whole and (flag == "first" or stream not in self._running):
+        about = (stream, placed.remote)
+        if is_whole and flag == "first":
             self.rows = [one for one in self.rows if one.stream != stream]
-        self._running.add(stream)
+        elif is_whole and (flag.startswith("first") or about not in self._running):
+            self.rows = [one for one in self.rows if (one.stream, one.remote) != about]
+        self._running.add(about)
+        if flag.startswith("last"):
+            self._running.discard(about)
         self.rows.append(placed)
         return is_whole
 
+    def leave_out(self, copied: Iterable[Placed]) -> None:
+        """Rows of an older copy: what came after them is in the newest, which has none of their stream."""
+        last = {one.stream: one.place[0] for one in copied}
+        self.rows = [one for one in self.rows if one.place[0] > last.get(one.stream, -1)]
+
+    @property
+    def pieces(self) -> list[Placed]:
+        return [one for one in self.rows if isinstance(one.record, Event) and one.record.snapshot == _IN_PIECES]
+
+    @property
+    def whole(self) -> list[Placed]:
+        """Without those that were copied in pieces."""
+        return [one for one in self.rows if isinstance(one.record, Event) and one.record.snapshot != _IN_PIECES]
+
     def _whole(self) -> Iterator[Event]:
-        events = (placed.record for placed in self.rows)
-        return (event for event in events if isinstance(event, Event) and event.snapshot != _IN_PIECES)
+        return (one.record for one in self.whole if isinstance(one.record, Event))
 
     def ends_in(self, stream: str) -> None:
-        self._running.discard(stream)
+        self._running = {one for one in self._running if one[0] != stream}
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The rows of a snapshot and what follows them; ``places``: up to where; ``reached``: in the source's log."""
+    """The rows of a snapshot and what follows them; ``at``: up to where."""
 
     rows: Sequence[Placed]
     steps: Sequence[Whole | Stated]
-    places: Places
-    reached: LogPlace | None
+    at: Reached
 
     def newest(self) -> tuple[dict[str, Event], dict[str, set[str]]]:
         """By tables: the newest event, and its columns if all events have just these; under the names after them."""
@@ -135,14 +153,20 @@ class ReplayedRows:
     def state(self, told: TableStatement) -> None:
         if told.is_new and told.if_gone and told.remote not in self.missing:
             return
+        if told.unclear is not None:
+            raise LostPosition(self.source, unclear(told))
         if told.moved:
-            raise LostPosition(self.source, f"table '{told.remote}' {_RENAMED}")
+            raise LostPosition(self.source, f"table '{told.remote}' {RENAMED}")
         if told.emptied:
             self.rows[told.remote].clear()
         if told.is_gone:
             self.missing.add(told.remote)
         if told.is_new:
             self.missing.discard(told.remote)
+
+
+def unclear(told: TableStatement) -> str:
+    return f"table '{told.remote}': {told.unclear}; have the connector copy its tables again"
 
 
 class FormerNames:

@@ -13,8 +13,9 @@ from typing import Any
 
 from rollview.core.schema import Column
 from rollview.errors import BadValue, LostPosition, SchemaChanged
-from rollview.sources.debezium.assembly import Places, Whole
+from rollview.sources.debezium.assembly import Whole
 from rollview.sources.debezium.columns import lacks
+from rollview.sources.debezium.reached import Places
 from rollview.sources.debezium.records import Event, Operation
 from rollview.sources.debezium.values import UNAVAILABLE, decode
 from rollview.sources.protocol import Changes, Opening, Row, SourceTable, UnitOfWork

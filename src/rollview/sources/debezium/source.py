@@ -15,22 +15,22 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rollview.core.references import resolve
-from rollview.errors import LostPosition, SourceDown, SourceStopped, Unreadable
-from rollview.sources.debezium.assembly import Assembly, Placed, Places, Stated, Whole
+from rollview.errors import LostPosition, NotFound, SourceDown, SourceStopped, Unreadable
+from rollview.sources.debezium.assembly import Assembly, Placed, Stated, Whole
 from rollview.sources.debezium.columns import BlockColumns, table_after
+from rollview.sources.debezium.reached import Places, Reached
 from rollview.sources.debezium.records import (
     Event,
     Heartbeat,
-    LogPlace,
     Operation,
     Statement,
     TransactionEnd,
     UnknownRecordError,
     parse,
 )
-from rollview.sources.debezium.replayed import Copy, Replay, ReplayedRows, SnapshotRows
+from rollview.sources.debezium.replayed import RENAMED, Copy, Replay, ReplayedRows, SnapshotRows, unclear
 from rollview.sources.debezium.rows import EventRows, places_text
-from rollview.sources.debezium.statements import TableStatement, told
+from rollview.sources.debezium.statements import TableStatement, told, types_in
 from rollview.sources.debezium.streams import FolderStreams, Found, Place, Streams
 from rollview.sources.debezium.values import OPTIONS, is_known
 from rollview.sources.inside import Inside
@@ -54,13 +54,9 @@ from rollview.sources.settings import NEW_COLUMNS, OPEN_ALARM, NewColumns, Table
 _KAFKA = "kafka."
 _FILES = "files"
 """What the position remembers: the files that there were when it was read."""
-_REACHED = "reached"
-"""And how far that is in the source's log."""
-_PASSED = "passed"
-"""And the place of each stream: statements before it were followed."""
-_EVERYTHING = 10**12
+_RENAMED = "renamed"
+"""And the tables that got another name since the connector copied them, with the place of that in the log."""
 _SHOWN = 60
-_REPAIR = "PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL; MySQL: SET GLOBAL binlog_row_image = FULL"
 
 
 class DebeziumSource(LeavesNothing):
@@ -73,13 +69,15 @@ class DebeziumSource(LeavesNothing):
         self._streams = _open_streams(opening)
         self._known: Mapping[str, Sequence[str]] | None = opening.memory.get(_FILES)
         self._health = Health()
-        name, number, place = opening.memory.get(_REACHED, ("", 0, 0))
-        self._reached: LogPlace | None = (name, number, place) if name else None
-        self._passed: Places = opening.memory.get(_PASSED, {})
-        self._left: set[str] = set()
+        self._at = Reached.of(opening.memory)
+        self._types = self._at.types
+        """Of columns, where the statements that were read on lead."""
+        self._renamed: dict[str, Any] = dict(opening.memory.get(_RENAMED, {}))
         new = NewColumns(self._options.get(NEW_COLUMNS, NewColumns.IGNORE))
         self._columns = BlockColumns(opening.name, opening.memory, new)
         self._rows = EventRows(opening)
+        self._known_at: dict[str, tuple[BlockColumns, Reached]] = {}
+        """What is known at the positions that were told last: not all of it may be published."""
 
     def check(self) -> tuple[Finding, ...]:
         found = [finding for table in self._opening.settings.tables for finding in _table_findings(table)]
@@ -113,8 +111,9 @@ class DebeziumSource(LeavesNothing):
         tables = {table.name: table for table in self._described(known, copied)}
         state = ReplayedRows(self._opening.name, tables)
         replay = Replay(self._rows, self._columns, state, self._opening.known).run(copy)
-        self._columns, self._reached = replay.columns.copied(state.missing), copy.reached
-        self._passed = copy.places
+        if state.missing and not self._opening.known:
+            raise NotFound("table", min(state.missing))
+        self._columns, self._at = replay.columns.copied(state.missing), copy.at
 
         def rows(remote: str) -> Iterator[Rows]:
             yield list(state.rows[remote].elements())
@@ -122,7 +121,7 @@ class DebeziumSource(LeavesNothing):
         if not self._opening.known:
             self._columns = self._columns.begun()
         here = tuple(table for remote, table in tables.items() if remote not in state.missing)
-        about = (places_text(copy.places), replay.moment, here, rows, self._memory())
+        about = (places_text(copy.at.places), replay.moment, here, rows, self._memory())
         yield FirstCopy(*about, changes=changes)
 
     def _copied_changes(
@@ -150,7 +149,9 @@ class DebeziumSource(LeavesNothing):
             # Files are known before a record of them is published, so one that is not known was never read.
             self._known = self._files()
             return Batch((), after, complete=False, memory=self._memory())
-        assembly = Assembly(self._opening.name, self._opening.settings.remotes, places, self._reached)
+        self._columns, self._at = known = self._known_at.get(after, (self._columns, self._at))
+        self._known_at, self._types = {after: known}, self._at.types
+        assembly = Assembly.after(self._opening.name, self._opening.settings.remotes, places, self._at)
         units: list[UnitOfWork] = []
         beats: list[datetime] = []
         complete, stopped = self._fill(assembly, limit, beats)
@@ -159,8 +160,9 @@ class DebeziumSource(LeavesNothing):
                 if isinstance(step, Stated) and units:
                     # What it says is remembered with the place after it, and units before it are published alone.
                     return Batch(tuple(units), after, complete=False, memory=self._memory())
-                unit = self._stated(step) if isinstance(step, Stated) else self._followed(step)
-                self._passed, after = step.places, places_text(step.places)
+                unit = self._stated(step, assembly.at) if isinstance(step, Stated) else self._followed(step)
+                self._at, after = assembly.at, places_text(step.places)
+                self._known_at[after] = self._columns, self._at
                 if unit is None:
                     return Batch((), after, complete=False, memory=self._memory())
                 units.append(unit)
@@ -190,14 +192,19 @@ class DebeziumSource(LeavesNothing):
         what = "nobody tells what older rows have there; have the connector copy its tables again, then run"
         return f"{'; '.join(told)}; {what}: rollview source resnapshot {self._opening.name}" if told else None
 
-    def _stated(self, stated: Stated) -> UnitOfWork | None:
+    def _stated(self, stated: Stated, at: Reached) -> UnitOfWork | None:
         """TableChanged if a statement has done something to a table other than to its rows."""
         about, remote = stated.told, stated.told.remote
+        if about.unclear is not None:
+            raise LostPosition(self._opening.name, unclear(about))
         if about.is_new:
             if remote in self._opening.gone or not about.if_gone:
                 raise self._opening.new_table(remote).raised()
             return None
-        self._passed, position = stated.places, places_text(stated.places)
+        if about.called in self._opening.settings.remotes:
+            what = f"table '{remote}' has the name of another that is captured, '{about.called}'"
+            raise LostPosition(self._opening.name, f"{what}; have the connector copy its tables again")
+        self._at, position = at, places_text(stated.places)
         if about.is_gone:
             memory = {**self._memory(), GONE: sorted({*self._opening.gone, remote})}
             raise replace(self._opening.lost_table(remote), position=position, memory=memory).raised()
@@ -206,6 +213,9 @@ class DebeziumSource(LeavesNothing):
         settings, known = self._opening.settings.table(remote), self._opening.known[remote].schema
         columns, change = self._columns.stated(settings, known, about)
         if change is not None:
+            if about.called:
+                self._renamed = {name: log for name, log in self._renamed.items() if name != remote}
+                self._renamed[about.called] = about.log
             if change.memory is not None:
                 change = replace(change, memory=self._memory(change.memory), position=position)
             raise change.raised()
@@ -214,9 +224,7 @@ class DebeziumSource(LeavesNothing):
 
     def _followed(self, whole: Whole) -> UnitOfWork:
         self._follow(whole)
-        unit = self._rows.unit(self._presently(whole), self._opening.known)
-        self._reached = whole.log or self._reached
-        return unit
+        return self._rows.unit(self._presently(whole), self._opening.known)
 
     def _presently(self, whole: Whole) -> Whole:
         """Its events under the present names of columns."""
@@ -238,12 +246,12 @@ class DebeziumSource(LeavesNothing):
 
     def _memory(self, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What has to be known at the position that was read to."""
-        memory = {
+        return {
             **(self._columns.memory if columns is None else columns),
+            **self._at.memory(),
             _FILES: self._files(),
-            _PASSED: self._passed,
+            _RENAMED: self._renamed,
         }
-        return {**memory, _REACHED: list(self._reached)} if self._reached else memory
 
     def _files(self) -> dict[str, list[str]]:
         return {stream: list(names) for stream, names in self._streams.listed().items()}
@@ -264,22 +272,30 @@ class DebeziumSource(LeavesNothing):
     def _fill(self, assembly: Assembly, limit: int, beats: list[datetime]) -> tuple[bool, SourceStopped | None]:
         """Read on in every stream; whether each was read to its end, and what stopped one of them."""
         complete, stopped = True, None
-        # One with nothing but statements is read after the others: it has those then that come before their rows.
-        # Topics come in such an order.
-        is_sorted = len(self._streams.listed()) < 2
-        for stream, place in sorted(assembly.places.items(), key=lambda one: not is_sorted and self._has_no_rows(*one)):
+        # One with nothing but statements is read after the others: a connector that writes records in their order has
+        # written those by then that come before rows. Topics come in such an order.
+        for stream, place in self._in_order(assembly.places):
             try:
                 complete = self._fill_from(assembly, stream, place, limit, beats) and complete
             except SourceStopped as error:
+                # What rows come after statements that cannot be read, nobody can tell.
+                if not assembly.has_rows(stream):
+                    raise
                 stopped = stopped or error
         return complete, stopped
 
-    def _has_no_rows(self, stream: str, place: Place) -> bool:
+    def _in_order(self, places: Places) -> list[tuple[str, Place]]:
+        is_sorted = len(self._streams.listed()) < 2
+        return sorted(places.items(), key=lambda one: 0 if is_sorted else self._turn(*one))
+
+    def _turn(self, stream: str, place: Place) -> int:
+        """Streams of statements come last, and those that may become one after those with rows."""
         try:
-            placed = (self._placed(found, []) for found in self._streams.records(stream, place))
-            return next((isinstance(one.record, TableStatement) for one in placed if one is not None), True)
-        except SourceStopped:
-            return False
+            records = (parse(found.data) for found in self._streams.records(stream, place))
+            first = next((one for one in records if isinstance(one, Event | TransactionEnd | Statement)), None)
+        except (SourceStopped, UnknownRecordError):
+            return 0
+        return 1 if first is None else 2 * isinstance(first, Statement)
 
     def _fill_from(self, assembly: Assembly, stream: str, place: Place, limit: int, beats: list[datetime]) -> bool:
         number = 0
@@ -287,8 +303,8 @@ class DebeziumSource(LeavesNothing):
             if number >= limit:
                 return False
             placed = self._placed(found, beats)
-            # Statements are few, and none may be missing that comes before rows.
-            number += 0 if placed is not None and isinstance(placed.record, TableStatement) else 1
+            # None of the statements may be missing that comes before rows.
+            number += placed is None or not isinstance(placed.record, TableStatement | Statement)
             if placed is None:
                 continue
             if isinstance(placed.record, Event) and placed.record.operation is Operation.READ:
@@ -299,10 +315,10 @@ class DebeziumSource(LeavesNothing):
     def _copied(self, places: Places) -> Copy:
         """The newest snapshot, and everything that follows it."""
         assembly = Assembly(self._opening.name, self._opening.settings.remotes, places)
-        snapshot = SnapshotRows()
-        for stream, place in places.items():
+        snapshot, self._types = SnapshotRows(), {}
+        for stream, place in self._in_order(places):
             for found in self._streams.records(stream, place):
-                placed = self._placed(found, [])
+                placed = self._placed(found, [], copies=True)
                 if placed is None:
                     continue
                 record = placed.record
@@ -310,29 +326,54 @@ class DebeziumSource(LeavesNothing):
                     if snapshot.add(placed):
                         assembly.forget(placed)
                 else:
-                    snapshot.ends_in(stream)
+                    if not isinstance(record, Statement):
+                        snapshot.ends_in(stream)
                     assembly.add(placed)
         if snapshot.is_open:
             raise SourceDown(self._opening.name, "the connector has not finished its own snapshot yet")
-        assembly.begin_after(snapshot.rows)
+        snapshot.leave_out(assembly.begin_after(snapshot.whole))
+        self._check_renamed(snapshot, assembly)
         steps: list[Whole | Stated] = []
-        places, reached = assembly.places, assembly.reached
+        at = assembly.at
         for step in assembly.steps():
             if isinstance(step, Stated) and self._ends_copy(step):
                 break
             steps.append(step)
-            places, reached = step.places, assembly.reached
-        return Copy(snapshot.rows, steps, places, reached)
+            at = assembly.at
+        self._check_pieces(snapshot, steps)
+        return Copy(snapshot.rows, steps, at)
+
+    def _check_pieces(self, snapshot: SnapshotRows, steps: Sequence[Whole | Stated]) -> None:
+        """Rows that are copied in pieces may be told by what came before them as well."""
+        last = {(one.stream, one.remote): one.place[0] for one in snapshot.pieces}
+        events = [one for step in steps if isinstance(step, Whole) for one in step.events]
+        for one in (*snapshot.whole, *events):
+            if one.place[0] < last.get((one.stream, one.remote), 0):
+                what = f"table '{one.remote}' was copied in pieces (incremental) beside other rows of it"
+                raise LostPosition(self._opening.name, f"{what}; have the connector copy it as a whole")
+
+    def _check_renamed(self, snapshot: SnapshotRows, assembly: Assembly) -> None:
+        """What the connector copied of a table before it got another name is not among its events."""
+        for one in assembly.statements:
+            if one.moved or one.unclear is not None:
+                what = unclear(one) if one.unclear is not None else f"table '{one.remote}' {RENAMED}"
+                raise LostPosition(self._opening.name, what)
+        copied, reached = {one.remote for one in snapshot.whole}, assembly.reached
+        for remote, log in self._renamed.items():
+            is_older = reached is None or log is None or reached[0] != log[0] or reached <= tuple(log)
+            if remote not in copied and is_older:
+                raise LostPosition(self._opening.name, f"table '{remote}' {RENAMED}")
+        self._renamed = {}
 
     def _ends_copy(self, stated: Stated) -> bool:
         """Whether it is followed after the copy: columns are known by the names that they had before it."""
-        told, passed = stated.told, self._passed.get(stated.stream)
+        told, passed = stated.told, self._at.places.get(stated.stream)
         is_passed = passed is not None and not self._streams.is_beyond(stated.place, passed)
         if told.called or (told.is_gone and not is_passed and self._opening.known):
             return True
         return bool(self._opening.known) and not is_passed and not told.emptied and not told.is_new
 
-    def _placed(self, found: Found, beats: list[datetime]) -> Placed | None:
+    def _placed(self, found: Found, beats: list[datetime], copies: bool = False) -> Placed | None:
         try:
             record = parse(found.data)
         except UnknownRecordError as error:
@@ -344,20 +385,33 @@ class DebeziumSource(LeavesNothing):
         if isinstance(record, TransactionEnd):
             return Placed(found.stream, found.place, record)
         if isinstance(record, Statement):
-            about = told(record, self._opening.settings.remotes)
-            if about is not None and about.called in self._left:
-                about = replace(about, was_taken=True)
-            self._left.update(record.left)
-            return None if about is None else Placed(found.stream, found.place, about, about.remote)
+            return self._placed_statement(found, record, copies)
         if not isinstance(record, Event):
             return None
         remote = next((name for name in record.names if name in self._opening.settings.remotes), None)
         if remote is None:
             return None
+        if record.transaction is None and record.operation is Operation.TRUNCATE and record.log is not None:
+            # MySQL's is a statement that is a transaction of its own.
+            mark = ":".join(map(str, record.log))
+            emptied = TableStatement(remote, record.time, record.log, emptied=True, mark=f"{mark} {record.operation}")
+            return Placed(found.stream, found.place, emptied, remote)
         if record.transaction is None and record.operation is not Operation.READ:
             what = f"an event of table '{remote}' has no transaction; set provide.transaction.metadata=true"
             raise LostPosition(self._opening.name, what)
         return Placed(found.stream, found.place, record, remote)
+
+    def _placed_statement(self, found: Found, record: Statement, copies: bool) -> Placed:
+        remotes, types = self._opening.settings.remotes, types_in(record, self._opening.settings.remotes)
+        about: TableStatement | None = None
+        if record.is_met:
+            about = told(record, remotes, self._types)
+        elif types and copies:
+            # The connector tells what its own copy has.
+            remote = next(iter(types))
+            about = TableStatement(remote, record.time, record.log, types[remote])
+        self._types = {**self._types, **types}
+        return Placed(found.stream, found.place, about or record, None if about is None else about.remote)
 
 
 def _health(assembly: Assembly) -> Health:
