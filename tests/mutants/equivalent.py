@@ -13,6 +13,8 @@ EQUIVALENT: dict[str, str] = {
     "algebra/summary.py: find_aggregate: a condition without len(rel.sources) == 1": "a join reads a block",
     "apply/run.py: _net_change: Lt becomes LtE": "no step stays where it is",
     "apply/plan.py: _groups_pay: LtE becomes Lt": "an empty interval has no changes",
+    "compensate/c_strobe.py: CStrobe._put: not only where term.partial.rows": "a query over nothing asks nothing",
+    "compensate/rolling.py: one_for_each: Lt becomes LtE": "it reads no rows of the table",
     "propagate/create.py: _staged: min becomes max": "only how many files are written",
     "propagate/run.py: _terms: a condition without not step.moves": "what does not move has no terms to tell",
     "rules/aggregate.py: _of_present: all_of without column(None, _PRESENT)": "a missing row fulfils no condition",
