@@ -117,8 +117,8 @@ def _rows_wanted(schema: Schema, join: NaturalJoin, updates: Sequence[Update]) -
         yield _RowsWanted(columns, changed)
         if set(one.columns) <= set(join.view.shown):
             new = [update for update in updates if not update.is_delete]
-            others = (other for other in join.view.occurrences if other is not one and set(one.key) <= {*other.columns})
-            pointed = frozenset(key for other in others for key in _values(other, one.key, new))
+            having = (other for other in join.view.occurrences if set(one.key) <= {*other.columns})
+            pointed = frozenset(key for other in having for key in _values(other, one.key, new))
             yield _RowsWanted(columns, pointed - changed, one_each=True)
 
 
