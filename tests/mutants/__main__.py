@@ -26,7 +26,7 @@ from tests.mutants.trial import Trials
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-PACKAGES = ("algebra", "compensate", "consistency", "propagate", "apply")
+PACKAGES = ("algebra", "compensate", "consistency", "propagate", "apply", "evolve", "matching")
 QUICK = (
     "tests/golden/test_golden.py::test_the_files_say_what_rollview_makes_of_each_view",
     "tests/unit/algebra",
@@ -45,7 +45,7 @@ WITH_ROWS = (
     "tests/golden/test_golden.py::test_the_propagation_gives_the_rows_of_the_definition",
     *(
         f"tests/property/test_{name}.py"
-        for name in ("timed_delta", "hot_keys", "derived", "rolling", "synchronization")
+        for name in ("timed_delta", "hot_keys", "derived", "rolling", "synchronization", "matching", "near_misses")
     ),
     *(f"tests/unit/algebra/test_{name}.py" for name in ("accumulators", "lookup", "stages")),
 )
@@ -56,7 +56,21 @@ ON_SPARK = (
     "tests/spark/oracle/test_ties.py",
     "tests/spark/oracle/test_redefinitions.py",
     "tests/spark/schedule/test_rolling.py",
-    *(f"tests/spark/sources/test_{name}.py" for name in ("algorithms", "asked", "needed", "synchronized")),
+    "tests/spark/evolve",
+    "tests/spark/routing/test_meant.py",
+    *(
+        f"tests/spark/sources/test_{name}.py"
+        for name in (
+            "algorithms",
+            "altered",
+            "asked",
+            "gone_tables",
+            "needed",
+            "synchronized",
+            "waiting",
+            "wider_types",
+        )
+    ),
     "tests/spark/ipda/test_one_delta.py",
     "tests/audit/test_wrong_rows.py::test_what_is_read_otherwise_is_computed_from_its_authors_text_and_says_so",
 )
