@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from rollview.errors import Corrupt, LostPosition
-from rollview.sources.debezium.reached import Places, Reached
+from rollview.sources.debezium.reached import Places, ReadSoFar
 from rollview.sources.debezium.records import Event, LogPlace, Statement, TransactionEnd
 from rollview.sources.debezium.statements import TableStatement
 from rollview.sources.debezium.streams import Place
@@ -56,7 +56,7 @@ class Stated:
 
 @dataclass(slots=True)
 class Assembly:
-    """The fields with a name are as in Reached, of the places that were passed."""
+    """The fields with a name are as in ReadSoFar, of the places that were passed."""
 
     source: str
     remotes: tuple[str, ...]
@@ -72,12 +72,12 @@ class Assembly:
     _forgotten: set[str | None] = field(default_factory=set)
 
     @classmethod
-    def after(cls, source: str, remotes: tuple[str, ...], places: Places, at: Reached) -> Assembly:
+    def after(cls, source: str, remotes: tuple[str, ...], places: Places, at: ReadSoFar) -> Assembly:
         return cls(source, remotes, places, at.log, at.done, at.types, at.left)
 
     @property
-    def at(self) -> Reached:
-        return Reached(self.places, self.reached, self.done, self.types, self.left)
+    def at(self) -> ReadSoFar:
+        return ReadSoFar(self.places, self.reached, self.done, self.types, self.left)
 
     def add(self, placed: Placed) -> None:
         if isinstance(placed.record, TransactionEnd):

@@ -22,7 +22,7 @@ _LEFT = "left"
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReadSoFar:
     """``places``: of the streams, before which statements were followed; ``log``: the place in the source's log up to
     which everything was taken, if that is known; ``done``: marks of the newest statements that were followed;
     ``types``: of the columns of tables, as the server spells them; ``left``: names that tables had, and perhaps have no
@@ -35,7 +35,7 @@ class Reached:
     left: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, memory: Mapping[str, Any]) -> Reached:
+    def of(cls, memory: Mapping[str, Any]) -> ReadSoFar:
         name, number, place = memory.get(_LOG, ("", 0, 0))
         log = (name, number, place) if name else None
         types = {remote: dict(pairs) for remote, pairs in memory.get(_TYPES, {}).items()}

@@ -16,7 +16,7 @@ from typing import Any
 from rollview.errors import LostPosition
 from rollview.sources.debezium.assembly import Placed, Stated, Whole
 from rollview.sources.debezium.columns import BlockColumns, block_of, lacks
-from rollview.sources.debezium.reached import Reached
+from rollview.sources.debezium.reached import ReadSoFar
 from rollview.sources.debezium.records import Event
 from rollview.sources.debezium.rows import EventRows, filled
 from rollview.sources.debezium.statements import TableStatement
@@ -85,7 +85,7 @@ class Copy:
 
     rows: Sequence[Placed]
     steps: Sequence[Whole | Stated]
-    at: Reached
+    at: ReadSoFar
 
     def newest(self) -> tuple[dict[str, Event], dict[str, set[str]]]:
         """By tables: the newest event, and its columns if all events have just these; under the names after them."""

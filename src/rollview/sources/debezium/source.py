@@ -18,7 +18,7 @@ from rollview.core.references import resolve
 from rollview.errors import LostPosition, NotFound, SourceDown, SourceStopped, Unreadable
 from rollview.sources.debezium.assembly import Assembly, Placed, Stated, Whole
 from rollview.sources.debezium.columns import BlockColumns, table_after
-from rollview.sources.debezium.reached import Places, Reached
+from rollview.sources.debezium.reached import Places, ReadSoFar
 from rollview.sources.debezium.records import (
     Event,
     Heartbeat,
@@ -69,14 +69,14 @@ class DebeziumSource(LeavesNothing):
         self._streams = _open_streams(opening)
         self._known: Mapping[str, Sequence[str]] | None = opening.memory.get(_FILES)
         self._health = Health()
-        self._at = Reached.of(opening.memory)
+        self._at = ReadSoFar.of(opening.memory)
         self._types = self._at.types
         """Of columns, where the statements that were read on lead."""
         self._renamed: dict[str, Any] = dict(opening.memory.get(_RENAMED, {}))
         new = NewColumns(self._options.get(NEW_COLUMNS, NewColumns.IGNORE))
         self._columns = BlockColumns(opening.name, opening.memory, new)
         self._rows = EventRows(opening)
-        self._known_at: dict[str, tuple[BlockColumns, Reached]] = {}
+        self._known_at: dict[str, tuple[BlockColumns, ReadSoFar]] = {}
         """What is known at the positions that were told last: not all of it may be published."""
 
     def check(self) -> tuple[Finding, ...]:
@@ -192,7 +192,7 @@ class DebeziumSource(LeavesNothing):
         what = "nobody tells what older rows have there; have the connector copy its tables again, then run"
         return f"{'; '.join(told)}; {what}: rollview source resnapshot {self._opening.name}" if told else None
 
-    def _stated(self, stated: Stated, at: Reached) -> UnitOfWork | None:
+    def _stated(self, stated: Stated, at: ReadSoFar) -> UnitOfWork | None:
         """TableChanged if a statement has done something to a table other than to its rows."""
         about, remote = stated.told, stated.told.remote
         if about.unclear is not None:
