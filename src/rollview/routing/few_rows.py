@@ -18,6 +18,9 @@ from rollview.relations.reader import Reader
 from rollview.store.writing import BOUND
 from rollview.types.arrow import is_atomic
 
+_many: dict[str, Interval] = {}
+"""By a view's folder, the last interval whose changes were many, which few rows can make, or could not be computed."""
+
 
 def few_groups(reader: Reader, step: PropagateStep) -> Ahead | None:
     """The groups and the rows at the end of the step; None where they are many, the step moves much, or a row cannot be
@@ -42,10 +45,6 @@ def few_changes(reader: Reader, step: PropagateStep) -> pa.Table | None:
     if found is None:
         _many[_folder(reader, step)] = step.interval
     return found if found is not None and _are_plain(found) else None
-
-
-_many: dict[str, Interval] = {}
-"""By a view's folder, the last interval of which the changes were not few: few rows may change many of a view."""
 
 
 def _were_many(reader: Reader, step: PropagateStep) -> bool:
